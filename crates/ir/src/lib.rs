@@ -1,1 +1,20 @@
-//! See the crate's own documentation.
+//! The hub of nestegg: the [`Kernel`], its expressions, and its order.
+//!
+//! A [`Kernel`] is plain data in loopy's model; a [`LinearizedKernel`] is a kernel whose instructions have an order. Stages
+//! are types: what needs an order takes the latter. This crate does not know that e-graphs or schedules are
+//! computed; it only holds their results.
+
+pub mod expr;
+pub mod ids;
+pub mod kernel;
+pub mod linearization;
+pub mod number;
+
+pub use expr::{Arity, Expr, Exprs, Op, ReduceOp, Rewritten};
+pub use ids::{ArrayId, DomainId, ExprId, FunctionId, InameId, InameSet, InsnId, ParameterId, SubstitutionId};
+pub use kernel::{
+    ArgumentAccess, Array, ArrayKind, Assignee, Domain, Iname, InameTag, Instruction, InstructionKind, Kernel,
+    LinearizedKernel, Parameter, Program, Substitution,
+};
+pub use linearization::{Item, Linearization, LoopTree};
+pub use number::{Dtype, Float, Number};

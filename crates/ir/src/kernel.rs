@@ -1,0 +1,428 @@
+//! A kernel: instructions over inames, each run once for every integer point of its inames' domain.
+//!
+//! The model is loopy's and the contract `nestegg-kernel/1`. A [`Kernel`] is plain data, checked by the reader and
+//! by [`verify`](crate::verify::verify()); isl objects made from it live in [`Domains`](crate::domains::Domains). What order the instructions run in is
+//! a [`Linearization`]; a kernel without one means [`default_order`](crate::order::default_order).
+
+use std::sync::Arc;
+
+use crate::expr::Exprs;
+use crate::ids::{ArrayId, DomainId, ExprId, FunctionId, InameId, InameSet, InsnId, ParameterId, SubstitutionId};
+use crate::linearization::Linearization;
+use crate::number::{Dtype, Number};
+
+/// A symbolic integer size, fixed for one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name, a C identifier.
+    pub name: String,
+    /// An integer dtype.
+    pub dtype: Dtype,
+    /// The value that cost models assume, if given.
+    pub estimate: Option<i64>,
+}
+
+/// How an iname is implemented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum InameTag {
+    /// `unroll`.
+    Unroll,
+    /// `vec`.
+    Vec,
+    /// `parallel`.
+    Parallel,
+    /// `sequential`: iterations may not be reordered.
+    Sequential,
+}
+
+impl InameTag {
+    /// Every tag.
+    pub const ALL: [Self; 4] = [Self::Unroll, Self::Vec, Self::Parallel, Self::Sequential];
+
+    /// Its spelling in kernel dumps.
+    #[must_use]
+    pub fn spelling(self) -> &'static str {
+        match self {
+            Self::Unroll => "unroll",
+            Self::Vec => "vec",
+            Self::Parallel => "parallel",
+            Self::Sequential => "sequential",
+        }
+    }
+
+    /// The tag with that spelling.
+    #[must_use]
+    pub fn from_spelling(spelling: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tag| tag.spelling() == spelling)
+    }
+}
+
+/// A named loop variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Iname {
+    /// Its name, a C identifier.
+    pub name: String,
+    /// How it is implemented, in the order written.
+    pub tags: Vec<InameTag>,
+    /// The one domain in which it is a set dimension.
+    pub domain: DomainId,
+}
+
+/// An isl set of values of some inames.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    /// The set as isl reads it; kept as written.
+    pub text: String,
+    /// Its set dimensions, in order.
+    pub inames: Vec<InameId>,
+    /// Inames of other domains that it uses as parameters: they enclose it.
+    pub enclosing: Vec<InameId>,
+    /// Parameters of the kernel that it uses.
+    pub parameters: Vec<ParameterId>,
+}
+
+/// What the kernel may do with an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ArgumentAccess {
+    /// Only read.
+    Read,
+    /// Only written; elements that are not written keep no promised value.
+    Write,
+    /// Read and written.
+    ReadWrite,
+}
+
+impl ArgumentAccess {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::ReadWrite];
+
+    /// Its spelling in kernel dumps.
+    #[must_use]
+    pub fn spelling(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::ReadWrite => "readwrite",
+        }
+    }
+
+    /// The access with that spelling.
+    #[must_use]
+    pub fn from_spelling(spelling: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|access| access.spelling() == spelling)
+    }
+}
+
+/// What kind of array it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArrayKind {
+    /// Comes from outside; distinct arguments do not alias.
+    Argument(ArgumentAccess),
+    /// Local to the kernel, without a value at the start.
+    Temporary,
+    /// A read-only temporary with constant values, row-major; as many as the shape says.
+    Table(Arc<[Number]>),
+}
+
+/// An argument, a temporary or a table; a scalar has the empty shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// Its name, a C identifier.
+    pub name: String,
+    /// The type of its elements.
+    pub dtype: Dtype,
+    /// One size per dimension, row-major: integer expressions in the parameters.
+    pub shape: Vec<ExprId>,
+    /// Argument, temporary or table.
+    pub kind: ArrayKind,
+}
+
+impl Array {
+    /// Whether it comes from outside.
+    #[must_use]
+    pub fn is_argument(&self) -> bool {
+        matches!(self.kind, ArrayKind::Argument(_))
+    }
+
+    /// Whether it is a temporary that instructions write.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        matches!(self.kind, ArrayKind::Temporary)
+    }
+
+    /// Its constant values, if it is a table.
+    #[must_use]
+    pub fn table(&self) -> Option<&Arc<[Number]>> {
+        match &self.kind {
+            ArrayKind::Table(values) => Some(values),
+            ArrayKind::Argument(_) | ArrayKind::Temporary => None,
+        }
+    }
+
+    /// Whether instructions may write it.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        match self.kind {
+            ArrayKind::Argument(access) => access != ArgumentAccess::Read,
+            ArrayKind::Temporary => true,
+            ArrayKind::Table(_) => false,
+        }
+    }
+}
+
+/// A pure, named expression. It says nothing of where a value is computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Substitution {
+    /// Its name, a C identifier.
+    pub name: String,
+    /// The names of its formal parameters.
+    pub parameters: Vec<String>,
+    /// Its body; [`Expr::Formal`](crate::Expr::Formal) stands for a formal parameter.
+    pub expression: ExprId,
+}
+
+/// What an instruction writes: an element of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignee {
+    /// A writable array.
+    pub array: ArrayId,
+    /// One integer expression per dimension.
+    pub indices: Box<[ExprId]>,
+}
+
+/// What an instruction does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InstructionKind {
+    /// Stores a value.
+    Assignment {
+        /// Where.
+        assignee: Assignee,
+        /// What.
+        expression: ExprId,
+    },
+    /// Calls a function with several results.
+    Call {
+        /// Where the results go.
+        assignees: Vec<Assignee>,
+        /// The function.
+        function: FunctionId,
+        /// Its arguments.
+        arguments: Vec<ExprId>,
+    },
+    /// C text: never changed, never moved across what it reads or writes.
+    Opaque {
+        /// The text.
+        code: String,
+        /// Arrays, inames and parameters by name that it reads: the arrays.
+        reads: Vec<ArrayId>,
+        /// Arrays that it writes.
+        writes: Vec<ArrayId>,
+    },
+}
+
+/// An instruction: runs once for every point of the domain of `within` at which all predicates hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Its id in the dump, unique in the kernel.
+    pub id: String,
+    /// What it does.
+    pub kind: InstructionKind,
+    /// The inames at whose points it runs, in the order written.
+    pub within: Vec<InameId>,
+    /// Instructions whose instances come before.
+    pub depends_on: Vec<InsnId>,
+    /// Conditions, all of which must hold.
+    pub predicates: Vec<ExprId>,
+}
+
+impl Instruction {
+    /// The inames at whose points it runs, as a set.
+    #[must_use]
+    pub fn within_set(&self) -> InameSet {
+        self.within.iter().copied().collect()
+    }
+
+    /// What it writes as far as it is known by element; empty for an opaque instruction.
+    #[must_use]
+    pub fn assignees(&self) -> &[Assignee] {
+        match &self.kind {
+            InstructionKind::Assignment { assignee, .. } => std::slice::from_ref(assignee),
+            InstructionKind::Call { assignees, .. } => assignees,
+            InstructionKind::Opaque { .. } => &[],
+        }
+    }
+
+    /// The arrays that it writes.
+    #[must_use]
+    pub fn written_arrays(&self) -> Vec<ArrayId> {
+        match &self.kind {
+            InstructionKind::Opaque { writes, .. } => writes.clone(),
+            _ => self.assignees().iter().map(|assignee| assignee.array).collect(),
+        }
+    }
+
+    /// Every expression that it evaluates: right sides, indices of assignees, predicates.
+    pub fn expressions(&self) -> impl Iterator<Item = ExprId> + '_ {
+        let values: &[ExprId] = match &self.kind {
+            InstructionKind::Assignment { expression, .. } => std::slice::from_ref(expression),
+            InstructionKind::Call { arguments, .. } => arguments,
+            InstructionKind::Opaque { .. } => &[],
+        };
+        values
+            .iter()
+            .copied()
+            .chain(self.assignees().iter().flat_map(|assignee| assignee.indices.iter().copied()))
+            .chain(self.predicates.iter().copied())
+    }
+
+    /// Replaces every expression that it evaluates by what `map` answers.
+    pub fn map_expressions(&mut self, mut map: impl FnMut(ExprId) -> ExprId) {
+        let map_assignee = |assignee: &mut Assignee, map: &mut dyn FnMut(ExprId) -> ExprId| {
+            for index in &mut assignee.indices {
+                *index = map(*index);
+            }
+        };
+        match &mut self.kind {
+            InstructionKind::Assignment { assignee, expression } => {
+                map_assignee(assignee, &mut map);
+                *expression = map(*expression);
+            }
+            InstructionKind::Call { assignees, arguments, .. } => {
+                for assignee in assignees {
+                    map_assignee(assignee, &mut map);
+                }
+                for argument in arguments {
+                    *argument = map(*argument);
+                }
+            }
+            InstructionKind::Opaque { .. } => {}
+        }
+        for predicate in &mut self.predicates {
+            *predicate = map(*predicate);
+        }
+    }
+}
+
+/// A kernel in the model of `nestegg-kernel/1`.
+#[derive(Clone, Debug, Default)]
+pub struct Kernel {
+    /// A C identifier.
+    pub name: String,
+    /// JSON text that is carried through untouched.
+    pub meta: Option<Arc<str>>,
+    /// Symbolic sizes.
+    pub parameters: Vec<Parameter>,
+    /// An isl parameter set in text that holds for the parameters.
+    pub assumptions: Option<String>,
+    /// The domains of the inames.
+    pub domains: Vec<Domain>,
+    /// Loop variables, in the order in which domains name them.
+    pub inames: Vec<Iname>,
+    /// Arguments in their order, then temporaries and tables in theirs.
+    pub arrays: Vec<Array>,
+    /// Names of the functions that expressions and calls use.
+    pub functions: Vec<String>,
+    /// Substitution rules.
+    pub substitutions: Vec<Substitution>,
+    /// The instructions, in list order.
+    pub instructions: Vec<Instruction>,
+    /// All expressions.
+    pub exprs: Exprs,
+}
+
+macro_rules! index_kernel {
+    ($($id:ty => $field:ident: $target:ty, $ids:ident, $doc:literal;)+) => {$(
+        impl std::ops::Index<$id> for Kernel {
+            type Output = $target;
+
+            fn index(&self, id: $id) -> &$target {
+                &self.$field[id.index()]
+            }
+        }
+
+        impl std::ops::IndexMut<$id> for Kernel {
+            fn index_mut(&mut self, id: $id) -> &mut $target {
+                &mut self.$field[id.index()]
+            }
+        }
+
+        impl Kernel {
+            #[doc = $doc]
+            pub fn $ids(&self) -> impl DoubleEndedIterator<Item = $id> + ExactSizeIterator + use<> {
+                (0..self.$field.len()).map(<$id>::new)
+            }
+        }
+    )+};
+}
+
+index_kernel! {
+    ParameterId => parameters: Parameter, parameter_ids, "All parameters, in order.";
+    DomainId => domains: Domain, domain_ids, "All domains, in order.";
+    InameId => inames: Iname, iname_ids, "All inames, in order.";
+    ArrayId => arrays: Array, array_ids, "All arrays: arguments, then temporaries and tables.";
+    FunctionId => functions: String, function_ids, "All functions, in order of first use.";
+    SubstitutionId => substitutions: Substitution, substitution_ids, "All substitution rules, in order.";
+    InsnId => instructions: Instruction, insn_ids, "All instructions, in list order.";
+}
+
+impl Kernel {
+    /// The arguments, in order.
+    pub fn arguments(&self) -> impl Iterator<Item = ArrayId> + '_ {
+        self.array_ids().filter(|&array| self[array].is_argument())
+    }
+
+    /// The id of the function of that name, which is added if it is new.
+    pub fn function(&mut self, name: &str) -> FunctionId {
+        match self.functions.iter().position(|function| function == name) {
+            Some(idx) => FunctionId::new(idx),
+            None => {
+                self.functions.push(name.to_owned());
+                FunctionId::new(self.functions.len() - 1)
+            }
+        }
+    }
+
+    /// Whether iterations of the iname may not be reordered.
+    #[must_use]
+    pub fn is_sequential(&self, iname: InameId) -> bool {
+        self[iname].tags.contains(&InameTag::Sequential)
+    }
+}
+
+/// A kernel whose instructions are in a fixed order: the loops, conditions and runs of its linearization.
+#[derive(Clone, Debug, Default)]
+pub struct LinearizedKernel {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// The order.
+    pub linearization: Linearization,
+}
+
+/// What a dump holds: a kernel, with a linearization or without.
+#[derive(Clone, Debug)]
+pub enum Program {
+    /// `linearization` is `null`.
+    Unordered(Kernel),
+    /// The list is the program.
+    Linearized(LinearizedKernel),
+}
+
+impl Program {
+    /// The kernel in either case.
+    #[must_use]
+    pub fn kernel(&self) -> &Kernel {
+        match self {
+            Self::Unordered(kernel) => kernel,
+            Self::Linearized(linearized) => &linearized.kernel,
+        }
+    }
+
+    /// The linearization, if there is one.
+    #[must_use]
+    pub fn linearization(&self) -> Option<&Linearization> {
+        match self {
+            Self::Unordered(_) => None,
+            Self::Linearized(linearized) => Some(&linearized.linearization),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Scalar types and literal numbers.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// The type of a scalar or of an array's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dtype {
+    /// Truth value.
+    Bool,
+    /// 32-bit signed integer.
+    Int32,
+    /// 64-bit signed integer.
+    Int64,
+    /// IEEE binary32.
+    Float32,
+    /// IEEE binary64.
+    Float64,
+}
+
+impl Dtype {
+    /// All of them, in the order of [`Dtype::name`]'s documentation.
+    pub const ALL: [Self; 5] = [Self::Bool, Self::Int32, Self::Int64, Self::Float32, Self::Float64];
+
+    /// Its name in kernel dumps: `bool`, `int32`, `int64`, `float32`, `float64`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Float32 => "float32",
+            Self::Float64 => "float64",
+        }
+    }
+
+    /// The dtype of that name in kernel dumps.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dtype| dtype.name() == name)
+    }
+
+    /// Whether it is `float32` or `float64`.
+    #[must_use]
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::Float32 | Self::Float64)
+    }
+
+    /// Whether it is `int32` or `int64`.
+    #[must_use]
+    pub fn is_integer(self) -> bool {
+        matches!(self, Self::Int32 | Self::Int64)
+    }
+
+    /// Bytes of one element in C.
+    #[must_use]
+    pub fn size(self) -> u64 {
+        match self {
+            Self::Bool => 1,
+            Self::Int32 | Self::Float32 => 4,
+            Self::Int64 | Self::Float64 => 8,
+        }
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A finite float literal; equality and hash are those of its bits (so `0.0` and `-0.0` differ).
+#[derive(Clone, Copy)]
+pub struct Float(f64);
+
+impl Float {
+    /// A literal of that value; `None` if it is not finite.
+    #[must_use]
+    pub fn new(value: f64) -> Option<Self> {
+        value.is_finite().then_some(Self(value))
+    }
+
+    /// Its value.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl PartialEq for Float {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_bits() == other.0.to_bits()
+    }
+}
+
+impl Eq for Float {}
+
+impl Hash for Float {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+impl PartialOrd for Float {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Float {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl fmt::Debug for Float {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+/// Prints the shortest decimal that reads back as the same bits, always with a point or an exponent.
+impl fmt::Display for Float {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+/// A literal number as written: with a point or an exponent a float, otherwise an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Number {
+    /// An integer literal.
+    Int(i64),
+    /// A float literal.
+    Float(Float),
+}
+
+impl Number {
+    /// Its value as a float (integers beyond 2^53 round).
+    #[must_use]
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Self::Int(value) => value as f64,
+            Self::Float(value) => value.get(),
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(value) => write!(f, "{value}"),
+            Self::Float(value) => write!(f, "{value}"),
+        }
+    }
+}
