@@ -4,11 +4,14 @@
 //! are types: what needs an order takes the latter. This crate does not know that e-graphs or schedules are
 //! computed; it only holds their results.
 
+pub mod affine;
 pub mod expr;
 pub mod ids;
 pub mod kernel;
 pub mod linearization;
 pub mod number;
+pub mod order;
+pub mod types;
 
 pub use expr::{Arity, Expr, Exprs, Op, ReduceOp, Rewritten};
 pub use ids::{ArrayId, DomainId, ExprId, FunctionId, InameId, InameSet, InsnId, ParameterId, SubstitutionId};
