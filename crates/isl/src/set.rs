@@ -8,14 +8,11 @@ mod points;
 mod space;
 
 use std::ffi::c_int;
-use std::fmt::{self, Debug, Display, Formatter};
 
-use crate::context::Context;
 use crate::convert::{self, PARAM, SET};
-use crate::error::{Error, Result};
-use crate::ffi;
-use crate::handle::Handle;
-use crate::text;
+use crate::map::Map;
+use crate::union::UnionSet;
+use crate::wrap::{methods, object};
 
 /// Which dimensions of a set or map are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,154 +37,68 @@ impl Dim {
     }
 }
 
-/// A set of integer points.
-#[derive(Clone)]
-pub struct Set {
-    pub(crate) handle: Handle<ffi::isl_set>,
+object! {
+    /// A set of integer points, such as `[n] -> { S[i, j] : 0 <= i < n and 0 <= j <= i }`.
+    Set, isl_set, set_read_from_str, set_to_str
 }
 
-impl From<Handle<ffi::isl_set>> for Set {
-    fn from(handle: Handle<ffi::isl_set>) -> Set {
-        Set { handle }
-    }
-}
-
-macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident = $call:ident;)*) => { impl Set { $(
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// What isl refuses, or the operation limit.
-        pub fn $name(&self) -> Result<Set> {
-            ffi::$call(self.context(), &self.handle).map(Set::from)
-        }
-    )* } };
-}
-
-macro_rules! binary {
-    ($($(#[$doc:meta])* $name:ident = $call:ident;)*) => { impl Set { $(
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// Different spaces or contexts, or the operation limit.
-        pub fn $name(&self, other: &Set) -> Result<Set> {
-            ffi::$call(self.context(), &self.handle, &other.handle).map(Set::from)
-        }
-    )* } };
-}
-
-macro_rules! test {
-    ($($(#[$doc:meta])* $name:ident = $call:ident;)*) => { impl Set { $(
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// What isl refuses, or the operation limit.
-        pub fn $name(&self) -> Result<bool> {
-            ffi::$call(self.context(), &self.handle)
-        }
-    )* } };
-}
-
-macro_rules! compare {
-    ($($(#[$doc:meta])* $name:ident = $call:ident;)*) => { impl Set { $(
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// Different contexts, or the operation limit.
-        pub fn $name(&self, other: &Set) -> Result<bool> {
-            ffi::$call(self.context(), &self.handle, &other.handle)
-        }
-    )* } };
-}
-
-unary! {
+methods! { Set:
     /// All points of the space that are not in the set.
-    complement = set_complement;
+    complement = set_complement() -> Set;
     /// The same set in fewer convex pieces, where isl finds them.
-    coalesce = set_coalesce;
+    coalesce = set_coalesce() -> Set;
     /// The same set as disjoint convex pieces.
-    make_disjoint = set_make_disjoint;
+    make_disjoint = set_make_disjoint() -> Set;
     /// The same set with every existentially quantified variable as an explicit integer division.
-    compute_divs = set_compute_divs;
+    compute_divs = set_compute_divs() -> Set;
     /// The same set with implicit equalities made explicit.
-    detect_equalities = set_detect_equalities;
+    detect_equalities = set_detect_equalities() -> Set;
     /// The same set without redundant constraints.
-    remove_redundancies = set_remove_redundancies;
+    remove_redundancies = set_remove_redundancies() -> Set;
     /// The lexicographically least point for each value of the parameters.
-    lexmin = set_lexmin;
+    lexmin = set_lexmin() -> Set;
     /// The lexicographically greatest point for each value of the parameters.
-    lexmax = set_lexmax;
+    lexmax = set_lexmax() -> Set;
+    /// The relation that a set of pairs `{ [A[i] -> B[j]] }` stands for.
+    unwrap = set_unwrap() -> Map;
+    /// The set without the structure of nested tuples, and without tuple name.
+    flatten = set_flatten() -> Set;
+    /// Each point to itself.
+    identity = set_identity() -> Map;
+    /// The union set with this set in it.
+    to_union_set = set_to_union_set() -> UnionSet;
+    /// The images of the points under a relation.
+    apply = set_apply(map: Map) -> Set;
+    /// Pairs of a point of `self` and one of `other`, the first lexicographically less.
+    lex_lt_set = set_lex_lt_set(other: Set) -> Map;
+    /// Pairs of a point of `self` and one of `other`, the first lexicographically less or equal.
+    lex_le_set = set_lex_le_set(other: Set) -> Map;
     /// The projection on the parameters: for which values the set is not empty.
-    params = set_params;
-}
-
-binary! {
+    params = set_params() -> Set;
     /// The points in both.
-    intersect = set_intersect;
+    intersect = set_intersect(other: Set) -> Set;
     /// The points in either.
-    union = set_union;
+    union = set_union(other: Set) -> Set;
     /// The points in `self` and not in `other`.
-    subtract = set_subtract;
+    subtract = set_subtract(other: Set) -> Set;
     /// `self` without what `other` already says: equal to `self` on `other`, arbitrary elsewhere.
-    gist = set_gist;
+    gist = set_gist(other: Set) -> Set;
     /// The points of `self` where the parameters are in the parameter set `other`.
-    intersect_params = set_intersect_params;
-}
-
-test! {
+    intersect_params = set_intersect_params(other: Set) -> Set;
     /// Whether no value of the parameters gives a point.
-    is_empty = set_is_empty;
+    is_empty = set_is_empty() -> bool;
     /// Whether there are finitely many points for each value of the parameters.
-    is_bounded = set_is_bounded;
+    is_bounded = set_is_bounded() -> bool;
     /// Whether there is exactly one point for each value of the parameters.
-    is_singleton = set_is_singleton;
+    is_singleton = set_is_singleton() -> bool;
     /// Whether this is a product of intervals, without parameters in the bounds.
-    is_box = set_is_box;
+    is_box = set_is_box() -> bool;
     /// Whether this is a set of parameters, as [`Set::params`] gives it.
-    is_params = set_is_params;
-}
-
-compare! {
+    is_params = set_is_params() -> bool;
     /// Whether both have the same points.
-    is_equal = set_is_equal;
+    is_equal = set_is_equal(other: Set) -> bool;
     /// Whether every point of `self` is in `other`.
-    is_subset = set_is_subset;
+    is_subset = set_is_subset(other: Set) -> bool;
     /// Whether no point is in both.
-    is_disjoint = set_is_disjoint;
-}
-
-impl Set {
-    /// Reads isl's notation, such as `[n] -> { S[i, j] : 0 <= i < n and 0 <= j <= i }`.
-    ///
-    /// # Errors
-    /// [`Error::Syntax`] for text that isl does not accept, which includes text nested beyond reason.
-    pub fn parse(context: &Context, input: &str) -> Result<Set> {
-        let checked = text::checked(input)?;
-        match ffi::set_read_from_str(context, context, &checked) {
-            Ok(handle) => Ok(handle.into()),
-            Err(Error::Isl(message)) => Err(text::syntax(&message, input, None)),
-            Err(other) => Err(other),
-        }
-    }
-
-    /// The context.
-    pub fn context(&self) -> &Context {
-        self.handle.context()
-    }
-}
-
-impl Display for Set {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let context = self.context();
-        match context.unlimited(|| ffi::set_to_str(context, &self.handle)) {
-            Ok(text) => f.write_str(&text),
-            Err(error) => write!(f, "<{error}>"),
-        }
-    }
-}
-
-impl Debug for Set {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        Display::fmt(self, f)
-    }
+    is_disjoint = set_is_disjoint(other: Set) -> bool;
 }
