@@ -5,13 +5,17 @@
 //! computed; it only holds their results.
 
 pub mod affine;
+pub mod count;
+pub mod domains;
 pub mod expr;
 pub mod ids;
+pub mod inline;
 pub mod kernel;
 pub mod linearization;
 pub mod number;
 pub mod order;
 pub mod types;
+pub mod verify;
 
 pub use expr::{Arity, Expr, Exprs, Op, ReduceOp, Rewritten};
 pub use ids::{ArrayId, DomainId, ExprId, FunctionId, InameId, InameSet, InsnId, ParameterId, SubstitutionId};
