@@ -40,10 +40,7 @@ pub struct InvalidUtf8 {
 impl Source {
     /// A source from its name and text.
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
-        Self {
-            name: name.into(),
-            text: text.into(),
-        }
+        Self { name: name.into(), text: text.into() }
     }
 
     /// A source from bytes, which must be UTF-8.
@@ -97,10 +94,7 @@ impl Source {
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let n_newlines = before.bytes().filter(|&byte| byte == b'\n').count();
         let n_chars = before[line_start..].chars().count();
-        Position {
-            line: crate::span::offset(n_newlines + 1),
-            column: crate::span::offset(n_chars + 1),
-        }
+        Position { line: crate::span::offset(n_newlines + 1), column: crate::span::offset(n_chars + 1) }
     }
 
     /// The same source for a miette diagnostic. The text is shared, not copied.

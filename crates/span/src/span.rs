@@ -25,10 +25,7 @@ impl Span {
 
     /// The empty span in front of the byte at `offset`.
     pub const fn point(offset: u32) -> Self {
-        Self {
-            start: offset,
-            end: offset,
-        }
+        Self { start: offset, end: offset }
     }
 
     /// The span of a range of `usize` offsets, cut off at the largest offset that a span can hold.
@@ -48,10 +45,7 @@ impl Span {
 
     /// The smallest span that covers `self` and `other`.
     pub fn to(self, other: Self) -> Self {
-        Self {
-            start: self.start.min(other.start),
-            end: self.end.max(other.end),
-        }
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
     /// Whether `other` lies in `self`.
