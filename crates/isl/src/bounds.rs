@@ -7,8 +7,8 @@
 //! values in the projection of the set on them, the values between the bounds, on the stride, at which the guard holds are exactly the
 //! values of the dimension.
 //! # Method
-//! The bounds are read off the constraints of the projection; of a union, off its simple hull, and where that has none on a side, off each
-//! piece. The guard is isl's `gist` of the projection given bounds, stride, and outer values.
+//! The bounds are read off the constraints of the projection; of a union, off its simple hull. Where that has none on a side, they are read off the
+//! projection without its integer divisions, which is larger; where its hull has none either, off each of its pieces. The guard is isl's `gist` of the projection given bounds, stride, and outer values.
 //! # Complexity
 //! One projection and one gist; both can be exponential in isl for contrived sets, and obey the operation limit.
 //! # Not done
@@ -102,10 +102,13 @@ impl Set {
             [piece] => sides(piece, dim)?,
             _ => sides(&projection.hull()?, dim)?,
         };
-        let of_pieces = pieces.iter().map(|piece| sides(piece, dim)).collect::<Result<Vec<Sides>>>()?;
-        let (lower, upper) = of_pieces.into_iter().unzip();
-        let lower = alternatives(hull.0, lower)?;
-        let upper = alternatives(hull.1, upper)?;
+        let rational: Set = ffi::set_remove_divs(self.context(), &projection.handle)?.into();
+        let rational_hull = sides(&rational.hull()?, dim)?;
+        let rational_pieces =
+            rational.constraints()?.iter().map(|piece| sides(piece, dim)).collect::<Result<Vec<_>>>()?;
+        let (lower, upper) = rational_pieces.into_iter().unzip();
+        let lower = alternatives([hull.0, rational_hull.0], lower)?;
+        let upper = alternatives([hull.1, rational_hull.1], upper)?;
         let stride = projection.stride(dim)?;
         let said =
             projection.said_by(dim, &lower, &upper, stride.as_ref())?.intersect(&projection.eliminate(&[dim])?)?;
@@ -199,9 +202,9 @@ fn sides(piece: &Conjunction, dim: &str) -> Result<Sides> {
     Ok((lower, upper))
 }
 
-/// The bounds of the hull, or of each piece where the hull has none.
-fn alternatives(hull: Vec<Bound>, mut pieces: Vec<Vec<Bound>>) -> Result<Vec<Vec<Bound>>> {
-    if !hull.is_empty() {
+/// The first bounds there are of the hulls, or those of each piece where no hull has any.
+fn alternatives(hulls: [Vec<Bound>; 2], mut pieces: Vec<Vec<Bound>>) -> Result<Vec<Vec<Bound>>> {
+    if let Some(hull) = hulls.into_iter().find(|bounds| !bounds.is_empty()) {
         return Ok(vec![hull]);
     }
     if pieces.iter().any(Vec::is_empty) {

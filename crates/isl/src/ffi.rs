@@ -62,8 +62,6 @@ macro_rules! objects {
 objects! {
     isl_aff, isl_aff_copy, isl_aff_free;
     isl_aff_list, isl_aff_list_copy, isl_aff_list_free;
-    isl_basic_map, isl_basic_map_copy, isl_basic_map_free;
-    isl_basic_map_list, isl_basic_map_list_copy, isl_basic_map_list_free;
     isl_basic_set, isl_basic_set_copy, isl_basic_set_free;
     isl_basic_set_list, isl_basic_set_list_copy, isl_basic_set_list_free;
     isl_constraint, isl_constraint_copy, isl_constraint_free;
@@ -125,7 +123,6 @@ calls! {
     space_set_dim_name = isl_space_set_dim_name(s: Take<isl_space>, ty: DimType, pos: Uint, name: Str) -> Give<isl_space>;
     space_add_dims = isl_space_add_dims(s: Take<isl_space>, ty: DimType, n: Uint) -> Give<isl_space>;
     space_from_domain = isl_space_from_domain(s: Take<isl_space>) -> Give<isl_space>;
-    space_align_params = isl_space_align_params(s: Take<isl_space>, model: Take<isl_space>) -> Give<isl_space>;
 
     local_space_from_space = isl_local_space_from_space(s: Take<isl_space>) -> Give<isl_local_space>;
 
@@ -144,7 +141,6 @@ calls! {
     aff_set_coefficient_val = isl_aff_set_coefficient_val(a: Take<isl_aff>, ty: DimType, pos: Int, v: Take<isl_val>) -> Give<isl_aff>;
     aff_zero_basic_set = isl_aff_zero_basic_set(a: Take<isl_aff>) -> Give<isl_basic_set>;
     aff_ge_basic_set = isl_aff_ge_basic_set(a: Take<isl_aff>, b: Take<isl_aff>) -> Give<isl_basic_set>;
-    aff_to_list = isl_aff_to_list(a: Take<isl_aff>) -> Give<isl_aff_list>;
     aff_list_add = isl_aff_list_add(list: Take<isl_aff_list>, a: Take<isl_aff>) -> Give<isl_aff_list>;
     aff_list_alloc = isl_aff_list_alloc(ctx: Ctx, n: Int) -> Give<isl_aff_list>;
 
@@ -167,7 +163,6 @@ calls! {
     basic_set_universe = isl_basic_set_universe(s: Take<isl_space>) -> Give<isl_basic_set>;
     basic_set_intersect = isl_basic_set_intersect(a: Take<isl_basic_set>, b: Take<isl_basic_set>) -> Give<isl_basic_set>;
 
-    set_read_from_str = isl_set_read_from_str(ctx: Ctx, text: Str) -> Give<isl_set>;
     set_to_str = isl_set_to_str(s: Keep<isl_set>) -> Text;
     set_universe = isl_set_universe(s: Take<isl_space>) -> Give<isl_set>;
     set_empty = isl_set_empty(s: Take<isl_space>) -> Give<isl_set>;
@@ -223,7 +218,6 @@ calls! {
     stride_info_get_offset = isl_stride_info_get_offset(i: Keep<isl_stride_info>) -> Give<isl_aff>;
 
     point_get_coordinate_val = isl_point_get_coordinate_val(p: Keep<isl_point>, ty: DimType, pos: Int) -> Give<isl_val>;
-    set_count_val = isl_set_count_val(s: Keep<isl_set>) -> Give<isl_val>;
     point_is_void = isl_point_is_void(p: Keep<isl_point>) -> Bool;
 
     set_unwrap = isl_set_unwrap(s: Take<isl_set>) -> Give<isl_map>;
@@ -234,7 +228,6 @@ calls! {
     set_lex_lt_set = isl_set_lex_lt_set(a: Take<isl_set>, b: Take<isl_set>) -> Give<isl_map>;
     set_lex_le_set = isl_set_lex_le_set(a: Take<isl_set>, b: Take<isl_set>) -> Give<isl_map>;
 
-    map_read_from_str = isl_map_read_from_str(ctx: Ctx, text: Str) -> Give<isl_map>;
     map_to_str = isl_map_to_str(m: Keep<isl_map>) -> Text;
     map_reverse = isl_map_reverse(m: Take<isl_map>) -> Give<isl_map>;
     map_coalesce = isl_map_coalesce(m: Take<isl_map>) -> Give<isl_map>;
@@ -263,8 +256,6 @@ calls! {
     map_domain_product = isl_map_domain_product(a: Take<isl_map>, b: Take<isl_map>) -> Give<isl_map>;
     map_range_product = isl_map_range_product(a: Take<isl_map>, b: Take<isl_map>) -> Give<isl_map>;
     map_flat_range_product = isl_map_flat_range_product(a: Take<isl_map>, b: Take<isl_map>) -> Give<isl_map>;
-    map_flat_domain_product = isl_map_flat_domain_product(a: Take<isl_map>, b: Take<isl_map>) -> Give<isl_map>;
-    map_flat_product = isl_map_flat_product(a: Take<isl_map>, b: Take<isl_map>) -> Give<isl_map>;
     map_intersect_domain = isl_map_intersect_domain(m: Take<isl_map>, s: Take<isl_set>) -> Give<isl_map>;
     map_intersect_range = isl_map_intersect_range(m: Take<isl_map>, s: Take<isl_set>) -> Give<isl_map>;
     map_intersect_params = isl_map_intersect_params(m: Take<isl_map>, s: Take<isl_set>) -> Give<isl_map>;
@@ -292,10 +283,6 @@ calls! {
     map_find_dim_by_name = isl_map_find_dim_by_name(m: Keep<isl_map>, ty: DimType, name: Str) -> Position;
     map_fix_val = isl_map_fix_val(m: Take<isl_map>, ty: DimType, pos: Uint, v: Take<isl_val>) -> Give<isl_map>;
     map_project_out = isl_map_project_out(m: Take<isl_map>, ty: DimType, first: Uint, n: Uint) -> Give<isl_map>;
-    map_get_basic_map_list = isl_map_get_basic_map_list(m: Keep<isl_map>) -> Give<isl_basic_map_list>;
-    basic_map_list_size = isl_basic_map_list_size(list: Keep<isl_basic_map_list>) -> Size;
-    basic_map_list_get_at = isl_basic_map_list_get_at(list: Keep<isl_basic_map_list>, pos: Int) -> Give<isl_basic_map>;
-    basic_map_get_constraint_list = isl_basic_map_get_constraint_list(m: Keep<isl_basic_map>) -> Give<isl_constraint_list>;
     map_list_size = isl_map_list_size(list: Keep<isl_map_list>) -> Size;
     map_list_get_at = isl_map_list_get_at(list: Keep<isl_map_list>, pos: Int) -> Give<isl_map>;
     set_list_size = isl_set_list_size(list: Keep<isl_set_list>) -> Size;
@@ -304,11 +291,9 @@ calls! {
     pw_multi_aff_coalesce = isl_pw_multi_aff_coalesce(m: Take<isl_pw_multi_aff>) -> Give<isl_pw_multi_aff>;
     pw_multi_aff_gist = isl_pw_multi_aff_gist(m: Take<isl_pw_multi_aff>, s: Take<isl_set>) -> Give<isl_pw_multi_aff>;
 
-    union_map_read_from_str = isl_union_map_read_from_str(ctx: Ctx, text: Str) -> Give<isl_union_map>;
     union_map_to_str = isl_union_map_to_str(m: Keep<isl_union_map>) -> Text;
     union_map_empty_ctx = isl_union_map_empty_ctx(ctx: Ctx) -> Give<isl_union_map>;
     union_map_get_map_list = isl_union_map_get_map_list(m: Keep<isl_union_map>) -> Give<isl_map_list>;
-    union_set_read_from_str = isl_union_set_read_from_str(ctx: Ctx, text: Str) -> Give<isl_union_set>;
     union_set_to_str = isl_union_set_to_str(s: Keep<isl_union_set>) -> Text;
     union_set_empty_ctx = isl_union_set_empty_ctx(ctx: Ctx) -> Give<isl_union_set>;
     union_set_get_set_list = isl_union_set_get_set_list(s: Keep<isl_union_set>) -> Give<isl_set_list>;

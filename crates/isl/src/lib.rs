@@ -10,8 +10,12 @@ mod count;
 mod error;
 mod ffi;
 mod flow;
+mod foreach;
 mod handle;
+#[cfg(test)]
+mod leaks;
 mod map;
+mod parse;
 mod set;
 mod text;
 mod union;

@@ -14,7 +14,7 @@ use crate::wrap::{methods, object};
 
 object! {
     /// A relation between integer points, such as `[n] -> { S[i] -> A[i + 1] : 0 <= i < n }`.
-    Map, isl_map, map_read_from_str, map_to_str
+    Map, isl_map, map_to_str
 }
 
 methods! { Map:
@@ -38,6 +38,10 @@ methods! { Map:
     lexmax = map_lexmax() -> Map;
     /// The relation without the structure of nested tuples.
     flatten = map_flatten() -> Map;
+    /// The relation without the structure of nested tuples in the domain.
+    flatten_domain = map_flatten_domain() -> Map;
+    /// The relation without the structure of nested tuples in the range.
+    flatten_range = map_flatten_range() -> Map;
     /// The points that have an image.
     domain = map_domain() -> Set;
     /// The images.
@@ -66,6 +70,8 @@ methods! { Map:
     gist_range = map_gist_range(other: Set) -> Map;
     /// Pairs of points to pairs of images.
     product = map_product(other: Map) -> Map;
+    /// Pairs of a point of `self` and one of `other`, to the images they share.
+    domain_product = map_domain_product(other: Map) -> Map;
     /// Each point to the pair of its images under `self` and `other`.
     range_product = map_range_product(other: Map) -> Map;
     /// Each point to its images under `self` and `other`, in one tuple.
@@ -173,6 +179,18 @@ impl Map {
             })
             .collect::<Result<Vec<Affine>>>()
             .map(Some)
+    }
+
+    /// The pairs as a set of one tuple without name, its dimensions named `inputs` and then `outputs`.
+    ///
+    /// # Errors
+    /// Not as many names as dimensions; names that are no identifiers or not distinct.
+    pub fn as_set(&self, inputs: &[&str], outputs: &[&str]) -> Result<Set> {
+        let names: Vec<&str> = inputs.iter().chain(outputs).copied().collect();
+        if inputs.len() != self.n(Dim::In)? {
+            return Err(Error::Isl(format!("{} names for {} dimensions", inputs.len(), self.n(Dim::In)?)));
+        }
+        self.wrap()?.flatten()?.set_tuple_name(None)?.with_dim_names(&names)
     }
 
     /// The number of dimensions of a kind.

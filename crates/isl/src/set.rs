@@ -39,7 +39,7 @@ impl Dim {
 
 object! {
     /// A set of integer points, such as `[n] -> { S[i, j] : 0 <= i < n and 0 <= j <= i }`.
-    Set, isl_set, set_read_from_str, set_to_str
+    Set, isl_set, set_to_str
 }
 
 methods! { Set:

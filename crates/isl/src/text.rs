@@ -3,7 +3,7 @@
 //! isl parses by recursive descent without a limit and computes powers without one, so that hostile text overflows the stack or exhausts memory.
 //! The check refuses only text beyond any honest use and leaves syntax to isl. Linear in the text.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
 use crate::error::{Error, Result};
 
@@ -73,15 +73,6 @@ pub(crate) fn checked(text: &str) -> Result<CString> {
 
 fn end_of(bytes: &[u8], from: usize, inside: impl Fn(u8) -> bool) -> usize {
     bytes[from..].iter().position(|b| !inside(*b)).map_or(bytes.len(), |n| from + n)
-}
-
-/// Checks and parses.
-pub(crate) fn parse<T>(text: &str, parse: impl FnOnce(&CStr) -> Result<T>) -> Result<T> {
-    let checked = checked(text)?;
-    parse(&checked).map_err(|error| match error {
-        Error::Isl(message) => syntax(&message, text, None),
-        other => other,
-    })
 }
 
 /// An error about `text`.

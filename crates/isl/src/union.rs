@@ -10,12 +10,12 @@ use crate::wrap::{methods, object};
 
 object! {
     /// Relations over several spaces, such as `{ S[i] -> A[i]; T[i, j] -> B[j] }`.
-    UnionMap, isl_union_map, union_map_read_from_str, union_map_to_str
+    UnionMap, isl_union_map, union_map_to_str
 }
 
 object! {
     /// Sets over several spaces, such as `{ S[i] : 0 <= i < 4; T[i, j] }`.
-    UnionSet, isl_union_set, union_set_read_from_str, union_set_to_str
+    UnionSet, isl_union_set, union_set_to_str
 }
 
 methods! { UnionMap:
@@ -53,6 +53,8 @@ methods! { UnionMap:
     gist = union_map_gist(other: UnionMap) -> UnionMap;
     /// `self` without what `other` already says of the domain.
     gist_domain = union_map_gist_domain(other: UnionSet) -> UnionMap;
+    /// `self` without what `other` already says of the range.
+    gist_range = union_map_gist_range(other: UnionSet) -> UnionMap;
     /// Each point to the pair of its images under `self` and `other`.
     range_product = union_map_range_product(other: UnionMap) -> UnionMap;
     /// Each point to its images under `self` and `other`, in one tuple.
@@ -75,6 +77,8 @@ methods! { UnionMap:
     is_single_valued = union_map_is_single_valued() -> bool;
     /// Whether the relation is single-valued and injective.
     is_bijective = union_map_is_bijective() -> bool;
+    /// Whether every pair is of two equal points.
+    is_identity = union_map_is_identity() -> bool;
     /// Whether both have the same pairs.
     is_equal = union_map_is_equal(other: UnionMap) -> bool;
     /// Whether every pair of `self` is in `other`.

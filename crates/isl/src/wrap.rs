@@ -17,7 +17,7 @@ macro_rules! methods {
 
 /// Declares a wrapper of one handle: conversion, `context`, `parse`, printing.
 macro_rules! object {
-    ($(#[$doc:meta])* $type:ident, $raw:ident, $parse:ident, $print:ident) => {
+    ($(#[$doc:meta])* $type:ident, $raw:ident, $print:ident) => {
         $(#[$doc])*
         #[derive(Clone)]
         pub struct $type {
@@ -36,8 +36,7 @@ macro_rules! object {
             /// # Errors
             /// [`Error::Syntax`](crate::Error::Syntax) for text that isl does not accept, which includes text nested beyond reason.
             pub fn parse(context: &$crate::Context, text: &str) -> $crate::error::Result<$type> {
-                $crate::text::parse(text, |checked| $crate::ffi::$parse(context, context, checked))
-                    .map($type::from)
+                $crate::parse::parse(context, text).map($type::from)
             }
 
             /// The context.

@@ -3,6 +3,7 @@
 use crate::convert::{int, integer, integer64, uint, value};
 use crate::error::{Error, Result};
 use crate::ffi;
+use crate::foreach;
 use crate::handle::Handle;
 use crate::set::{Dim, Set};
 
@@ -103,5 +104,29 @@ impl Set {
             }
         }
         Ok(())
+    }
+
+    /// All points of a bounded set without parameters, in lexicographic order, if there are at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::Unbounded`], [`Error::Parametric`]; [`Error::LimitExceeded`] if there are more points; a coordinate beyond 64 bits.
+    pub fn points(&self, limit: usize) -> Result<Vec<Vec<i64>>> {
+        self.refuse_params()?;
+        if !self.is_bounded()? {
+            return Err(Error::Unbounded);
+        }
+        let context = self.context();
+        let set = if self.is_params()? { self.params_to_dims(&[])? } else { self.clone() };
+        let n = set.n_dim()?;
+        let mut points = foreach::points(&set.handle, limit)?
+            .iter()
+            .map(|point| {
+                (0..n)
+                    .map(|at| integer64(&ffi::point_get_coordinate_val(context, point, Dim::Set.raw(), int(at)?)?))
+                    .collect()
+            })
+            .collect::<Result<Vec<Vec<i64>>>>()?;
+        points.sort_unstable();
+        Ok(points)
     }
 }
