@@ -256,10 +256,7 @@ pub enum RuleError {
 
     /// Two definitions of one name.
     #[error("{what} `{name}` is defined already")]
-    #[diagnostic(
-        code(rules::duplicate_name),
-        help("the first definition is the {first_what} at {first_at}; nothing is overridden: choose another name")
-    )]
+    #[diagnostic(code(rules::duplicate_name))]
     DuplicateName {
         /// What the later definition defines.
         what: &'static str,
@@ -268,13 +265,12 @@ pub enum RuleError {
         /// The later definition's place.
         #[label("defined again here")]
         at: Span,
-        /// What the earlier definition defines.
-        first_what: &'static str,
         /// The earlier definition's place, if it is in the same file.
         #[label("first defined here")]
         first: Option<Span>,
-        /// The earlier definition's file, line and column.
-        first_at: String,
+        /// What the earlier definition defines, where, and what to do.
+        #[help]
+        help: Option<String>,
     },
 
     /// The head of a pattern that is no operator.
@@ -292,17 +288,17 @@ pub enum RuleError {
     },
 
     /// An operator with too many or too few children.
-    #[error("`{operator}` takes {arity} children, not {n_children}")]
+    #[error("`{operator}` takes {expected}, not {n_children}")]
     #[diagnostic(code(rules::wrong_arity))]
     WrongArity {
         /// The operator.
         operator: Name,
         /// How many it takes, as a phrase.
-        arity: String,
+        expected: String,
         /// How many it has here.
         n_children: usize,
         /// The list.
-        #[label("{n_children} children here")]
+        #[label("{n_children} here")]
         at: Span,
         /// What to do about it.
         #[help]
@@ -589,21 +585,19 @@ pub enum RuleError {
     },
 
     /// Two phases of one name in a strategy, inherited ones included.
-    #[error("`{strategy}` has a phase `{name}` already{origin}")]
-    #[diagnostic(
-        code(rules::duplicate_phase),
-        help("rename it, or leave the inherited one out with `(without {name})`")
-    )]
+    #[error("`{strategy}` has a phase `{name}` already")]
+    #[diagnostic(code(rules::duplicate_phase))]
     DuplicatePhase {
         /// The strategy.
         strategy: Name,
         /// The name.
         name: Name,
-        /// ``, or ` from …` with the strategy that it is inherited from.
-        origin: String,
         /// The later phase.
         #[label("a second one")]
         at: Span,
+        /// Where the first one comes from, and what to do.
+        #[help]
+        help: Option<String>,
     },
 
     /// A rule that is switched off where it is not on.

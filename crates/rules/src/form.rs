@@ -52,6 +52,8 @@ pub(crate) struct Parts {
     /// What follows the head, without the keys and their values.
     pub(crate) positional: Vec<NodeId>,
     keyed: Vec<(&'static str, Span, NodeId)>,
+    /// The keys that have no value; they were reported.
+    valueless: Vec<&'static str>,
 }
 
 impl Parts {
@@ -85,7 +87,8 @@ impl Reader<'_> {
     /// Sorts the parts of `list`, which is a list with a head.
     pub(crate) fn parts(&mut self, list: NodeId, spec: &'static FormSpec) -> Parts {
         let document = self.document;
-        let mut parts = Parts { spec, span: document.span(list), positional: Vec::new(), keyed: Vec::new() };
+        let mut parts =
+            Parts { spec, span: document.span(list), positional: Vec::new(), keyed: Vec::new(), valueless: Vec::new() };
         let mut rest = document.items(list).unwrap_or_default().iter().skip(1).copied().peekable();
         while let Some(id) = rest.next() {
             let NodeKind::Key(key) = &document.node(id).kind else {
@@ -102,8 +105,8 @@ impl Reader<'_> {
 
     fn add_key(&mut self, parts: &mut Parts, key: &Name, at: Span, value: Option<NodeId>) {
         let Some(spec) = parts.spec.keys.iter().find(|spec| *key == spec.name) else {
-            let keys = parts.spec.keys.iter().map(|spec| spec.name);
-            let help = suggest::help(key, "keys", keys);
+            let keys: Vec<String> = parts.spec.keys.iter().map(|spec| format!(":{}", spec.name)).collect();
+            let help = suggest::help(&format!(":{key}"), "keys", keys.iter().map(String::as_str));
             return self.report(RuleError::UnknownKey { form: parts.spec.head, key: key.clone(), at, help });
         };
         let first = parts.values(spec.name).next();
@@ -112,8 +115,20 @@ impl Reader<'_> {
         }
         match value {
             Some(value) => parts.keyed.push((spec.name, at, value)),
-            None => self.report(RuleError::MissingValue { key: key.clone(), value: spec.example, at }),
+            None => {
+                parts.valueless.push(spec.name);
+                self.report(RuleError::MissingValue { key: key.clone(), value: spec.example, at });
+            }
         }
+    }
+
+    /// The value of a key that the form cannot do without. `part` is the key in backticks.
+    pub(crate) fn required(&mut self, parts: &Parts, key: &str, part: &'static str) -> Option<NodeId> {
+        let value = parts.value(key);
+        if value.is_none() && !parts.valueless.contains(&key) {
+            self.missing(parts, part);
+        }
+        value
     }
 
     /// Reports a part that the form lacks.

@@ -53,10 +53,11 @@ impl<'a> Linker<'a> {
     fn check_rules(&mut self, file: File<'_>, mentions: &[Mention]) {
         for mention in mentions {
             if !self.declared.rules.contains_key(&mention.name) {
-                let known = self.declared.rules.keys().map(Name::as_str);
-                let help = suggest::help(&mention.name, "rules and rule sets", known);
-                let error = RuleError::UnknownRule { name: mention.name.clone(), at: mention.span, help };
-                self.sink.push(&file, error);
+                self.sink.push_with(&file, || {
+                    let known = self.declared.rules.keys().map(Name::as_str);
+                    let help = suggest::help(&mention.name, "rules and rule sets", known);
+                    RuleError::UnknownRule { name: mention.name.clone(), at: mention.span, help }
+                });
             }
         }
     }
@@ -97,9 +98,10 @@ impl<'a> Linker<'a> {
             if let Some(extends) = &strategy.extends
                 && !self.declared.strategies.contains_key(&extends.name)
             {
-                let known = self.declared.strategies.keys().filter(|known| **known != strategy.name);
-                let error = resolve::unknown_strategy(&extends.name, Some(extends.span), known);
-                self.sink.push(&file, error);
+                self.sink.push_with(&file, || {
+                    let known = self.declared.strategies.keys().filter(|known| **known != strategy.name);
+                    resolve::unknown_strategy(&extends.name, Some(extends.span), known)
+                });
             }
             self.check_rules(file, &strategy.off);
             for phase in &strategy.phases {

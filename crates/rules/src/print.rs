@@ -1,4 +1,4 @@
-//! Printing forms as rule files have them: reading what is printed gives an equal form.
+//! Printing forms as rule files have them: reading what is printed, below a header, gives an equal form.
 
 use std::fmt::{self, Write};
 

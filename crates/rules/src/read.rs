@@ -18,6 +18,9 @@ use crate::sexpr::{self, Document, FORMS, Form};
 use crate::suggest;
 use crate::vocabulary::Vocabulary;
 
+/// What the set of all rules of a file is called.
+const FILE_SET: &str = "file's rule set";
+
 impl RuleBook {
     /// Reads and checks `sources` against `vocabulary`. Names are shared by all of them: a later file may refer to
     /// what earlier files define, and the other way round, and may not define it again.
@@ -77,13 +80,17 @@ fn declare(
         Entry::Occupied(entry) => {
             let first = entry.get();
             let position = first.source.position(first.at.start);
+            let mut help =
+                format!("the first one is the {} at {}:{position}; choose another name", first.what, first.source.name);
+            if [what, first.what].contains(&FILE_SET) {
+                help += "; a file with rules defines the set of them, under the name of the file";
+            }
             let error = RuleError::DuplicateName {
                 what,
                 name: name.clone(),
                 at,
-                first_what: first.what,
                 first: (first.file_idx == file.idx).then_some(first.at),
-                first_at: format!("{}:{position}", first.source.name),
+                help: Some(help),
             };
             sink.push(&file, error);
             false
@@ -212,8 +219,7 @@ fn declare_file_set(
         return;
     }
     let name = Name::from(stem);
-    let what = "the set of this file's rules";
-    if declare(&mut declared.rules, file, sink, &name, what, Span::default()) {
+    if declare(&mut declared.rules, file, sink, &name, FILE_SET, Span::default()) {
         let (doc, source) = (document.header.clone(), file.source.clone());
         book.sets.insert(name.clone(), RuleSet { name, doc, members, span: Span::default(), source });
     }

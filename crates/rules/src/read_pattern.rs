@@ -69,7 +69,7 @@ impl Reader<'_> {
                 // The list that it is in knows the operator.
                 NodeKind::Rest(name) => Some(PatternNode::Rest(name.clone())),
                 NodeKind::List { items, .. } => {
-                    scope.incomplete |= side == Side::Left && self.has_words(items);
+                    scope.incomplete |= side == Side::Left && self.may_lack_variables(items);
                     let operator = self.operator(id, items);
                     if let Some((_, children)) = items.split_first() {
                         self.rests(operator.as_ref(), children, side, scope);
@@ -138,7 +138,7 @@ impl Reader<'_> {
         if !fits {
             self.report(RuleError::WrongArity {
                 operator: name.clone(),
-                arity: operator.arity.to_string(),
+                expected: operator.arity.to_string(),
                 n_children: children.len(),
                 at: document.span(list),
                 help,
@@ -148,9 +148,9 @@ impl Reader<'_> {
         valid.then(|| name.clone())
     }
 
-    /// Whether a word stands among the children of a list.
-    fn has_words(&self, items: &[NodeId]) -> bool {
-        items.iter().skip(1).any(|&item| self.document.word(item).is_some())
+    /// Whether a list is empty or a word stands among its children, where a variable may have been meant.
+    fn may_lack_variables(&self, items: &[NodeId]) -> bool {
+        items.is_empty() || items.iter().skip(1).any(|&item| self.document.word(item).is_some())
     }
 
     /// Whether a child can be a pattern at all: reports it if it is a word.

@@ -77,10 +77,7 @@ impl Reader<'_> {
     /// What the guided rule does; `None` if something in it was reported.
     pub(crate) fn guided_rule(&mut self, parts: &Parts) -> Option<RuleKind> {
         self.no_more_than(parts, 1);
-        let Some(apply_at) = parts.value("apply") else {
-            self.missing(parts, "`:apply`");
-            return None;
-        };
+        let apply_at = self.required(parts, "apply", "`:apply`")?;
         let Some(apply) = self.document.word(apply_at).cloned() else {
             self.unexpected(apply_at, "the name of an applier");
             return None;

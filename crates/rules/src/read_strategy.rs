@@ -100,13 +100,8 @@ impl Reader<'_> {
             return None;
         };
         let name = self.name(name, "phase");
-        let rules = match parts.value("rules") {
-            Some(value) => self.rule_list(value),
-            None => {
-                self.missing(parts, "`:rules`");
-                Vec::new()
-            }
-        };
+        let rules = self.required(parts, "rules", "`:rules`");
+        let rules = rules.map(|rules| self.rule_list(rules)).unwrap_or_default();
         let passes = self.limit(parts, "passes", "`:passes`", MAX_PASSES);
         let nodes = self.limit(parts, "nodes", "`:nodes`", MAX_NODES);
         let off = self.off(parts);
@@ -122,10 +117,7 @@ impl Reader<'_> {
     }
 
     fn limit(&mut self, parts: &Parts, key: &str, part: &'static str, max: u32) -> Option<u32> {
-        let Some(value) = parts.value(key) else {
-            self.missing(parts, part);
-            return None;
-        };
+        let value = self.required(parts, key, part)?;
         let limit = self.integer(value, part, 1, max.into())?;
         u32::try_from(limit).ok()
     }

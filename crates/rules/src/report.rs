@@ -1,10 +1,10 @@
 //! Errors of several files in one report.
 
 use std::fmt;
+use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
 use nestegg_span::{Position, Source};
-use std::sync::Arc;
 use thiserror::Error;
 
 use crate::error::RuleError;
@@ -108,6 +108,15 @@ impl Sink {
             named: file.source.named_source(),
             file_idx: file.idx,
         });
+    }
+
+    /// Keeps an error that takes time to describe, if there is room.
+    pub(crate) fn push_with(&mut self, file: &File<'_>, error: impl FnOnce() -> RuleError) {
+        if self.errors.len() == MAX_ERRORS {
+            self.n_omitted += 1;
+        } else {
+            self.push(file, error());
+        }
     }
 
     /// The errors in order of file and place, if there are any.

@@ -160,15 +160,18 @@ impl<'a> Composition<'a> {
 
     fn add_phase(&mut self, book: &'a RuleBook, strategy: &'a Strategy, phase: &'a Phase, errors: &mut Vec<RuleError>) {
         if let Some(first) = self.phases.iter().find(|first| first.phase.name == phase.name) {
-            let origin = match first.owner {
-                owner if *owner == strategy.name => String::new(),
-                owner => format!(" from `{owner}`"),
+            let help = match first.owner {
+                owner if *owner == strategy.name => "rename one of them".into(),
+                owner => format!(
+                    "it is inherited from `{owner}`: rename this one, or leave that out with `(without {})`",
+                    phase.name
+                ),
             };
             errors.push(RuleError::DuplicatePhase {
                 strategy: strategy.name.clone(),
                 name: phase.name.clone(),
-                origin,
                 at: phase.span,
+                help: Some(help),
             });
         }
         let rules = expand(book, phase.rules.iter().map(|rule| &rule.name));

@@ -371,10 +371,10 @@ mod tests {
         check(
             ";; Header.\n;;\n;; One.\n(rule a)\n(rule b)",
             expect![[r#"
-                header: "Header."
-                "One." 2 items
-                "" 2 items
-            "#]],
+            header: "Header."
+            "One." 2 items
+            "" 2 items
+        "#]],
         );
     }
 
@@ -383,15 +383,15 @@ mod tests {
         check(
             "\u{feff};; One.\r\n(rule a)",
             expect![[r#"
-                header: ""
-                "One." 2 items
-            "#]],
+            header: ""
+            "One." 2 items
+        "#]],
         );
         check(
             "; Header.\n\n; More.\n",
             expect![[r#"
-                header: "Header.\n\nMore."
-            "#]],
+            header: "Header.\n\nMore."
+        "#]],
         );
     }
 
@@ -400,10 +400,10 @@ mod tests {
         check(
             "(a ; (\n b) (c)",
             expect![[r#"
-                header: ""
-                "" 2 items
-                "" 1 items
-            "#]],
+            header: ""
+            "" 2 items
+            "" 1 items
+        "#]],
         );
     }
 
@@ -412,12 +412,12 @@ mod tests {
         check(
             ";; One.\n(rule a (+ ?x\n;; Two.\n(rule b)\n)",
             expect![[r#"
-                header: ""
-                "One." 3 items, unclosed
-                "Two." 2 items
-                this list is not closed
-                this parenthesis closes nothing
-            "#]],
+            header: ""
+            "One." 3 items, unclosed
+            "Two." 2 items
+            this list is not closed
+            this parenthesis closes nothing
+        "#]],
         );
     }
 
@@ -427,11 +427,11 @@ mod tests {
         check(
             &deep,
             expect![[r#"
-                header: ""
-                "" 2 items
-                "" 2 items
-                lists nest deeper than 64
-            "#]],
+            header: ""
+            "" 2 items
+            "" 2 items
+            lists nest deeper than 64
+        "#]],
         );
     }
 }

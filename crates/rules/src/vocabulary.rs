@@ -210,11 +210,15 @@ impl OptionValue {
     }
 }
 
+/// Prints the arity as a phrase.
 impl fmt::Display for Arity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exactly(n) => write!(f, "{n}"),
-            Self::AtLeast(n) => write!(f, "at least {n}"),
+            Self::Exactly(0) => f.write_str("no children"),
+            Self::Exactly(1) => f.write_str("1 child"),
+            Self::Exactly(n) => write!(f, "{n} children"),
+            Self::AtLeast(1) => f.write_str("at least 1 child"),
+            Self::AtLeast(n) => write!(f, "at least {n} children"),
         }
     }
 }
@@ -259,7 +263,7 @@ impl fmt::Display for OptionValue {
 /// Prints the whole vocabulary as a reference: a heading for each kind of name, then a line for each name.
 impl fmt::Display for Vocabulary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Operators (children):")?;
+        writeln!(f, "Operators:")?;
         for (name, operator) in &self.operators {
             writeln!(f, "  {name} ({}): {}", operator.arity, operator.doc)?;
         }
@@ -294,5 +298,5 @@ fn write_choices(f: &mut fmt::Formatter<'_>, any: &str, some: &str, choices: &[N
     if choices.is_empty() {
         return f.write_str(any);
     }
-    write!(f, "{some} {}", choices.join(", "))
+    write!(f, "{some} `{}`", choices.join("`, `"))
 }
