@@ -1,1 +1,17 @@
-//! See the crate's own documentation.
+//! The store of forms: a kernel's values in an e-graph.
+//!
+//! [`encode`](encode::encode) puts what the instructions of a kernel in value form evaluate into an e-graph of
+//! [`Node`](language::Node)s, annotated with [facts](analysis::Data). Saturation adds equal forms by the rules of a
+//! strategy; it removes nothing and decides nothing. What is chosen is the business of extraction.
+
+pub mod analysis;
+pub mod apply;
+pub mod bounds;
+pub mod build;
+pub mod context;
+pub mod encode;
+pub mod language;
+pub mod pattern;
+pub mod rational;
+pub mod saturate;
+pub mod vocabulary;

@@ -14,6 +14,7 @@ pub mod kernel;
 pub mod linearization;
 pub mod number;
 pub mod order;
+pub mod sequences;
 pub mod types;
 pub mod verify;
 

@@ -1,0 +1,357 @@
+//! The analysis: facts on every e-class, each a join-semilattice.
+//!
+//! | fact | order, from unknown to known | join of two equal values |
+//! | --- | --- | --- |
+//! | inames | by inclusion, fewer is more | intersection: a value cannot depend on an iname that an equal value lacks |
+//! | constant | none < a number | the number; two different ones are an unsound rule |
+//! | dtype | weak < strong | the stronger |
+//! | range | wider < narrower | intersection |
+//! | nonzero | unknown < known | either |
+//! | guarded | guarded < free | either free |
+//!
+//! `make` only reads children. `modify` adds the constant's own e-node. Contradictory constants are kept in
+//! [`Facts::contradiction`]: saturation stops there and names the rules that fired last.
+
+use std::cmp::Ordering;
+
+use egg::{Analysis, DidMerge, EGraph, Id};
+use nestegg_ir::types::Type;
+use nestegg_ir::{InameSet, Op, ReduceOp};
+
+use crate::context::{Context, Index, Stamp};
+use crate::language::Node;
+use crate::rational::Rational;
+
+/// The e-graph of one kernel.
+pub type Graph = EGraph<Node, Facts>;
+
+/// A closed interval of exact numbers; `None` is unbounded on that side.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Range {
+    /// The least possible value.
+    pub lower: Option<Rational>,
+    /// The greatest possible value.
+    pub upper: Option<Rational>,
+}
+
+impl Range {
+    fn point(value: &Rational) -> Self {
+        Self { lower: Some(value.clone()), upper: Some(value.clone()) }
+    }
+
+    /// Whether every value is at least 0.
+    #[must_use]
+    pub fn is_nonnegative(&self) -> bool {
+        self.lower.as_ref().is_some_and(|lower| !lower.is_negative())
+    }
+
+    fn excludes_zero(&self) -> bool {
+        self.lower.as_ref().is_some_and(|lower| *lower > Rational::ZERO)
+            || self.upper.as_ref().is_some_and(Rational::is_negative)
+    }
+
+    fn scaled(&self, factor: &Rational) -> Self {
+        let scale = |bound: &Option<Rational>| bound.as_ref().map(|bound| bound.times(factor));
+        let (lower, upper) = (scale(&self.lower), scale(&self.upper));
+        if factor.is_negative() { Self { lower: upper, upper: lower } } else { Self { lower, upper } }
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        let add = |a: &Option<Rational>, b: &Option<Rational>| Some(a.as_ref()?.plus(b.as_ref()?));
+        Self { lower: add(&self.lower, &other.lower), upper: add(&self.upper, &other.upper) }
+    }
+
+    /// Narrows `self` to values also in `other`; says whether each of the two was wider than the result.
+    fn intersect(&mut self, other: Self) -> DidMerge {
+        let lower = pick(&mut self.lower, other.lower, Ordering::Less);
+        let upper = pick(&mut self.upper, other.upper, Ordering::Greater);
+        lower | upper
+    }
+}
+
+/// Keeps the tighter of two bounds: the one that the other is `looser` than.
+fn pick(kept: &mut Option<Rational>, other: Option<Rational>, looser: Ordering) -> DidMerge {
+    match (kept.as_ref(), &other) {
+        (None, None) => DidMerge(false, false),
+        (Some(_), None) => DidMerge(false, true),
+        (None, Some(_)) => {
+            *kept = other;
+            DidMerge(true, false)
+        }
+        (Some(a), Some(b)) => match a.cmp(b) {
+            Ordering::Equal => DidMerge(false, false),
+            order if order == looser => {
+                *kept = other;
+                DidMerge(true, false)
+            }
+            _ => DidMerge(false, true),
+        },
+    }
+}
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// The inames that it depends on.
+    pub inames: InameSet,
+    /// Its value, if it is a constant.
+    pub constant: Option<Rational>,
+    /// Its type; constants are weak.
+    pub dtype: Type,
+    /// Between which numbers it lies.
+    pub range: Range,
+    /// Whether it is known not to be zero.
+    pub nonzero: bool,
+    /// Whether computing it where its instruction does not run could trap: such a value stays inside.
+    pub guarded: bool,
+}
+
+/// The analysis of [`Node`]s, with the kernel's side of the e-graph.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Interned payloads and facts on them.
+    pub context: Context,
+    /// Two different constants that met in one e-class, if that happened.
+    pub contradiction: Option<(Rational, Rational)>,
+}
+
+impl Facts {
+    /// The analysis over a context.
+    #[must_use]
+    pub fn new(context: Context) -> Self {
+        Self { context, contradiction: None }
+    }
+}
+
+impl Analysis<Node> for Facts {
+    type Data = Data;
+
+    fn make(graph: &mut Graph, node: &Node, _id: Id) -> Data {
+        let context = &graph.analysis.context;
+        let child = |id: &Id| &graph[*id].data;
+        Data {
+            inames: inames(graph, node),
+            constant: fold(graph, node),
+            dtype: dtype(graph, node),
+            range: range(graph, node),
+            nonzero: nonzero(graph, node),
+            guarded: match node {
+                Node::Access(access, _) if matches!(context.access(*access).stamp, Stamp::Guarded(_)) => true,
+                _ => egg::Language::children(node).iter().any(|id| child(id).guarded),
+            },
+        }
+    }
+
+    fn merge(&mut self, to: &mut Data, from: Data) -> DidMerge {
+        let mut did = DidMerge(false, false);
+        if to.inames != from.inames {
+            let common = to.inames.intersection(&from.inames);
+            did = did | DidMerge(common != to.inames, common != from.inames);
+            to.inames = common;
+        }
+        did = did
+            | match (&to.constant, from.constant) {
+                (None, None) => DidMerge(false, false),
+                (Some(_), None) => DidMerge(false, true),
+                (None, constant) => {
+                    to.constant = constant;
+                    DidMerge(true, false)
+                }
+                (Some(a), Some(b)) => {
+                    if *a != b && self.contradiction.is_none() {
+                        self.contradiction = Some((a.clone(), b));
+                    }
+                    DidMerge(false, false)
+                }
+            };
+        let dtype = strongest(to.dtype, from.dtype);
+        did = did | DidMerge(dtype != to.dtype, dtype != from.dtype);
+        to.dtype = dtype;
+        did = did | to.range.intersect(from.range);
+        did = did | DidMerge(from.nonzero && !to.nonzero, to.nonzero && !from.nonzero);
+        to.nonzero |= from.nonzero;
+        did = did | DidMerge(to.guarded && !from.guarded, from.guarded && !to.guarded);
+        to.guarded &= from.guarded;
+        did
+    }
+
+    fn modify(graph: &mut Graph, id: Id) {
+        if let Some(constant) = graph[id].data.constant.clone() {
+            let number = graph.add(Node::Number(constant));
+            graph.union(id, number);
+        }
+        // A sum or product of one plain child is that child.
+        let same = graph[id].nodes.iter().find_map(|node| match node {
+            Node::Sum { coefficients, children } if children.len() == 1 && coefficients[0].is_one() => {
+                Some(children[0])
+            }
+            Node::Product { exponents, children } if children.len() == 1 && exponents[0] == 1 => Some(children[0]),
+            Node::Op(Op::Min | Op::Max, children) if children.len() == 1 => Some(children[0]),
+            _ => None,
+        });
+        if let Some(child) = same.filter(|&child| graph.find(child) != graph.find(id)) {
+            graph.union(id, child);
+        }
+    }
+}
+
+/// The type of two equal values of which one may be a weak constant.
+fn strongest(a: Type, b: Type) -> Type {
+    match (a, b) {
+        (Type::WeakInt | Type::WeakFloat, Type::WeakInt | Type::WeakFloat) => a.max(b),
+        (Type::WeakInt | Type::WeakFloat, strong) | (strong, Type::WeakInt | Type::WeakFloat) => strong,
+        (a, b) => a.max(b),
+    }
+}
+
+fn inames(graph: &Graph, node: &Node) -> InameSet {
+    let context = &graph.analysis.context;
+    let of_children = |node: &Node| {
+        egg::Language::children(node).iter().fold(InameSet::new(), |all, id| all.union(&graph[*id].data.inames))
+    };
+    match node {
+        Node::Iname(iname) => [*iname].into_iter().collect(),
+        Node::Access(access, _) => {
+            let access = context.access(*access);
+            let mut all = of_children(node).union(&access.pinned);
+            for index in &access.indices {
+                if let Index::Affine(affine) = index {
+                    all.extend(affine.inames());
+                }
+            }
+            all
+        }
+        Node::Reduce(reduction, [body]) => context.free_inames(*reduction, &graph[*body].data.inames),
+        _ => of_children(node),
+    }
+}
+
+fn dtype(graph: &Graph, node: &Node) -> Type {
+    let context = &graph.analysis.context;
+    let of = |id: &Id| graph[*id].data.dtype;
+    let join = |children: &[Id]| children.iter().map(of).reduce(Type::join).unwrap_or(Type::WeakInt);
+    match node {
+        Node::Number(value) if value.to_int().is_some() => Type::WeakInt,
+        Node::Number(_) => Type::WeakFloat,
+        Node::Iname(_) => Type::Int32,
+        Node::Parameter(parameter) => context.parameter_type(*parameter),
+        Node::Access(access, _) => context.array_type(context.access(*access).array),
+        Node::Sum { children, .. } => join(children),
+        Node::Product { exponents, children } => match join(children) {
+            ty if ty.is_float() || exponents.iter().all(|&exponent| exponent > 0) => ty,
+            Type::WeakInt => Type::WeakFloat,
+            _ => Type::Float64,
+        },
+        Node::Reduce(_, [body]) => of(body).join(Type::WeakInt),
+        Node::Op(op, _) if op.is_comparison() || op.is_logic() => Type::Bool,
+        Node::Op(Op::If, children) => match (of(&children[1]), of(&children[2])) {
+            (Type::Bool, Type::Bool) => Type::Bool,
+            (a, b) => a.join(b),
+        },
+        Node::Op(Op::Pow, children) => match join(children) {
+            ty if ty.is_float() => ty,
+            _ => Type::Float64,
+        },
+        Node::Op(_, children) => join(children),
+        Node::Call(_, children) => match join(children) {
+            ty if ty.is_float() => ty,
+            _ => Type::Float64,
+        },
+        Node::Cast(dtype, _) => (*dtype).into(),
+    }
+}
+
+/// The exact value, where every operand is constant and the result is exact in any float arithmetic.
+fn fold(graph: &Graph, node: &Node) -> Option<Rational> {
+    let value = |id: &Id| graph[*id].data.constant.as_ref();
+    match node {
+        Node::Number(number) => Some(number.clone()),
+        Node::Sum { coefficients, children } => {
+            let mut sum = Rational::ZERO;
+            for (coefficient, child) in coefficients.iter().zip(children) {
+                sum = sum.plus(&coefficient.times(value(child)?));
+            }
+            exact(sum)
+        }
+        Node::Product { exponents, children } => {
+            let mut product = Rational::ONE;
+            for (exponent, child) in exponents.iter().zip(children) {
+                product = product.times(&value(child)?.power(*exponent)?);
+            }
+            exact(product)
+        }
+        Node::Reduce(reduction, [body]) => {
+            let reduction = graph.analysis.context.reduction(*reduction);
+            let body = value(body)?;
+            match reduction.op {
+                ReduceOp::Sum if body.is_zero() => Some(Rational::ZERO),
+                ReduceOp::Product if body.is_one() => Some(Rational::ONE),
+                _ => None,
+            }
+        }
+        Node::Op(op, children) => fold_op(*op, &children.iter().map(value).collect::<Option<Vec<_>>>()?),
+        _ => None,
+    }
+}
+
+/// Results that a double holds exactly; others stay unfolded, so that folding never rounds.
+fn exact(value: Rational) -> Option<Rational> {
+    value.to_exact_f64().is_some().then_some(value)
+}
+
+fn fold_op(op: Op, values: &[&Rational]) -> Option<Rational> {
+    match op {
+        Op::Min => values.iter().min().map(|&value| value.clone()),
+        Op::Max => values.iter().max().map(|&value| value.clone()),
+        Op::FloorDiv | Op::Mod => {
+            let (a, b) = (values[0].to_int()?, values[1].to_int()?);
+            let quotient = num_integer::Integer::div_floor(&a, &Some(b).filter(|&b| b != 0 && b != -1)?);
+            Some(Rational::from_int(if op == Op::FloorDiv { quotient } else { a - b * quotient }))
+        }
+        _ => None,
+    }
+}
+
+fn range(graph: &Graph, node: &Node) -> Range {
+    let of = |id: Id| &graph[id].data.range;
+    let nonnegative = Range { lower: Some(Rational::ZERO), upper: None };
+    match node {
+        Node::Number(number) => Range::point(number),
+        Node::Sum { .. } => node
+            .terms()
+            .into_iter()
+            .flatten()
+            .map(|(coefficient, child)| of(child).scaled(coefficient))
+            .reduce(|sum, term| sum.plus(&term))
+            .unwrap_or_else(|| Range::point(&Rational::ZERO)),
+        Node::Product { .. } => {
+            let mut factors = node.factors().into_iter().flatten();
+            if factors.all(|(exponent, child)| exponent % 2 == 0 || of(child).is_nonnegative()) {
+                nonnegative
+            } else {
+                Range::default()
+            }
+        }
+        Node::Op(Op::Min | Op::Max, _) => Range::default(),
+        Node::Op(op, _) if op.is_comparison() || op.is_logic() => {
+            Range { lower: Some(Rational::ZERO), upper: Some(Rational::ONE) }
+        }
+        Node::Reduce(reduction, [body]) => match graph.analysis.context.reduction(*reduction).op {
+            ReduceOp::Sum | ReduceOp::Product if of(*body).is_nonnegative() => nonnegative,
+            ReduceOp::Min | ReduceOp::Max => of(*body).clone(),
+            ReduceOp::Sum | ReduceOp::Product => Range::default(),
+        },
+        _ => Range::default(),
+    }
+}
+
+fn nonzero(graph: &Graph, node: &Node) -> bool {
+    match node {
+        Node::Number(number) => !number.is_zero(),
+        Node::Product { children, .. } => children.iter().all(|&child| graph[child].data.nonzero),
+        Node::Sum { coefficients, children } if children.len() == 1 => {
+            !coefficients[0].is_zero() && graph[children[0]].data.nonzero
+        }
+        _ => range(graph, node).excludes_zero(),
+    }
+}

@@ -1,0 +1,146 @@
+//! Guided rules: searches and applications that patterns cannot say, one per file.
+//!
+//! Each is registered here under the name that rule files give after `:apply`, with its limits. It is called once a
+//! pass with all e-classes as they were at its start, adds forms by [`Pass::equate`], and never weighs: it may
+//! leave out forms only under a limit of its own, which it reports.
+
+pub mod flatten;
+pub mod group;
+pub mod reduction;
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use egg::{Id, Language};
+use indexmap::IndexMap;
+use nestegg_rules::Name;
+use rustc_hash::FxHashMap;
+
+use crate::analysis::Graph;
+
+/// One application of one rule to the whole e-graph.
+#[derive(Debug)]
+pub struct Pass<'a> {
+    /// The e-graph; rebuilt when the pass starts.
+    pub graph: &'a mut Graph,
+    /// The canonical e-classes at the start, in increasing order.
+    pub classes: &'a [Id],
+    /// For each e-class how many e-classes use it, at the start.
+    pub uses: &'a FxHashMap<Id, usize>,
+    /// The rule's limits.
+    pub limits: &'a IndexMap<Name, u64>,
+    /// How many e-nodes the phase allows.
+    pub nodes: usize,
+    /// How many equations were new.
+    pub fired: usize,
+    /// Limits that were hit, by name.
+    pub limits_hit: BTreeSet<String>,
+}
+
+impl Pass<'_> {
+    /// Says that two classes are equal; counts it if it is news.
+    pub fn equate(&mut self, class: Id, form: Id) {
+        if self.graph.union(class, form) {
+            self.fired += 1;
+        }
+    }
+
+    /// The value of one of the rule's limits.
+    ///
+    /// # Panics
+    /// If the rule has no such limit, which the vocabulary excludes.
+    #[must_use]
+    pub fn limit(&self, name: &str) -> usize {
+        usize::try_from(self.limits[name]).unwrap_or(usize::MAX)
+    }
+
+    /// Whether the phase's e-nodes are used up; reported once.
+    pub fn is_full(&mut self) -> bool {
+        let full = self.graph.total_size() >= self.nodes;
+        if full {
+            self.limits_hit.insert("nodes".into());
+        }
+        full
+    }
+}
+
+/// For each e-class how many e-classes use it.
+#[must_use]
+pub fn count_uses(graph: &Graph) -> FxHashMap<Id, usize> {
+    let mut uses: FxHashMap<Id, usize> = FxHashMap::default();
+    for class in graph.classes() {
+        let mut children: Vec<Id> =
+            class.nodes.iter().flat_map(|node| node.children().iter().map(|&child| graph.find(child))).collect();
+        children.sort_unstable();
+        children.dedup();
+        for child in children {
+            *uses.entry(child).or_default() += 1;
+        }
+    }
+    uses
+}
+
+/// A guided rule's code and what rule files may say of it.
+#[derive(Clone, Debug)]
+pub struct Applier {
+    /// The name after `:apply`.
+    pub name: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    /// Its limits: name, default, allowed values.
+    pub limits: &'static [(&'static str, u64, RangeInclusive<u64>)],
+    /// The code.
+    pub apply: fn(&mut Pass<'_>),
+}
+
+/// Every guided rule's code.
+pub static APPLIERS: &[Applier] = &[
+    Applier {
+        name: "flatten-sum",
+        doc: "A sum that one other sum uses and nothing else joins it.",
+        limits: &[],
+        apply: flatten::sums,
+    },
+    Applier {
+        name: "flatten-product",
+        doc: "A product that one other product uses and nothing else joins it.",
+        limits: &[],
+        apply: flatten::products,
+    },
+    Applier {
+        name: "group-sum",
+        doc: "Terms of a sum with inames in a common set become a sum of their own, for every union of the terms' iname sets.",
+        limits: &[("sets", 64, 1..=4096)],
+        apply: group::sums,
+    },
+    Applier {
+        name: "group-product",
+        doc: "Factors of a product with inames in a common set become a product of their own, for every union of the factors' iname sets.",
+        limits: &[("sets", 64, 1..=4096)],
+        apply: group::products,
+    },
+    Applier {
+        name: "pull-invariant",
+        doc: "Factors that a sum reduction's inames do not occur in leave it, iname by iname.",
+        limits: &[],
+        apply: reduction::pull_invariant,
+    },
+    Applier {
+        name: "split-reduction",
+        doc: "A sum reduction of a sum from which some terms could pull a factor becomes a sum of reductions.",
+        limits: &[],
+        apply: reduction::split,
+    },
+    Applier {
+        name: "reduce-invariant",
+        doc: "A sum reduction of what its inames do not occur in is a multiple of it.",
+        limits: &[],
+        apply: reduction::invariant,
+    },
+    Applier {
+        name: "merge-reductions",
+        doc: "A reduction of a reduction with the same operation is one reduction over the inames of both.",
+        limits: &[],
+        apply: reduction::merge,
+    },
+];

@@ -1,0 +1,192 @@
+//! What can leave a reduction, and reductions of reductions.
+//!
+//! All but [`merge`] speak of sum reductions. An iname may only become the innermost one if the domains of the others
+//! do not depend on it.
+
+use egg::Id;
+use nestegg_ir::{InameId, InameSet, ReduceOp};
+
+use super::Pass;
+use crate::analysis::Graph;
+use crate::build;
+use crate::language::{Node, ReductionId};
+use crate::rational::Rational;
+
+/// A reduction e-node: its operation, inames and body.
+struct Form {
+    op: ReduceOp,
+    inames: InameSet,
+    body: Id,
+}
+
+fn forms(graph: &Graph, class: Id) -> Vec<Form> {
+    graph[class]
+        .nodes
+        .iter()
+        .filter_map(|node| match node {
+            Node::Reduce(reduction, [body]) => Some((*reduction, *body)),
+            _ => None,
+        })
+        .map(|(reduction, body): (ReductionId, Id)| {
+            let reduction = graph.analysis.context.reduction(reduction);
+            Form { op: reduction.op, inames: reduction.inames.iter().copied().collect(), body: graph.find(body) }
+        })
+        .collect()
+}
+
+fn reduce(graph: &mut Graph, op: ReduceOp, inames: &InameSet, body: Id) -> Id {
+    if inames.is_empty() {
+        return body;
+    }
+    let reduction = graph.analysis.context.intern_reduction(op, inames);
+    graph.add(Node::Reduce(reduction, [body]))
+}
+
+/// Whether a value depends on an iname of a set.
+fn depends(graph: &Graph, class: Id, inames: &InameSet) -> bool {
+    !graph[class].data.inames.is_disjoint(inames)
+}
+
+/// Whether `iname` may be reduced inside the other inames.
+fn can_be_inner(graph: &Graph, iname: InameId, inames: &InameSet) -> bool {
+    inames.iter().all(|other| other == iname || !graph.analysis.context.enclosing(other).contains(iname))
+}
+
+/// Products (with exponents) that a class is, a multiple of a value counting as a product with a constant.
+fn products(graph: &mut Graph, class: Id) -> Vec<Vec<(i32, Id)>> {
+    let mut res: Vec<Vec<(i32, Id)>> = Vec::new();
+    let mut multiples: Vec<(Rational, Id)> = Vec::new();
+    for node in &graph[class].nodes {
+        match node {
+            Node::Product { .. } => res.extend(node.factors().map(Iterator::collect)),
+            Node::Sum { coefficients, children } if children.len() == 1 => {
+                multiples.push((coefficients[0].clone(), children[0]));
+            }
+            _ => {}
+        }
+    }
+    for (factor, base) in multiples {
+        let factor = build::number(graph, factor);
+        res.push(vec![(1, factor), (1, base)]);
+    }
+    res
+}
+
+/// `Σ_q a·b(q) == a·Σ_q b(q)`, and `Σ_{q,r} a(q)·b(q, r) == Σ_q a(q)·Σ_r b(q, r)`.
+pub fn pull_invariant(pass: &mut Pass<'_>) {
+    for &class in pass.classes {
+        if pass.is_full() {
+            return;
+        }
+        for form in forms(pass.graph, class) {
+            if form.op != ReduceOp::Sum {
+                continue;
+            }
+            for factors in products(pass.graph, form.body) {
+                let (bound, free): (Vec<_>, Vec<_>) =
+                    factors.iter().copied().partition(|&(_, id)| depends(pass.graph, id, &form.inames));
+                if !free.is_empty() {
+                    let body = build::product(pass.graph, bound);
+                    let sum = reduce(pass.graph, form.op, &form.inames, body);
+                    let form = build::product(pass.graph, free.into_iter().chain([(1, sum)]));
+                    pass.equate(class, form);
+                    continue;
+                }
+                for iname in form.inames.iter().filter(|_| form.inames.len() > 1) {
+                    let inner: InameSet = [iname].into_iter().collect();
+                    let (with, without): (Vec<_>, Vec<_>) =
+                        factors.iter().copied().partition(|&(_, id)| depends(pass.graph, id, &inner));
+                    if !without.is_empty() && can_be_inner(pass.graph, iname, &form.inames) {
+                        let body = build::product(pass.graph, with);
+                        let sum = reduce(pass.graph, form.op, &inner, body);
+                        let body = build::product(pass.graph, without.into_iter().chain([(1, sum)]));
+                        let form = reduce(pass.graph, form.op, &form.inames.difference(&inner), body);
+                        pass.equate(class, form);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `Σ_q (a·b(q) + c(q)) == Σ_q a·b(q) + Σ_q c(q)`.
+pub fn split(pass: &mut Pass<'_>) {
+    for &class in pass.classes {
+        if pass.is_full() {
+            return;
+        }
+        for form in forms(pass.graph, class) {
+            if form.op != ReduceOp::Sum {
+                continue;
+            }
+            let sums: Vec<Vec<(Rational, Id)>> = pass.graph[form.body]
+                .nodes
+                .iter()
+                .filter_map(Node::terms)
+                .filter(|terms| terms.len() > 1)
+                .map(|terms| terms.map(|(coefficient, child)| (coefficient.clone(), child)).collect())
+                .collect();
+            for terms in sums {
+                let mut gains = Vec::new();
+                let mut rest = Vec::new();
+                for (coefficient, id) in terms {
+                    let can_pull = !depends(pass.graph, id, &form.inames)
+                        || products(pass.graph, id)
+                            .iter()
+                            .flatten()
+                            .any(|&(_, factor)| !depends(pass.graph, factor, &form.inames));
+                    if can_pull { &mut gains } else { &mut rest }.push((coefficient, id));
+                }
+                if gains.is_empty() {
+                    continue;
+                }
+                let mut parts = Vec::with_capacity(gains.len() + 1);
+                for (coefficient, id) in gains {
+                    parts.push((coefficient, reduce(pass.graph, form.op, &form.inames, id)));
+                }
+                if !rest.is_empty() {
+                    let body = build::sum(pass.graph, rest);
+                    parts.push((Rational::ONE, reduce(pass.graph, form.op, &form.inames, body)));
+                }
+                let form = build::sum(pass.graph, parts);
+                pass.equate(class, form);
+            }
+        }
+    }
+}
+
+/// `Σ_{q,r} a(q) == n·Σ_q a(q)` where `r` has `n` values.
+pub fn invariant(pass: &mut Pass<'_>) {
+    for &class in pass.classes {
+        for form in forms(pass.graph, class) {
+            let context = &pass.graph.analysis.context;
+            let body = &pass.graph[form.body].data.inames;
+            let free: InameSet = form
+                .inames
+                .iter()
+                .filter(|&iname| !body.contains(iname) && can_be_inner(pass.graph, iname, &form.inames))
+                .collect();
+            let n = free.iter().try_fold(1_i64, |n, iname| n.checked_mul(context.extent(iname)?));
+            if let Some(n) = n.filter(|_| form.op == ReduceOp::Sum && !free.is_empty()) {
+                let sum = reduce(pass.graph, form.op, &form.inames.difference(&free), form.body);
+                let form = build::scale(pass.graph, Rational::from_int(n), sum);
+                pass.equate(class, form);
+            }
+        }
+    }
+}
+
+/// `Σ_q Σ_r a == Σ_{q,r} a`, and the same of other operations.
+pub fn merge(pass: &mut Pass<'_>) {
+    for &class in pass.classes {
+        for form in forms(pass.graph, class) {
+            for inner in forms(pass.graph, form.body) {
+                if inner.op == form.op && inner.inames.is_disjoint(&form.inames) {
+                    let all = form.inames.union(&inner.inames);
+                    let form = reduce(pass.graph, form.op, &all, inner.body);
+                    pass.equate(class, form);
+                }
+            }
+        }
+    }
+}

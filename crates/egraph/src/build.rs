@@ -1,0 +1,179 @@
+//! Constructors of sums and products in normal form.
+//!
+//! What they keep to, so that equal values meet without rules: constants are gathered where the result is exact; a
+//! negated operand gives its sign to the coefficient; a coefficient other than ±1 in a sum of several terms is a
+//! class of its own (so `2·x` is shared by all sums that need it), positive; the neutral cases are no node at all.
+
+use egg::Id;
+
+use crate::analysis::Graph;
+use crate::language::Node;
+use crate::rational::Rational;
+
+/// The class of a constant.
+pub fn number(graph: &mut Graph, value: Rational) -> Id {
+    graph.add(Node::Number(value))
+}
+
+/// The class of `Σ coefficient·class`.
+pub fn sum(graph: &mut Graph, terms: impl IntoIterator<Item = (Rational, Id)>) -> Id {
+    let mut constant = Rational::ZERO;
+    let mut variable: Vec<(Rational, Id)> = Vec::new();
+    let mut inexact: Vec<(Rational, Id)> = Vec::new();
+    for (coefficient, class) in terms {
+        let class = graph.find(class);
+        match &graph[class].data.constant {
+            Some(value) => {
+                let next = constant.plus(&coefficient.times(value));
+                if next.to_exact_f64().is_some() {
+                    constant = next;
+                } else {
+                    inexact.push((coefficient, class));
+                }
+            }
+            None => {
+                let (factor, class) = unscaled(graph, class, Rational::is_unit);
+                variable.push((coefficient.times(&factor), class));
+            }
+        }
+    }
+    let Node::Sum { coefficients, children } = Node::sum(variable) else { unreachable!("`Node::sum` makes sums") };
+    let variable: Vec<(Rational, Id)> = coefficients.into_iter().zip(children).collect();
+    match variable.as_slice() {
+        [] if inexact.is_empty() => return number(graph, constant),
+        [(coefficient, class)] if inexact.is_empty() && constant.is_zero() => {
+            return scale(graph, coefficient.clone(), *class);
+        }
+        _ => {}
+    }
+    let mut parts: Vec<(Rational, Id)> = Vec::with_capacity(variable.len() + 1);
+    for (coefficient, class) in variable.into_iter().chain(inexact) {
+        if coefficient.is_unit() {
+            parts.push((coefficient, class));
+        } else {
+            let sign = if coefficient.is_negative() { Rational::MINUS_ONE } else { Rational::ONE };
+            parts.push((sign, scale(graph, coefficient.abs(), class)));
+        }
+    }
+    if !constant.is_zero() {
+        let sign = if constant.is_negative() { Rational::MINUS_ONE } else { Rational::ONE };
+        parts.push((sign, number(graph, constant.abs())));
+    }
+    graph.add(Node::sum(parts))
+}
+
+/// The class of `factor·class`.
+pub fn scale(graph: &mut Graph, factor: Rational, class: Id) -> Id {
+    if factor.is_zero() || factor.is_one() {
+        return if factor.is_zero() { number(graph, Rational::ZERO) } else { class };
+    }
+    if let Some(value) = &graph[class].data.constant {
+        let product = factor.times(value);
+        if product.to_exact_f64().is_some() {
+            return number(graph, product);
+        }
+    }
+    // A factor on a factor joins it where that is exact.
+    let (inner, base) = unscaled(graph, class, |inner| factor.times(inner).to_exact_f64().is_some());
+    let factor = factor.times(&inner);
+    if factor.is_one() { base } else { graph.add(Node::sum([(factor, base)])) }
+}
+
+/// The class of `Π class^exponent`.
+pub fn product(graph: &mut Graph, factors: impl IntoIterator<Item = (i32, Id)>) -> Id {
+    let mut constant = Rational::ONE;
+    let mut rest: Vec<(i32, Id)> = Vec::new();
+    for (exponent, class) in factors {
+        let class = graph.find(class);
+        let folded = graph[class].data.constant.as_ref().and_then(|value| {
+            Some(constant.times(&value.power(exponent)?)).filter(|next| next.to_exact_f64().is_some())
+        });
+        if let Some(folded) = folded {
+            constant = folded;
+            continue;
+        }
+        let (sign, class) = unscaled(graph, class, Rational::is_unit);
+        if sign.is_negative() && exponent % 2 != 0 {
+            constant = constant.negated();
+        }
+        rest.push((exponent, class));
+    }
+    if constant.is_zero() {
+        return number(graph, constant);
+    }
+    let Node::Product { exponents, children } = Node::product(rest) else {
+        unreachable!("`Node::product` makes products")
+    };
+    let mut rest: Vec<(i32, Id)> = exponents.into_iter().zip(children).collect();
+    let (sign, magnitude) = (if constant.is_negative() { Rational::MINUS_ONE } else { Rational::ONE }, constant.abs());
+    match rest.as_slice() {
+        [] => return number(graph, constant),
+        [(1, class)] => return scale(graph, constant, *class),
+        _ if magnitude.is_one() => {}
+        _ => {
+            let magnitude = number(graph, magnitude);
+            rest.push((1, magnitude));
+        }
+    }
+    let product = graph.add(Node::product(rest));
+    scale(graph, sign, product)
+}
+
+/// `class` as an accepted factor times another class: (1, itself) if it is no such multiple.
+pub fn unscaled(graph: &Graph, class: Id, accept: impl Fn(&Rational) -> bool) -> (Rational, Id) {
+    graph[class]
+        .nodes
+        .iter()
+        .find_map(|node| match node {
+            Node::Sum { coefficients, children } if children.len() == 1 && accept(&coefficients[0]) => {
+                Some((coefficients[0].clone(), graph.find(children[0])))
+            }
+            _ => None,
+        })
+        .unwrap_or((Rational::ONE, class))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Facts;
+    use nestegg_ir::InameId;
+
+    fn graph() -> (Graph, Id, Id) {
+        let mut graph = Graph::new(Facts::default());
+        let x = graph.add(Node::Iname(InameId::new(0)));
+        let y = graph.add(Node::Iname(InameId::new(1)));
+        (graph, x, y)
+    }
+
+    #[test]
+    fn differences_meet_their_negation() {
+        let (mut graph, x, y) = graph();
+        let a = sum(&mut graph, [(Rational::ONE, x), (Rational::MINUS_ONE, y)]);
+        let minus_y = scale(&mut graph, Rational::MINUS_ONE, y);
+        let b = sum(&mut graph, [(Rational::ONE, minus_y), (Rational::ONE, x)]);
+        assert_eq!(a, b);
+    }
+
+    #[test]
+    fn constants_fold_only_where_exact() {
+        let (mut graph, x, _) = graph();
+        let tenth = number(&mut graph, Rational::from_f64(0.1).unwrap());
+        let half = number(&mut graph, Rational::from_f64(0.5).unwrap());
+        let a = product(&mut graph, [(1, half), (1, tenth), (1, x)]);
+        let b = scale(&mut graph, Rational::from_f64(0.05).unwrap(), x);
+        assert_eq!(a, b, "halving a double is exact");
+        let c = product(&mut graph, [(1, tenth), (1, tenth), (1, x)]);
+        assert_eq!(graph[c].nodes[0].factors().unwrap().len(), 2, "0.1 · 0.1 is no double");
+    }
+
+    #[test]
+    fn signs_leave_products() {
+        let (mut graph, x, y) = graph();
+        let minus_x = scale(&mut graph, Rational::MINUS_ONE, x);
+        let minus_y = scale(&mut graph, Rational::MINUS_ONE, y);
+        let a = product(&mut graph, [(1, minus_x), (1, minus_y)]);
+        let b = product(&mut graph, [(1, x), (1, y)]);
+        assert_eq!(a, b);
+    }
+}

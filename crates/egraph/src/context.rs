@@ -1,0 +1,158 @@
+//! What the e-graph knows of the kernel: interned accesses and reductions, and facts on their payloads.
+
+use indexmap::IndexSet;
+use nestegg_ir::affine::Affine;
+use nestegg_ir::types::Type;
+use nestegg_ir::{ArrayId, InameId, InameSet, InsnId, Kernel, ReduceOp};
+use rustc_hash::FxBuildHasher;
+
+use crate::language::{AccessId, ReductionId};
+
+/// One index of an access.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Index {
+    /// Affine in inames and parameters.
+    Affine(Affine),
+    /// Any other integer expression: the next child of the e-node.
+    Child,
+}
+
+/// Which state of memory an access sees. Accesses with different stamps are never one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stamp {
+    /// Memory that nothing in the kernel writes.
+    Constant,
+    /// The state between two writers, by the number that normalisation gave it.
+    Version(u32),
+    /// May be outside its array where the instruction does not run: stays with this instruction.
+    Guarded(InsnId),
+}
+
+/// An access as an e-node's payload.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// Argument, temporary or table.
+    pub array: ArrayId,
+    /// One per dimension.
+    pub indices: Box<[Index]>,
+    /// The memory that it sees.
+    pub stamp: Stamp,
+    /// Inames that it depends on beside those in its indices: loops in which that memory is written.
+    pub pinned: InameSet,
+}
+
+/// A reduction as an e-node's payload.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Reduction {
+    /// The operation.
+    pub op: ReduceOp,
+    /// What is bound, in increasing order.
+    pub inames: Box<[InameId]>,
+}
+
+/// The kernel's side of the e-graph.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    accesses: IndexSet<Access, FxBuildHasher>,
+    reductions: IndexSet<Reduction, FxBuildHasher>,
+    /// For each iname the inames that its domain depends on, transitively.
+    enclosing: Vec<InameSet>,
+    array_types: Vec<Type>,
+    parameter_types: Vec<Type>,
+    /// For each iname how many values it takes, where that is one number for all values of the others.
+    extents: Vec<Option<i64>>,
+}
+
+impl Context {
+    /// The context of a kernel. `extents` gives, per iname, the number of its values where that is constant.
+    #[must_use]
+    pub fn new(kernel: &Kernel, extents: Vec<Option<i64>>) -> Self {
+        let mut enclosing: Vec<InameSet> = vec![InameSet::new(); kernel.inames.len()];
+        // A chain of domains is at most as long as there are domains; each round closes one more step.
+        loop {
+            let mut changed = false;
+            for iname in kernel.iname_ids() {
+                let direct: InameSet = kernel[kernel[iname].domain].enclosing.iter().copied().collect();
+                let all = direct.iter().fold(direct.clone(), |all, outer| all.union(&enclosing[outer.index()]));
+                changed |= all != enclosing[iname.index()];
+                enclosing[iname.index()] = all;
+            }
+            if !changed {
+                break;
+            }
+        }
+        Self {
+            accesses: IndexSet::default(),
+            reductions: IndexSet::default(),
+            enclosing,
+            array_types: kernel.arrays.iter().map(|array| array.dtype.into()).collect(),
+            parameter_types: kernel.parameters.iter().map(|parameter| parameter.dtype.into()).collect(),
+            extents,
+        }
+    }
+
+    /// The id of an access, which is stored if it is new.
+    ///
+    /// # Panics
+    /// Beyond 2^32 accesses.
+    pub fn intern_access(&mut self, access: Access) -> AccessId {
+        let (idx, _) = self.accesses.insert_full(access);
+        AccessId(u32::try_from(idx).expect("fewer than 2^32 accesses"))
+    }
+
+    /// The access of that id.
+    #[must_use]
+    pub fn access(&self, id: AccessId) -> &Access {
+        &self.accesses[id.0 as usize]
+    }
+
+    /// The id of a reduction, which is stored if it is new.
+    ///
+    /// # Panics
+    /// Beyond 2^32 reductions.
+    pub fn intern_reduction(&mut self, op: ReduceOp, inames: &InameSet) -> ReductionId {
+        let (idx, _) = self.reductions.insert_full(Reduction { op, inames: inames.as_slice().into() });
+        ReductionId(u32::try_from(idx).expect("fewer than 2^32 reductions"))
+    }
+
+    /// The reduction of that id.
+    #[must_use]
+    pub fn reduction(&self, id: ReductionId) -> &Reduction {
+        &self.reductions[id.0 as usize]
+    }
+
+    /// The inames that the domain of `iname` depends on, transitively.
+    #[must_use]
+    pub fn enclosing(&self, iname: InameId) -> &InameSet {
+        &self.enclosing[iname.index()]
+    }
+
+    /// How many values `iname` takes, where that is one number for all values of the others.
+    #[must_use]
+    pub fn extent(&self, iname: InameId) -> Option<i64> {
+        self.extents[iname.index()]
+    }
+
+    /// The type of an array's elements.
+    #[must_use]
+    pub fn array_type(&self, array: ArrayId) -> Type {
+        self.array_types[array.index()]
+    }
+
+    /// The type of a parameter.
+    #[must_use]
+    pub fn parameter_type(&self, parameter: nestegg_ir::ParameterId) -> Type {
+        self.parameter_types[parameter.index()]
+    }
+
+    /// The free inames of a reduction's value, from those of its body.
+    #[must_use]
+    pub fn free_inames(&self, reduction: ReductionId, body: &InameSet) -> InameSet {
+        let bound: InameSet = self.reduction(reduction).inames.iter().copied().collect();
+        let mut all = body.clone();
+        for iname in bound.iter() {
+            all = all.union(self.enclosing(iname));
+        }
+        all.difference(&bound)
+    }
+}

@@ -1,0 +1,318 @@
+//! Encodes what a kernel's instructions evaluate into an e-graph.
+//!
+//! # Input
+//! A verified kernel in value form.
+//! # Output
+//! The e-graph and one root for each expression of each instruction that is worth rewriting (anything but affine
+//! functions of inames and parameters, which are kept as they are).
+//! # Method
+//! One pass over the DAG, operands first. Expressions that read no versioned array are encoded once for all
+//! instructions, others once per instruction. Operands of mixed types get casts, so the operands of every sum and
+//! product are of one type.
+//! # Complexity
+//! Linear in the DAG (per instruction, for expressions that read what the kernel writes).
+
+use egg::Id;
+use indexmap::IndexSet;
+use nestegg_ir::affine;
+use nestegg_ir::domains::{DomainError, Domains};
+use nestegg_ir::sequences::{MemoryState, Sequences};
+use nestegg_ir::types::{Type, Types};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameSet, InsnId, Kernel, LinearizedKernel, Number, Op, ReduceOp};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+
+use crate::analysis::{Facts, Graph};
+use crate::bounds::Bounds;
+use crate::build;
+use crate::context::{Access, Context, Index, Stamp};
+use crate::language::Node;
+use crate::rational::Rational;
+
+/// An expression of an instruction and the e-class of its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// The instruction.
+    pub insn: InsnId,
+    /// The expression as it came.
+    pub expr: ExprId,
+    /// Its value.
+    pub class: Id,
+}
+
+/// A kernel's values in an e-graph.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    /// The e-graph, rebuilt.
+    pub graph: Graph,
+    /// What [`Stamp::Version`] numbers: an array and a state of its memory.
+    pub states: Vec<(ArrayId, MemoryState)>,
+    /// Roots in the order of instructions and of [`Instruction::expressions`](nestegg_ir::Instruction::expressions).
+    pub roots: Vec<Root>,
+}
+
+/// Encodes a kernel in value form.
+///
+/// # Errors
+/// If isl fails on a domain.
+pub fn encode(linearized: &LinearizedKernel, domains: &Domains) -> Result<Encoded, DomainError> {
+    let kernel = &linearized.kernel;
+    let bounds = Bounds::new(kernel, domains)?;
+    let (in_branches, in_conditions) = (in_branches(kernel), in_conditions(linearized));
+    let may_be_guarded = !in_branches.is_empty()
+        || !in_conditions.is_empty()
+        || !kernel.instructions.iter().all(|instruction| bounds.always_runs(&instruction.within_set()));
+    let mut encoder = Encoder {
+        kernel,
+        types: Types::infer(kernel),
+        in_branches,
+        in_conditions,
+        versioned: versioned(kernel, may_be_guarded),
+        sequences: Sequences::new(linearized),
+        states: IndexSet::default(),
+        graph: Graph::new(Facts::new(Context::new(kernel, bounds.extents()))),
+        bounds,
+        shared: FxHashMap::default(),
+        own: FxHashMap::default(),
+        insn: InsnId::new(0),
+    };
+    let mut roots = Vec::new();
+    for insn in kernel.insn_ids() {
+        encoder.insn = insn;
+        encoder.own.clear();
+        for expr in kernel[insn].expressions() {
+            if affine::of(&kernel.exprs, expr).is_none() {
+                let class = encoder.class(expr)?;
+                roots.push(Root { insn, expr, class });
+            }
+        }
+    }
+    let mut graph = encoder.graph;
+    let states = encoder.states.into_iter().collect();
+    graph.rebuild();
+    for root in &mut roots {
+        root.class = graph.find(root.class);
+    }
+    Ok(Encoded { graph, states, roots })
+}
+
+struct Encoder<'a> {
+    kernel: &'a Kernel,
+    types: Types,
+    bounds: Bounds<'a>,
+    /// Expressions below a branch of a selection.
+    in_branches: FxHashSet<ExprId>,
+    /// Instructions under a predicate or condition.
+    in_conditions: FxHashSet<InsnId>,
+    /// For each expression whether it reads an array that the kernel writes.
+    versioned: Vec<bool>,
+    sequences: Sequences,
+    /// States of memory, numbered as they are met, with the array.
+    states: IndexSet<(ArrayId, MemoryState), FxBuildHasher>,
+    graph: Graph,
+    shared: FxHashMap<ExprId, Id>,
+    own: FxHashMap<ExprId, Id>,
+    insn: InsnId,
+}
+
+impl Encoder<'_> {
+    fn known(&self, expr: ExprId) -> Option<Id> {
+        let map = if self.versioned[expr.index()] { &self.own } else { &self.shared };
+        map.get(&expr).copied()
+    }
+
+    fn class(&mut self, root: ExprId) -> Result<Id, DomainError> {
+        let mut pending = vec![root];
+        while let Some(&id) = pending.last() {
+            if self.known(id).is_some() {
+                pending.pop();
+                continue;
+            }
+            let n_pending = pending.len();
+            pending.extend(self.kernel.exprs[id].children().iter().filter(|&&child| self.known(child).is_none()));
+            if pending.len() > n_pending {
+                continue;
+            }
+            pending.pop();
+            let class = self.node(id)?;
+            let map = if self.versioned[id.index()] { &mut self.own } else { &mut self.shared };
+            map.insert(id, class);
+        }
+        Ok(self.known(root).expect("the loop ends when the root is known"))
+    }
+
+    /// The class of an operand, which is known.
+    fn operand(&self, id: ExprId) -> Id {
+        self.known(id).expect("operands are encoded first")
+    }
+
+    /// The class of an operand, converted to `ty` if it is of another type and no literal.
+    fn operand_as(&mut self, id: ExprId, ty: Type) -> Id {
+        let class = self.operand(id);
+        match self.types.of(id) {
+            own if own == ty || matches!(own, Type::WeakInt | Type::WeakFloat) => class,
+            _ if matches!(ty, Type::WeakInt | Type::WeakFloat) => class,
+            _ => self.graph.add(Node::Cast(ty.dtype(), [class])),
+        }
+    }
+
+    fn node(&mut self, id: ExprId) -> Result<Id, DomainError> {
+        let kernel = self.kernel;
+        let ty = self.types.of(id);
+        Ok(match &kernel.exprs[id] {
+            Expr::Number(Number::Int(value)) => build::number(&mut self.graph, Rational::from_int(*value)),
+            Expr::Number(Number::Float(value)) => {
+                let value = Rational::from_f64(value.get()).expect("literals are finite");
+                build::number(&mut self.graph, value)
+            }
+            Expr::Iname(iname) => self.graph.add(Node::Iname(*iname)),
+            Expr::Parameter(parameter) => self.graph.add(Node::Parameter(*parameter)),
+            Expr::Formal(_) | Expr::Substitution { .. } => unreachable!("value form has no substitution rules"),
+            Expr::Access { array, indices } => self.access(id, *array, indices)?,
+            Expr::Op { op, operands } => self.op(*op, operands, ty),
+            Expr::Call { function, arguments } => {
+                let children = arguments.iter().map(|&argument| self.operand(argument)).collect();
+                self.graph.add(Node::Call(*function, children))
+            }
+            Expr::Reduce { op, inames, body } => {
+                let body_class = self.operand(*body);
+                self.reduce(*op, inames.iter().copied().collect(), body_class)
+            }
+            Expr::Cast { dtype, operand } => {
+                let class = self.operand(*operand);
+                if self.types.of(*operand) == Type::from(*dtype) {
+                    class
+                } else {
+                    self.graph.add(Node::Cast(*dtype, [class]))
+                }
+            }
+        })
+    }
+
+    fn op(&mut self, op: Op, operands: &[ExprId], ty: Type) -> Id {
+        let all: Vec<Id> = match op {
+            Op::Add | Op::Mul | Op::Neg | Op::Sub | Op::Div | Op::Min | Op::Max => {
+                operands.iter().map(|&operand| self.operand_as(operand, ty)).collect()
+            }
+            _ => operands.iter().map(|&operand| self.operand(operand)).collect(),
+        };
+        let graph = &mut self.graph;
+        let one = || Rational::ONE;
+        match op {
+            Op::Add => build::sum(graph, all.into_iter().map(|class| (one(), class))),
+            Op::Sub => build::sum(graph, [(one(), all[0]), (Rational::MINUS_ONE, all[1])]),
+            Op::Neg => build::scale(graph, Rational::MINUS_ONE, all[0]),
+            Op::Mul => build::product(graph, all.into_iter().map(|class| (1, class))),
+            Op::Div => build::product(graph, [(1, all[0]), (-1, all[1])]),
+            Op::Pow => match whole_exponent(self.kernel, operands[1]) {
+                Some(exponent) => build::product(graph, [(exponent, all[0])]),
+                None => graph.add(Node::Op(Op::Pow, all.into())),
+            },
+            Op::Min | Op::Max => {
+                let mut children = all;
+                children.sort_unstable();
+                children.dedup();
+                if children.len() == 1 { children[0] } else { graph.add(Node::Op(op, children.into())) }
+            }
+            _ => graph.add(Node::Op(op, all.into())),
+        }
+    }
+
+    fn reduce(&mut self, op: ReduceOp, inames: InameSet, body: Id) -> Id {
+        let reduction = self.graph.analysis.context.intern_reduction(op, &inames);
+        self.graph.add(Node::Reduce(reduction, [body]))
+    }
+
+    fn access(&mut self, id: ExprId, array: ArrayId, indices: &[ExprId]) -> Result<Id, DomainError> {
+        let kernel = self.kernel;
+        let mut children = Vec::new();
+        let payload: Box<[Index]> = indices
+            .iter()
+            .map(|&index| match affine::of(&kernel.exprs, index) {
+                Some(affine) => Index::Affine(affine),
+                None => {
+                    children.push(self.operand(index));
+                    Index::Child
+                }
+            })
+            .collect();
+        let is_guarded = self.in_branches.contains(&id)
+            || self.in_conditions.contains(&self.insn)
+            || !self.bounds.always_runs(&kernel[self.insn].within_set());
+        let (stamp, pinned) = if is_guarded && !self.bounds.is_inside(array, &payload)? {
+            (Stamp::Guarded(self.insn), kernel[self.insn].within_set())
+        } else {
+            match self.sequences.memory_state(self.insn, array) {
+                Some(state) => {
+                    let pinned = state.pinned.clone();
+                    let (version, _) = self.states.insert_full((array, state));
+                    (Stamp::Version(u32::try_from(version).expect("fewer than 2^32 states")), pinned)
+                }
+                None => (Stamp::Constant, InameSet::new()),
+            }
+        };
+        let access = self.graph.analysis.context.intern_access(Access { array, indices: payload, stamp, pinned });
+        Ok(self.graph.add(Node::Access(access, children.into())))
+    }
+}
+
+/// The exponent if it is a literal whole number of moderate size.
+fn whole_exponent(kernel: &Kernel, id: ExprId) -> Option<i32> {
+    const LARGEST_EXPONENT: f64 = 64.0;
+    let (id, sign) = match &kernel.exprs[id] {
+        Expr::Op { op: Op::Neg, operands } => (operands[0], -1.0),
+        _ => (id, 1.0),
+    };
+    let Expr::Number(number) = &kernel.exprs[id] else { return None };
+    let value = number.to_f64() * sign;
+    (value.fract() == 0.0 && value.abs() <= LARGEST_EXPONENT).then_some(value as i32)
+}
+
+/// Expressions that are evaluated only if a condition inside an expression says so.
+fn in_branches(kernel: &Kernel) -> FxHashSet<ExprId> {
+    let mut seen: FxHashSet<ExprId> = FxHashSet::default();
+    let mut pending: Vec<ExprId> = Vec::new();
+    for (_, expr) in kernel.exprs.iter() {
+        match expr {
+            Expr::Op { op: Op::If, operands } => pending.extend(&operands[1..]),
+            Expr::Op { op: Op::And | Op::Or, operands } => pending.extend(&operands[1..]),
+            _ => {}
+        }
+    }
+    while let Some(id) = pending.pop() {
+        if seen.insert(id) {
+            pending.extend(kernel.exprs[id].children());
+        }
+    }
+    seen
+}
+
+/// Instructions under a predicate, or under a condition of the linearization.
+fn in_conditions(linearized: &LinearizedKernel) -> FxHashSet<InsnId> {
+    let kernel = &linearized.kernel;
+    let mut res: FxHashSet<InsnId> = kernel.insn_ids().filter(|&insn| !kernel[insn].predicates.is_empty()).collect();
+    nestegg_ir::linearization::for_each_run(&linearized.linearization, |insn, around| {
+        if !around.conditions.is_empty() {
+            res.insert(insn);
+        }
+    });
+    res
+}
+
+/// For each expression whether its class depends on the instruction that evaluates it: it reads an array that the
+/// kernel writes, or an element that may have to stay with its instruction.
+fn versioned(kernel: &Kernel, may_be_guarded: bool) -> Vec<bool> {
+    let mut is_written = vec![false; kernel.arrays.len()];
+    for array in kernel.instructions.iter().flat_map(|instruction| instruction.written_arrays()) {
+        is_written[array.index()] = true;
+    }
+    let mut res: Vec<bool> = Vec::with_capacity(kernel.exprs.len());
+    for (_, expr) in kernel.exprs.iter() {
+        let own = match expr {
+            Expr::Access { array, indices } => is_written[array.index()] || (may_be_guarded && !indices.is_empty()),
+            _ => false,
+        };
+        let below = expr.children().iter().any(|child| res[child.index()]);
+        res.push(own || below);
+    }
+    res
+}

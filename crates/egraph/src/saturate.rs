@@ -1,0 +1,148 @@
+//! Saturation: runs the phases of a strategy.
+//!
+//! # Input
+//! An encoded kernel and a resolved strategy.
+//! # Output
+//! The same e-graph with equal forms added, and a record of what happened: rules that fired with counts, limits
+//! that were hit, the reason why each phase stopped.
+//! # Method
+//! A pass applies every rule of the phase to all e-classes as they were at its start, then rebuilds. A phase ends when a
+//! pass adds nothing, or at its limit of passes or e-nodes. Limits are counts, never seconds.
+//! # Not done
+//! Nothing is removed or chosen.
+
+use std::collections::BTreeSet;
+
+use egg::Id;
+use indexmap::IndexMap;
+use nestegg_rules::{Name, ResolvedStrategy, Rule, RuleKind};
+
+use crate::analysis::Graph;
+use crate::apply::{APPLIERS, Pass, count_uses};
+use crate::pattern::{Functions, PatternRule};
+use crate::rational::Rational;
+
+/// Why a phase ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The last pass added nothing.
+    Saturated,
+    /// The limit of passes.
+    Passes,
+    /// The limit of e-nodes.
+    Nodes,
+}
+
+/// One phase as it ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhaseRecord {
+    /// Its name.
+    pub name: String,
+    /// How many passes it took.
+    pub passes: u32,
+    /// Why it ended.
+    pub stop: Stop,
+    /// E-nodes at its end.
+    pub n_nodes: usize,
+}
+
+/// What a strategy did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Saturation {
+    /// The phases in order.
+    pub phases: Vec<PhaseRecord>,
+    /// Rules with the number of new equations that each gave; those that gave none are left out.
+    pub fired: IndexMap<String, usize>,
+    /// Limits that were hit: (phase or rule, limit).
+    pub limits_hit: BTreeSet<(String, String)>,
+}
+
+/// A rule that is wrong: two different constants became equal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("rules make {first} equal to {second}: one of {} is unsound", rules.join(", "))]
+pub struct Unsound {
+    /// A constant.
+    pub first: Rational,
+    /// Another one in the same e-class.
+    pub second: Rational,
+    /// The rules that fired in the last pass.
+    pub rules: Vec<String>,
+}
+
+/// Runs a strategy.
+///
+/// # Errors
+/// If two different constants become equal.
+pub fn saturate(
+    graph: &mut Graph,
+    strategy: &ResolvedStrategy<'_>,
+    functions: &Functions,
+) -> Result<Saturation, Unsound> {
+    let mut res = Saturation::default();
+    for phase in &strategy.phases {
+        let nodes = phase.nodes as usize;
+        let mut record =
+            PhaseRecord { name: phase.name.to_string(), passes: 0, stop: Stop::Passes, n_nodes: graph.total_size() };
+        while record.passes < phase.passes && record.stop == Stop::Passes {
+            record.passes += 1;
+            let fired = run_pass(graph, &phase.rules, nodes, functions, &mut res)?;
+            record.stop = match fired {
+                _ if graph.total_size() >= nodes => Stop::Nodes,
+                0 => Stop::Saturated,
+                _ => Stop::Passes,
+            };
+        }
+        record.n_nodes = graph.total_number_of_nodes();
+        if record.stop == Stop::Nodes {
+            res.limits_hit.insert((phase.name.to_string(), "nodes".into()));
+        }
+        res.phases.push(record);
+    }
+    Ok(res)
+}
+
+/// One pass; answers how many equations were new.
+fn run_pass(
+    graph: &mut Graph,
+    rules: &[&Rule],
+    nodes: usize,
+    functions: &Functions,
+    res: &mut Saturation,
+) -> Result<usize, Unsound> {
+    let mut classes: Vec<Id> = graph.classes().map(|class| class.id).collect();
+    classes.sort_unstable();
+    let uses = count_uses(graph);
+    let no_limits: IndexMap<Name, u64> = IndexMap::new();
+    let mut fired = Vec::new();
+    for rule in rules {
+        let limits = match &rule.kind {
+            RuleKind::Guided { limits, .. } => limits,
+            RuleKind::Pattern { .. } => &no_limits,
+        };
+        let mut pass =
+            Pass { graph, classes: &classes, uses: &uses, limits, nodes, fired: 0, limits_hit: BTreeSet::new() };
+        match &rule.kind {
+            RuleKind::Pattern { lhs, rhs, when } => {
+                PatternRule { lhs, rhs, when: when.as_ref(), functions }.apply(&mut pass);
+            }
+            RuleKind::Guided { apply, .. } => {
+                let applier = APPLIERS.iter().find(|applier| applier.name == apply.as_str());
+                (applier.expect("rule files are checked against the vocabulary").apply)(&mut pass);
+            }
+        }
+        if pass.fired > 0 {
+            fired.push((rule.name.to_string(), pass.fired));
+        }
+        res.limits_hit.extend(pass.limits_hit.into_iter().map(|limit| (rule.name.to_string(), limit)));
+        // Canonical ids go stale with unions; rebuilding between rules keeps every search on a congruent e-graph.
+        graph.rebuild();
+    }
+    if let Some((first, second)) = graph.analysis.contradiction.take() {
+        return Err(Unsound { first, second, rules: fired.into_iter().map(|(name, _)| name).collect() });
+    }
+    let total = fired.iter().map(|(_, n)| n).sum();
+    for (name, n) in fired {
+        *res.fired.entry(name).or_default() += n;
+    }
+    Ok(total)
+}
