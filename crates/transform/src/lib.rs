@@ -1,1 +1,22 @@
-//! See the crate's own documentation.
+//! `Kernel` → `Kernel` passes that are not rewrites.
+//!
+//! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
+//! [`eliminate_dead`] takes away what no result needs; [`versions`] says which state of memory a read sees.
+#![warn(missing_docs)]
+
+mod accumulation;
+mod coerce;
+mod compact;
+mod dead;
+mod depends;
+mod facts;
+mod nest;
+pub mod normalise;
+mod ranges;
+mod rename;
+pub mod versions;
+
+pub use dead::eliminate_dead;
+pub use nest::NestError;
+pub use normalise::{NormaliseError, ValueForm, normalise};
+pub use versions::{Version, Versions};

@@ -1,0 +1,89 @@
+//! Values as an array of some type holds them.
+//!
+//! A store converts. A value that goes past the store must be converted all the same, or it would be more precise than
+//! the array was: `t : float32` that holds a `float64` value is that value rounded.
+
+use nestegg_ir::types::Type;
+use nestegg_ir::{Dtype, Expr, ExprId, Float, Kernel, Number, Op, ReduceOp};
+
+use crate::rename::Workspace;
+
+/// The one float dtype of a kernel that has one only: where floats of two sizes do not meet, a literal needs no conversion.
+pub(crate) fn has_two_float_types(kernel: &Kernel) -> bool {
+    let of_arrays = kernel.arrays.iter().map(|array| array.dtype);
+    let of_casts = kernel.exprs.iter().filter_map(|(_, expr)| match expr {
+        Expr::Cast { dtype, .. } => Some(*dtype),
+        _ => None,
+    });
+    let mut floats = of_arrays.chain(of_casts).filter(|dtype| dtype.is_float());
+    match floats.next() {
+        Some(first) => floats.any(|other| other != first),
+        None => false,
+    }
+}
+
+impl Workspace {
+    /// What an element of type `dtype` holds after `expr` was stored in it.
+    pub(crate) fn coerce(&mut self, expr: ExprId, dtype: Dtype) -> ExprId {
+        let ty = self.facts.ty(expr);
+        if ty == Type::from(dtype) || (ty == Type::WeakInt && dtype == Dtype::Int32) {
+            return expr;
+        }
+        let literal = match (&self.kernel.exprs[expr], dtype) {
+            (Expr::Number(number), Dtype::Float64) => Float::new(number.to_f64()),
+            (Expr::Number(number), Dtype::Float32) => Float::new(f64::from(number.to_f64() as f32)),
+            _ => None,
+        };
+        let expr = match literal {
+            Some(literal) => self.intern(Expr::Number(Number::Float(literal))),
+            None => expr,
+        };
+        let is_weak = self.facts.ty(expr) == Type::WeakFloat;
+        if is_weak && !self.has_two_float_types && (literal.is_some() || dtype == Dtype::Float64) {
+            return expr;
+        }
+        self.intern(Expr::Cast { dtype, operand: expr })
+    }
+
+    /// `base op term`, as an element of type `dtype` holds it.
+    pub(crate) fn combine(&mut self, op: ReduceOp, base: ExprId, term: ExprId, dtype: Dtype) -> ExprId {
+        let is_identity = match self.kernel.exprs[base] {
+            Expr::Number(number) => identity(op).is_some_and(|identity| number.to_f64() == identity),
+            _ => false,
+        };
+        let sum =
+            if is_identity { term } else { self.intern(Expr::Op { op: op.operator(), operands: [base, term].into() }) };
+        self.coerce(sum, dtype)
+    }
+
+    /// The term where the condition holds, and elsewhere what changes nothing; `None` if no number does that.
+    pub(crate) fn guard_term(&mut self, op: ReduceOp, condition: ExprId, term: ExprId) -> Option<ExprId> {
+        let identity = identity(op)?;
+        let nothing = if self.facts.ty(term).is_float() {
+            Number::Float(Float::new(identity)?)
+        } else {
+            Number::Int(identity as i64)
+        };
+        let nothing = self.intern(Expr::Number(nothing));
+        Some(self.intern(Expr::Op { op: Op::If, operands: [condition, term, nothing].into() }))
+    }
+
+    /// All of the conditions; `None` if there is none.
+    pub(crate) fn all_of(&mut self, mut conditions: Vec<ExprId>) -> Option<ExprId> {
+        conditions.dedup();
+        match conditions.as_slice() {
+            [] => None,
+            [single] => Some(*single),
+            _ => Some(self.intern(Expr::Op { op: Op::And, operands: conditions.into() })),
+        }
+    }
+}
+
+/// What changes nothing under an operation, if it is a number.
+fn identity(op: ReduceOp) -> Option<f64> {
+    match op {
+        ReduceOp::Sum => Some(0.0),
+        ReduceOp::Product => Some(1.0),
+        ReduceOp::Min | ReduceOp::Max => None,
+    }
+}

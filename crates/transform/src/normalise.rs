@@ -1,0 +1,337 @@
+//! Value form: every read of a temporary is replaced by the value that reaches it.
+//!
+//! # Input
+//! A verified kernel with its order.
+//! # Output
+//! A kernel of the same meaning, its expressions a DAG in SSA form: substitution rules are inlined as sharing, reads of
+//! temporaries are the expressions that were stored, with inames substituted, accumulations in loops are reductions. What remains are the
+//! stores to arguments, opaque instructions, calls with several results, and the temporaries that could not be resolved, in their order, in the loops that they
+//! need. Each remaining read of memory that the kernel writes has a [`Version`](crate::versions::Version), which says from where to where it may move.
+//! # Method
+//! Instructions in program order. Operands are rewritten bottom-up; for a read of a temporary the earlier writes of it are searched
+//! backwards (`resolve`); their values are resolved already, so that a read is a substitution of inames in a known expression. A write `t = t + e` whose
+//! own read is not resolved, because it is carried by a loop, is an accumulation, which a later read sees as a reduction.
+//! Stores that accumulate in loops over which their element does not vary become one store of a reduction (`hoist`).
+//! # Complexity
+//! Near linear in the DAG: a binary search and a walk over the nesting for each write between a read and its source.
+//! # Not done
+//! Reads of arguments are not resolved. A read whose source differs by instance stays in memory, unless the condition on
+//! which it differs is the writer's own.
+
+mod element;
+mod hoist;
+mod resolve;
+
+use nestegg_ir::domains::{DomainError, Domains};
+use nestegg_ir::inline::{RecursiveRule, inline_substitutions};
+use nestegg_ir::{Expr, ExprId, InsnId, InstructionKind, Item, LinearizedKernel, ReduceOp};
+use nestegg_isl as isl;
+use rustc_hash::FxHashMap;
+
+use crate::dead::eliminate_dead;
+use crate::depends::set_dependences;
+use crate::nest::{Entry, Nest, NestError, NodeId, NodeKind};
+use crate::normalise::element::Element;
+use crate::normalise::resolve::Reader;
+use crate::ranges::Ranges;
+use crate::rename::Workspace;
+use crate::versions::{self, Versions};
+
+/// A kernel in value form.
+#[derive(Clone, Debug)]
+pub struct ValueForm {
+    /// What remains, in its order.
+    pub linearized: LinearizedKernel,
+    /// Which state of memory each remaining read sees.
+    pub versions: Versions,
+}
+
+/// Why a kernel has no value form.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NormaliseError {
+    /// The linearization is not that of the kernel.
+    #[error(transparent)]
+    Nest(#[from] NestError),
+    /// A domain cannot be used.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+    /// A substitution rule is recursive.
+    #[error(transparent)]
+    RecursiveRule(#[from] RecursiveRule),
+    /// A temporary is read and never written.
+    #[error("instruction `{insn}` reads `{array}`, which no instruction writes")]
+    Undefined {
+        /// The reading instruction.
+        insn: String,
+        /// The temporary.
+        array: String,
+    },
+}
+
+/// Brings a kernel to value form.
+///
+/// # Errors
+/// If the kernel is not well-formed, or reads a temporary that nothing writes.
+pub fn normalise(mut linearized: LinearizedKernel) -> Result<ValueForm, NormaliseError> {
+    inline_rules(&mut linearized)?;
+    let resolved = Normaliser::new(linearized)?.run()?;
+    let linearized = hoist::hoist_accumulations(eliminate_dead(resolved))?;
+    let mut linearized = eliminate_dead(linearized);
+    set_dependences(&mut linearized.kernel, &linearized.linearization);
+    let versions = versions::versions(&linearized)?;
+    Ok(ValueForm { linearized, versions })
+}
+
+fn inline_rules(linearized: &mut LinearizedKernel) -> Result<(), RecursiveRule> {
+    let mut conditions: Vec<&mut ExprId> = linearized
+        .linearization
+        .iter_mut()
+        .filter_map(|item| match item {
+            Item::If(condition) => Some(condition),
+            _ => None,
+        })
+        .collect();
+    inline_substitutions(&mut linearized.kernel, &mut conditions)
+}
+
+/// A kernel as a workspace, with a context of isl's of its own.
+fn workspace(kernel: nestegg_ir::Kernel) -> Result<Workspace, DomainError> {
+    let context = isl::Context::new();
+    let domains = Domains::new(&context, &kernel)?;
+    let ranges = Ranges::new(&kernel, &domains)?;
+    Ok(Workspace::new(kernel, ranges, &context))
+}
+
+/// What an instruction stored, resolved.
+#[derive(Clone, Debug)]
+struct Stored {
+    /// The value as the array holds it; the term of an accumulation.
+    value: ExprId,
+    /// How the term is joined to the element, in an accumulation.
+    accumulation: Option<ReduceOp>,
+    /// When it stores.
+    predicates: Vec<ExprId>,
+}
+
+/// The state of the pass.
+struct Normaliser {
+    work: Workspace,
+    nest: Nest,
+    linearization: Vec<Item>,
+    /// For each array the positions of its writers.
+    writers: Vec<Vec<usize>>,
+    /// For each instruction what it stored; nothing before it is resolved, or if it is no assignment to a temporary.
+    stored: Vec<Option<Stored>>,
+    /// For each instruction the element that it writes; nothing if it may write any.
+    elements: Vec<Option<Element>>,
+    /// For each node its condition, resolved; nothing before that, or if it is none.
+    conditions: Vec<Option<ExprId>>,
+    /// Expressions of the input that read no temporary.
+    plain: Vec<Option<bool>>,
+}
+
+impl Normaliser {
+    fn new(linearized: LinearizedKernel) -> Result<Self, NormaliseError> {
+        let LinearizedKernel { kernel, linearization } = linearized;
+        let nest = Nest::new(&kernel, &linearization)?;
+        let mut writers = vec![Vec::new(); kernel.arrays.len()];
+        for (position, entry) in nest.entries() {
+            if let Entry::Run(insn) = entry {
+                for array in kernel[insn].written_arrays() {
+                    writers[array.index()].push(position);
+                }
+            }
+        }
+        for positions in &mut writers {
+            positions.dedup();
+        }
+        let mut work = workspace(kernel)?;
+        rename_nested_reductions(&mut work);
+        let elements = work.kernel.instructions.iter().map(|instruction| match &instruction.kind {
+            InstructionKind::Assignment { assignee, .. } => Some(Element::new(&work, &assignee.indices)),
+            _ => None,
+        });
+        let elements = elements.collect();
+        let (n_insns, n_nodes, n_exprs) = (work.kernel.instructions.len(), nest.n_nodes(), work.kernel.exprs.len());
+        Ok(Self {
+            work,
+            nest,
+            linearization,
+            writers,
+            stored: vec![None; n_insns],
+            elements,
+            conditions: vec![None; n_nodes],
+            plain: vec![None; n_exprs],
+        })
+    }
+
+    fn run(mut self) -> Result<LinearizedKernel, NormaliseError> {
+        let entries: Vec<(usize, Entry)> = self.nest.entries().collect();
+        for (position, entry) in entries {
+            match entry {
+                Entry::Run(insn) => self.resolve_instruction(position, insn)?,
+                Entry::Begin(node) => self.resolve_condition(position, node)?,
+            }
+        }
+        Ok(LinearizedKernel { kernel: self.work.kernel, linearization: self.linearization })
+    }
+
+    /// A reader inside `node`.
+    fn reader(&self, position: usize, node: NodeId) -> Reader {
+        let known = self.nest.outwards(node).filter_map(|id| self.conditions[id.index()]);
+        // What a condition read may have changed since it was tested.
+        let known = known.filter(|&condition| self.work.facts.memory(condition).is_empty()).collect();
+        Reader { position, node, forbidden: self.nest.loops(node).collect(), known }
+    }
+
+    fn resolve_condition(&mut self, position: usize, node: NodeId) -> Result<(), NormaliseError> {
+        let NodeKind::Branch(condition) = self.nest[node].kind else { return Ok(()) };
+        let mut reader = self.reader(position, self.nest[node].parent);
+        reader.forbidden.extend(self.work.facts.bound(condition).iter().copied());
+        let resolved = self.rewrite(&reader, condition, &mut FxHashMap::default(), "if")?;
+        self.conditions[node.index()] = Some(resolved);
+        self.linearization[position] = Item::If(resolved);
+        Ok(())
+    }
+
+    fn resolve_instruction(&mut self, position: usize, insn: InsnId) -> Result<(), NormaliseError> {
+        let mut reader = self.reader(position, self.nest.home(insn));
+        let instruction = self.work.kernel[insn].clone();
+        for expr in instruction.expressions() {
+            reader.forbidden.extend(self.work.facts.bound(expr).iter().copied());
+        }
+        let mut memo = FxHashMap::default();
+        let mut predicates = Vec::with_capacity(instruction.predicates.len());
+        for &predicate in &instruction.predicates {
+            predicates.push(self.rewrite(&reader, predicate, &mut memo, &instruction.id)?);
+        }
+        reader.known.extend(&predicates);
+        for expr in instruction.expressions() {
+            self.rewrite(&reader, expr, &mut memo, &instruction.id)?;
+        }
+        self.work.kernel[insn].map_expressions(|expr| memo.get(&expr).copied().unwrap_or(expr));
+        let InstructionKind::Assignment { assignee, expression } = self.work.kernel[insn].kind.clone() else {
+            return Ok(());
+        };
+        self.elements[insn.index()] = Some(Element::new(&self.work, &assignee.indices));
+        let array = assignee.array;
+        if !self.work.kernel[array].is_temporary() {
+            return Ok(());
+        }
+        let accumulation = if self.work.facts.memory(expression).binary_search(&array).is_ok() {
+            self.work.accumulation(array, &assignee.indices, expression)
+        } else {
+            None
+        };
+        self.stored[insn.index()] = Some(match accumulation {
+            Some(accumulation) => Stored { value: accumulation.term, accumulation: Some(accumulation.op), predicates },
+            None => {
+                let dtype = self.work.kernel[array].dtype;
+                Stored { value: self.work.coerce(expression, dtype), accumulation: None, predicates }
+            }
+        });
+        Ok(())
+    }
+
+    /// An expression of the input with its reads of temporaries resolved.
+    fn rewrite(
+        &mut self,
+        reader: &Reader,
+        root: ExprId,
+        memo: &mut FxHashMap<ExprId, ExprId>,
+        place: &str,
+    ) -> Result<ExprId, NormaliseError> {
+        let mut pending = vec![root];
+        while let Some(&id) = pending.last() {
+            if memo.contains_key(&id) {
+                pending.pop();
+                continue;
+            }
+            if self.is_plain(id) {
+                memo.insert(id, id);
+                continue;
+            }
+            let mut expr = self.work.kernel.exprs[id].clone();
+            let n_pending = pending.len();
+            pending.extend(expr.children().iter().filter(|child| !memo.contains_key(child)));
+            if pending.len() > n_pending {
+                continue;
+            }
+            for child in expr.children_mut() {
+                *child = memo[child];
+            }
+            let res = match &expr {
+                Expr::Access { array, indices } if self.work.kernel[*array].is_temporary() => {
+                    if self.writers[array.index()].is_empty() {
+                        let array = self.work.kernel[*array].name.clone();
+                        return Err(NormaliseError::Undefined { insn: place.to_owned(), array });
+                    }
+                    self.resolve(reader, *array, indices)
+                }
+                _ => None,
+            };
+            let res = match res {
+                Some(value) => value,
+                None => self.work.intern(expr),
+            };
+            memo.insert(id, res);
+        }
+        Ok(memo[&root])
+    }
+
+    /// Whether an expression reads no temporary.
+    fn is_plain(&mut self, id: ExprId) -> bool {
+        let Some(known) = self.plain.get(id.index()).copied().flatten() else {
+            let memory = self.work.facts.memory(id);
+            let kernel = &self.work.kernel;
+            let reads_unwritten =
+                matches!(&kernel.exprs[id], Expr::Access { array, .. } if kernel[*array].is_temporary());
+            let res = !reads_unwritten && !memory.iter().any(|&array| kernel[array].is_temporary());
+            if let Some(entry) = self.plain.get_mut(id.index()) {
+                *entry = Some(res);
+            }
+            return res;
+        };
+        known
+    }
+}
+
+/// Renames reductions that stand inside a reduction over the same iname, as substitution rules can make them.
+fn rename_nested_reductions(work: &mut Workspace) {
+    let roots: Vec<ExprId> =
+        work.kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
+    let order = work.kernel.exprs.reachable(roots);
+    let is_nested = |work: &Workspace, id: ExprId| match &work.kernel.exprs[id] {
+        Expr::Reduce { inames, body, .. } => {
+            inames.iter().any(|iname| work.facts.bound(*body).binary_search(iname).is_ok())
+        }
+        _ => false,
+    };
+    if !order.iter().any(|&id| is_nested(work, id)) {
+        return;
+    }
+    let mut memo: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+    for id in order {
+        let mut expr = work.kernel.exprs[id].clone();
+        for child in expr.children_mut() {
+            *child = memo[child];
+        }
+        if let Expr::Reduce { inames, body, .. } = &mut expr {
+            for iname in inames.iter_mut() {
+                if work.facts.bound(*body).binary_search(iname).is_ok() {
+                    let mut taken: nestegg_ir::InameSet = work.facts.bound(*body).iter().copied().collect();
+                    taken.extend(work.facts.free(*body).iter().copied());
+                    if let Some(alias) = work.alias(*iname, &taken) {
+                        *body = work.rename_free(*body, *iname, alias);
+                        *iname = alias;
+                    }
+                }
+            }
+        }
+        let res = work.intern(expr);
+        memo.insert(id, res);
+    }
+    for instruction in &mut work.kernel.instructions {
+        instruction.map_expressions(|id| memo[&id]);
+    }
+}

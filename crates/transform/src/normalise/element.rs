@@ -1,0 +1,173 @@
+//! Which instance of a writer wrote the element that is read.
+//!
+//! # Method
+//! Index functions are affine; an equation per dimension. One in which a single loop of the writer is unknown, with a coefficient that
+//! divides the rest, gives its value; what is left must vanish. Elements differ where an equation cannot hold, by constant bounds of the inames.
+//! # Not done
+//! Equations with several unknowns are not split (`3*i + j`): their instances are unknown.
+
+use nestegg_ir::affine::{self, Affine, Var};
+use nestegg_ir::{ExprId, InameId, InameSet};
+
+use crate::ranges::{Answer, Ranges};
+use crate::rename::Workspace;
+
+/// An element of an array, by index expressions and what affine functions they are.
+#[derive(Clone, Debug)]
+pub(crate) struct Element {
+    pub(crate) indices: Vec<ExprId>,
+    pub(crate) affine: Vec<Option<Affine>>,
+}
+
+impl Element {
+    /// The element at these indices.
+    pub(crate) fn new(workspace: &Workspace, indices: &[ExprId]) -> Self {
+        let affine = indices.iter().map(|&index| affine::of(&workspace.kernel.exprs, index)).collect();
+        Self { indices: indices.to_vec(), affine }
+    }
+}
+
+/// The instances of a writer that write the element that is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// None.
+    Nothing,
+    /// Those at which these loops of the writer have these values; exist wherever the element is read.
+    At(Vec<(InameId, Affine)>),
+    /// Some, perhaps.
+    Unknown,
+}
+
+/// One dimension: `inner + outer = 0`, `inner` over the writer's own loops.
+struct Equation {
+    inner: Affine,
+    outer: Affine,
+}
+
+/// The instances of a writer, with loops `inner` of its own, that write the element `read`. Other inames in `written` have the
+/// values that they have at the read.
+pub(crate) fn source(workspace: &Workspace, written: &Element, inner: &InameSet, read: &Element) -> Source {
+    let ranges = &workspace.ranges;
+    let mut is_known = true;
+    let mut equations = Vec::with_capacity(read.indices.len());
+    for dim in 0..read.indices.len() {
+        match (&written.affine[dim], &read.affine[dim]) {
+            (Some(write), Some(read)) => match equation(write, inner, read) {
+                Some(equation) => equations.push(equation),
+                None => is_known = false,
+            },
+            _ => {
+                let index = written.indices[dim];
+                let is_fixed = workspace.facts.free(index).iter().all(|&iname| !inner.contains(iname));
+                is_known &= is_fixed && index == read.indices[dim];
+            }
+        }
+    }
+    let mut solved: Vec<(InameId, Affine)> = Vec::new();
+    while !equations.is_empty() {
+        if equations.iter().any(|equation| cannot_hold(ranges, equation)) {
+            return Source::Nothing;
+        }
+        equations.retain(|equation| !(equation.inner.terms.is_empty() && equation.outer == Affine::default()));
+        let found = equations.iter().enumerate().find_map(|(idx, equation)| Some((idx, solve(equation)?)));
+        let Some((idx, (iname, value))) = found else {
+            is_known &= equations.is_empty();
+            break;
+        };
+        equations.swap_remove(idx);
+        for equation in &mut equations {
+            let var = Var::Iname(iname);
+            let coefficient = equation.inner.coefficient(var);
+            equation.inner.terms.retain(|term| term.0 != var);
+            match equation.outer.plus(&value, coefficient) {
+                Some(outer) => equation.outer = outer,
+                None => return Source::Unknown,
+            }
+        }
+        solved.push((iname, value));
+    }
+    for (iname, value) in &solved {
+        match ranges.containment(*iname, value) {
+            Answer::Always => {}
+            Answer::Never => return Source::Nothing,
+            Answer::Unknown => is_known = false,
+        }
+    }
+    if is_known { Source::At(solved) } else { Source::Unknown }
+}
+
+fn equation(write: &Affine, inner: &InameSet, read: &Affine) -> Option<Equation> {
+    let is_inner = |var: Var| matches!(var, Var::Iname(iname) if inner.contains(iname));
+    let (own, rest) = write.terms.iter().copied().partition(|term| is_inner(term.0));
+    let outer = Affine { constant: write.constant, terms: rest }.plus(read, -1)?;
+    Some(Equation { inner: Affine { constant: 0, terms: own }, outer })
+}
+
+fn cannot_hold(ranges: &Ranges, equation: &Equation) -> bool {
+    let (inner, outer) = (ranges.interval(&equation.inner), ranges.interval(&equation.outer));
+    let add = |a: Option<i64>, b: Option<i64>| a?.checked_add(b?);
+    add(inner.0, outer.0).is_some_and(|least| least > 0)
+        || add(inner.1, outer.1).is_some_and(|greatest| greatest < 0)
+        || has_remainder(equation)
+}
+
+/// Whether all coefficients have a common divisor that the constant lacks.
+fn has_remainder(equation: &Equation) -> bool {
+    let terms = equation.inner.terms.iter().chain(&equation.outer.terms);
+    let divisor = terms.fold(0, |divisor: u64, term| gcd(divisor, term.1.unsigned_abs()));
+    divisor != 0 && equation.outer.constant.unsigned_abs() % divisor != 0
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+fn solve(equation: &Equation) -> Option<(InameId, Affine)> {
+    let [(Var::Iname(iname), coefficient)] = equation.inner.terms.as_slice() else { return None };
+    let divide = |value: i64| match value.checked_rem(*coefficient)? {
+        0 => value.checked_div(*coefficient)?.checked_neg(),
+        _ => None,
+    };
+    let terms = equation.outer.terms.iter().map(|&(var, value)| Some((var, divide(value)?)));
+    Some((*iname, Affine { constant: divide(equation.outer.constant)?, terms: terms.collect::<Option<_>>()? }))
+}
+
+/// Whether an earlier iteration of the loop over `iname` may write the element that is read in this one. `inner` are
+/// the writer's loops from that one inwards.
+pub(crate) fn may_be_carried(
+    ranges: &Ranges,
+    written: &Element,
+    iname: InameId,
+    inner: &InameSet,
+    read: &Element,
+) -> bool {
+    !written.affine.iter().zip(&read.affine).any(|(write, read)| match (write, read) {
+        (Some(write), Some(read)) => {
+            equation(write, inner, read).is_some_and(|equation| is_not_earlier(ranges, &equation, iname))
+        }
+        _ => false,
+    })
+}
+
+/// Whether the equation holds for no earlier value of `iname`: `inner` has it as the writer sees it, `outer` as the
+/// reader does.
+fn is_not_earlier(ranges: &Ranges, equation: &Equation, iname: InameId) -> bool {
+    if cannot_hold(ranges, equation) {
+        return true;
+    }
+    let here = Affine::var(Var::Iname(iname));
+    let [(Var::Iname(writers), coefficient)] = equation.inner.terms.as_slice() else { return false };
+    if *writers != iname {
+        return false;
+    }
+    // coefficient·(writer's - reader's) + distance = 0
+    let distance = equation.outer.plus(&here, *coefficient).and_then(|affine| affine.as_constant());
+    distance.is_some_and(|distance| match distance.checked_rem(*coefficient) {
+        Some(0) => distance.checked_div(*coefficient).is_some_and(|later| later <= 0),
+        Some(_) => true,
+        None => false,
+    })
+}

@@ -1,0 +1,270 @@
+//! Stores that accumulate in loops over which their element does not vary become one store of a reduction.
+//!
+//! # Input
+//! A kernel whose temporaries are resolved as far as they can be, without dead code.
+//! # Output
+//! `A[j] = A[j] + e` inside a loop over `q` is `A[j] = A[j] + reduce(sum, [q], e)` after that loop, inside only those of its
+//! loops over which `j` varies.
+//! # Legality
+//! Inside the loop that it leaves, whatever else touches the array accumulates into it in the same way, and nothing writes memory
+//! that the store reads. The reduced loops are not `sequential`, and they and the loops that stay do not bound each other.
+//! # Complexity
+//! For each accumulation the touches of its array inside the loop that it leaves.
+
+use nestegg_ir::{Expr, ExprId, InameId, InsnId, InstructionKind, Item, Linearization, LinearizedKernel};
+use rustc_hash::FxHashSet;
+
+use crate::accumulation::Accumulation;
+use crate::dead::without_empty;
+use crate::nest::{Entry, Nest, NodeId, NodeKind};
+use crate::normalise::{NormaliseError, workspace};
+use crate::rename::Workspace;
+
+/// Where an accumulation goes.
+struct Move {
+    insn: InsnId,
+    /// The loop after which it goes.
+    after: NodeId,
+    /// The loops and conditions that go with it, outermost first.
+    path: Vec<NodeId>,
+}
+
+/// Moves accumulations out of the loops that they reduce over.
+pub(crate) fn hoist_accumulations(linearized: LinearizedKernel) -> Result<LinearizedKernel, NormaliseError> {
+    let LinearizedKernel { kernel, linearization } = linearized;
+    let nest = Nest::new(&kernel, &linearization)?;
+    let work = workspace(kernel)?;
+    let mut hoister =
+        Hoister { touches: vec![Vec::new(); work.kernel.arrays.len()], accumulations: Vec::new(), work, nest };
+    hoister.find_accumulations();
+    hoister.find_touches();
+    let moves: Vec<Move> = hoister.work.kernel.insn_ids().filter_map(|insn| hoister.plan(insn)).collect();
+    if moves.is_empty() {
+        return Ok(LinearizedKernel { kernel: hoister.work.kernel, linearization });
+    }
+    let moves: Vec<Move> = moves.into_iter().filter(|planned| hoister.reduce(planned).is_some()).collect();
+    let linearization = without_empty(hoister.place(&linearization, &moves));
+    Ok(LinearizedKernel { kernel: hoister.work.kernel, linearization })
+}
+
+struct Hoister {
+    work: Workspace,
+    nest: Nest,
+    /// For each instruction its accumulation, if it is one.
+    accumulations: Vec<Option<Accumulation>>,
+    /// For each array the positions that read or write it, with the instruction; none at a condition.
+    touches: Vec<Vec<(usize, Option<InsnId>)>>,
+}
+
+impl Hoister {
+    fn find_accumulations(&mut self) {
+        for insn in self.work.kernel.insn_ids() {
+            let accumulation = match self.work.kernel[insn].kind.clone() {
+                InstructionKind::Assignment { assignee, expression } => {
+                    let array = assignee.array;
+                    let reads = |this: &Self, expr: ExprId| this.work.facts.memory(expr).binary_search(&array).is_ok();
+                    let others = assignee.indices.iter().chain(&self.work.kernel[insn].predicates);
+                    let is_clean = !others.copied().any(|expr| reads(self, expr));
+                    if is_clean && reads(self, expression) {
+                        self.work.accumulation(array, &assignee.indices, expression)
+                    } else {
+                        None
+                    }
+                }
+                _ => None,
+            };
+            self.accumulations.push(accumulation);
+        }
+    }
+
+    fn find_touches(&mut self) {
+        for (position, entry) in self.nest.entries() {
+            let (insn, exprs) = match entry {
+                Entry::Run(insn) => (Some(insn), self.work.kernel[insn].expressions().collect()),
+                Entry::Begin(node) => match self.nest[node].kind {
+                    NodeKind::Branch(condition) => (None, vec![condition]),
+                    _ => continue,
+                },
+            };
+            let mut arrays: Vec<_> = exprs.iter().flat_map(|&expr| self.work.facts.memory(expr)).copied().collect();
+            if let Some(insn) = insn {
+                arrays.extend(self.work.kernel[insn].written_arrays());
+                if let InstructionKind::Opaque { reads, .. } = &self.work.kernel[insn].kind {
+                    arrays.extend(reads);
+                }
+            }
+            arrays.sort_unstable();
+            arrays.dedup();
+            for array in arrays {
+                self.touches[array.index()].push((position, insn));
+            }
+        }
+    }
+
+    /// Where the accumulation goes, if it can leave a loop.
+    fn plan(&self, insn: InsnId) -> Option<Move> {
+        let accumulation = self.accumulations[insn.index()]?;
+        let instruction = &self.work.kernel[insn];
+        let assignee = &instruction.assignees()[0];
+        let array = assignee.array;
+        let mut varies: FxHashSet<InameId> =
+            assignee.indices.iter().flat_map(|&index| self.work.facts.free(index)).copied().collect();
+        // What the instruction reads must not be written in the loop that it leaves.
+        let mut reads: Vec<_> = vec![accumulation.term];
+        reads.extend(assignee.indices.iter().chain(&instruction.predicates));
+        let mut res = None;
+        let mut kept: Vec<NodeId> = Vec::new();
+        let mut reduced: Vec<InameId> = Vec::new();
+        for node in self.nest.below(self.nest.home(insn), NodeId::ROOT) {
+            let iname = match self.nest[node].kind {
+                NodeKind::Loop(iname) => iname,
+                NodeKind::Branch(condition) => {
+                    reads.push(condition);
+                    kept.push(node);
+                    continue;
+                }
+                NodeKind::Root => break,
+            };
+            if varies.contains(&iname) {
+                kept.push(node);
+                continue;
+            }
+            let depends = |a: InameId, b: InameId| self.work.ranges.dependencies(a).contains(b);
+            let is_tangled = kept.iter().any(|&other| match self.nest[other].kind {
+                NodeKind::Loop(other) => depends(other, iname) || depends(iname, other),
+                _ => false,
+            });
+            if is_tangled || self.work.kernel.is_sequential(iname) || !self.is_free(node, array, accumulation, &reads) {
+                break;
+            }
+            reduced.push(iname);
+            res = Some(Move { insn, after: node, path: kept.iter().rev().copied().collect() });
+        }
+        varies.clear();
+        let mut res = res?;
+        // Conditions on the reduced inames become part of the term; `reduce` drops them from the path.
+        res.path.retain(|&node| match self.nest[node].kind {
+            NodeKind::Branch(condition) => !self.work.facts.free(condition).iter().any(|iname| reduced.contains(iname)),
+            _ => true,
+        });
+        Some(res)
+    }
+
+    /// Whether nothing in a loop minds when the accumulation happens.
+    fn is_free(&self, node: NodeId, array: nestegg_ir::ArrayId, accumulation: Accumulation, reads: &[ExprId]) -> bool {
+        let (start, end) = (self.nest[node].start, self.nest[node].end);
+        let inside = |array: nestegg_ir::ArrayId| {
+            let touches = &self.touches[array.index()];
+            let first = touches.partition_point(|touch| touch.0 < start);
+            touches[first..].iter().take_while(move |touch| touch.0 < end)
+        };
+        let is_alike = |insn: Option<InsnId>| {
+            let other = insn.and_then(|insn| self.accumulations[insn.index()]);
+            insn.is_some_and(|insn| self.work.kernel[insn].written_arrays() == [array])
+                && other.is_some_and(|other| other.op == accumulation.op)
+        };
+        let writes = |insn: Option<InsnId>, array| {
+            insn.is_some_and(|insn| self.work.kernel[insn].written_arrays().contains(&array))
+        };
+        inside(array).all(|touch| is_alike(touch.1))
+            && reads.iter().all(|&expr| {
+                let memory = self.work.facts.memory(expr);
+                memory.iter().all(|&other| !inside(other).any(|touch| writes(touch.1, other)))
+            })
+    }
+
+    /// Makes the instruction a store of the reduction.
+    fn reduce(&mut self, planned: &Move) -> Option<()> {
+        let accumulation = self.accumulations[planned.insn.index()]?;
+        let instruction = self.work.kernel[planned.insn].clone();
+        let home = self.nest.home(planned.insn);
+        let outside = self.nest[planned.after].parent;
+        let mut reduced: Vec<InameId> = Vec::new();
+        let mut conditions = Vec::new();
+        for node in self.nest.below(home, outside) {
+            match self.nest[node].kind {
+                _ if planned.path.contains(&node) => {}
+                NodeKind::Loop(iname) => reduced.push(iname),
+                NodeKind::Branch(condition) => conditions.push(condition),
+                NodeKind::Root => {}
+            }
+        }
+        reduced.reverse();
+        let depends =
+            |this: &Self, expr: ExprId| this.work.facts.free(expr).iter().any(|iname| reduced.contains(iname));
+        let (inner, outer): (Vec<ExprId>, Vec<ExprId>) =
+            instruction.predicates.iter().copied().partition(|&predicate| depends(self, predicate));
+        conditions.extend(inner);
+        let InstructionKind::Assignment { assignee, .. } = instruction.kind else { return None };
+        let dtype = self.work.kernel[assignee.array].dtype;
+        let mut term = accumulation.term;
+        if let Some(condition) = self.work.all_of(conditions) {
+            term = self.work.guard_term(accumulation.op, condition, term)?;
+        }
+        if self.work.facts.ty(term).join(dtype.into()) == dtype.into() {
+            term = self.work.coerce(term, dtype);
+        }
+        let op = accumulation.op;
+        let within: Vec<InameId> =
+            instruction.within.iter().copied().filter(|iname| !reduced.contains(iname)).collect();
+        let reduction = self.work.intern(Expr::Reduce { op, inames: reduced.into(), body: term });
+        let old = self.work.intern(Expr::Access { array: assignee.array, indices: assignee.indices.clone() });
+        let expression = self.work.intern(Expr::Op { op: op.operator(), operands: [old, reduction].into() });
+        let target = &mut self.work.kernel[planned.insn];
+        target.kind = InstructionKind::Assignment { assignee, expression };
+        target.within = within;
+        target.predicates = outer;
+        Some(())
+    }
+
+    /// The linearization with the moved instructions after the loops that they leave.
+    fn place(&self, linearization: &Linearization, moves: &[Move]) -> Linearization {
+        let moved: FxHashSet<InsnId> = moves.iter().map(|planned| planned.insn).collect();
+        let mut after: Vec<Vec<&Move>> = vec![Vec::new(); self.nest.n_nodes()];
+        for planned in moves {
+            after[planned.after.index()].push(planned);
+        }
+        for planned in &mut after {
+            planned.sort_by_key(|planned| self.nest.position(planned.insn));
+        }
+        let mut res = Linearization::with_capacity(linearization.len());
+        let mut open = Vec::new();
+        let mut entries = self.nest.entries().peekable();
+        for (position, &item) in linearization.iter().enumerate() {
+            let entry = entries.next_if(|entry| entry.0 == position).map(|entry| entry.1);
+            match (item, entry) {
+                (Item::Run(insn), _) if moved.contains(&insn) => {}
+                (_, Some(Entry::Begin(node))) => {
+                    open.push(node);
+                    res.push(item);
+                }
+                (Item::End(_) | Item::EndIf, _) => {
+                    res.push(item);
+                    if let Some(node) = open.pop() {
+                        self.push_moved(&after[node.index()], &mut res);
+                    }
+                }
+                _ => res.push(item),
+            }
+        }
+        res
+    }
+
+    /// Moved instructions in their loops; neighbours with the same loops share them.
+    fn push_moved(&self, moves: &[&Move], items: &mut Linearization) {
+        let begin = |node: NodeId| match self.nest[node].kind {
+            NodeKind::Loop(iname) => (Item::For(iname), Item::End(iname)),
+            NodeKind::Branch(condition) => (Item::If(condition), Item::EndIf),
+            NodeKind::Root => unreachable!("the root is not on a path"),
+        };
+        let mut open: &[NodeId] = &[];
+        for planned in moves {
+            let n_common = open.iter().zip(&planned.path).take_while(|(a, b)| a == b).count();
+            items.extend(open[n_common..].iter().rev().map(|&node| begin(node).1));
+            items.extend(planned.path[n_common..].iter().map(|&node| begin(node).0));
+            items.push(Item::Run(planned.insn));
+            open = &planned.path;
+        }
+        items.extend(open.iter().rev().map(|&node| begin(node).1));
+    }
+}

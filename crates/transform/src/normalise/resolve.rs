@@ -1,0 +1,262 @@
+//! The value that reaches a read: backwards over the writers of its array.
+//!
+//! # Method
+//! From the read outwards, at each level over the earlier items that write the array, the latest first. An item that certainly
+//! writes no part of the element is passed. One that accumulates into it is remembered; one that overwrites it ends the walk: the value is
+//! what it stored, with what was remembered joined to it. At the head of a loop no earlier iteration may have written the element.
+//! Whatever else is met, the read stays a read of memory.
+//!
+//! A stored value moves to the read only if the memory that it reads is the same there: nothing may write it in between.
+
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, Op, ReduceOp};
+use rustc_hash::FxHashMap;
+
+use crate::nest::{NodeId, NodeKind};
+use crate::normalise::element::{self, Element, Source};
+use crate::normalise::{Normaliser, Stored};
+
+/// Where something is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    /// Its position in the linearization.
+    pub(crate) position: usize,
+    /// The innermost node around it.
+    pub(crate) node: NodeId,
+    /// Inames that values which come here must not bind.
+    pub(crate) forbidden: InameSet,
+    /// Conditions that hold here, as far as their value here is the one that was tested.
+    pub(crate) known: Vec<ExprId>,
+}
+
+/// What a write does to an element after whatever came before it.
+#[derive(Clone, Copy, Debug)]
+enum Layer {
+    /// Joins a term to it.
+    Accumulate(ReduceOp, ExprId),
+    /// Stores a value where a condition holds.
+    Choose(ExprId, ExprId),
+}
+
+/// What one write means to the element that is read.
+enum Effect {
+    /// It leaves the element alone.
+    Pass,
+    /// It adds a layer.
+    Layer(Layer),
+    /// It stores a value.
+    Value(ExprId),
+    /// It cannot be told.
+    Unknown,
+}
+
+/// How the loops of an item run over the instances that touch the element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Instances {
+    /// One.
+    At(nestegg_ir::affine::Affine),
+    /// All, joined by this operation.
+    All(ReduceOp),
+}
+
+/// The loops of the item that is being passed; writes in one loop must agree on it.
+type Agreement = FxHashMap<NodeId, Instances>;
+
+impl Normaliser {
+    /// The value of an element at a read, or `None` if it stays in memory.
+    pub(crate) fn resolve(&mut self, reader: &Reader, array: ArrayId, indices: &[ExprId]) -> Option<ExprId> {
+        let read = Element::new(&self.work, indices);
+        let mut layers: Vec<Layer> = Vec::new();
+        let (mut node, mut position) = (reader.node, reader.position);
+        let base = 'walk: loop {
+            let writers = &self.writers[array.index()];
+            let n_before = writers.partition_point(|&writer| writer < position);
+            let start = self.nest[node].start;
+            match n_before.checked_sub(1).map(|idx| writers[idx]).filter(|&writer| writer >= start) {
+                Some(last) => {
+                    let item = self.item_start(node, last);
+                    let mut agreement = Agreement::default();
+                    for idx in (0..n_before).rev() {
+                        let writer = self.writers[array.index()][idx];
+                        if writer < item {
+                            break;
+                        }
+                        match self.effect(reader, node, writer, array, &read, &mut agreement) {
+                            Effect::Pass => {}
+                            Effect::Layer(layer) => layers.push(layer),
+                            Effect::Value(value) => break 'walk value,
+                            Effect::Unknown => return None,
+                        }
+                    }
+                    position = item;
+                }
+                None => {
+                    match self.nest[node].kind {
+                        NodeKind::Root => return None,
+                        NodeKind::Branch(_) => {}
+                        NodeKind::Loop(iname) => {
+                            if self.may_be_carried(node, iname, array, &read) {
+                                return None;
+                            }
+                        }
+                    }
+                    position = start;
+                    node = self.nest[node].parent;
+                }
+            }
+        };
+        let dtype = self.work.kernel[array].dtype;
+        let mut value = base;
+        for layer in layers.into_iter().rev() {
+            value = match layer {
+                Layer::Accumulate(op, term) => self.work.combine(op, value, term, dtype),
+                Layer::Choose(condition, stored) => {
+                    let operands = [condition, stored, value].into();
+                    let chosen = self.work.intern(Expr::Op { op: Op::If, operands });
+                    self.work.coerce(chosen, dtype)
+                }
+            };
+        }
+        Some(value)
+    }
+
+    /// Where the item of `node` begins that contains a position.
+    fn item_start(&self, node: NodeId, position: usize) -> usize {
+        let home = self.nest.home(self.nest.run_at(position));
+        self.nest.below(home, node).last().map_or(position, |item| self.nest[item].start)
+    }
+
+    /// Whether an earlier iteration of a loop may have written the element.
+    fn may_be_carried(&self, node: NodeId, iname: InameId, array: ArrayId, read: &Element) -> bool {
+        let (start, end) = (self.nest[node].start, self.nest[node].end);
+        let writers = &self.writers[array.index()];
+        let first = writers.partition_point(|&writer| writer < start);
+        writers[first..].iter().take_while(|&&writer| writer < end).any(|&writer| {
+            let insn = self.nest.run_at(writer);
+            let Some(written) = &self.elements[insn.index()] else { return true };
+            let inner: InameSet = self.inner_loops(insn, self.nest[node].parent).map(|(_, iname)| iname).collect();
+            element::may_be_carried(&self.work.ranges, written, iname, &inner, read)
+        })
+    }
+
+    /// The loops around an instruction inside `outer`, innermost first.
+    fn inner_loops(&self, insn: InsnId, outer: NodeId) -> impl Iterator<Item = (NodeId, InameId)> + '_ {
+        self.nest.below(self.nest.home(insn), outer).filter_map(|id| match self.nest[id].kind {
+            NodeKind::Loop(iname) => Some((id, iname)),
+            _ => None,
+        })
+    }
+
+    /// What the write at a position means to the element that is read, from inside `node` at a later position.
+    fn effect(
+        &mut self,
+        reader: &Reader,
+        node: NodeId,
+        writer: usize,
+        array: ArrayId,
+        read: &Element,
+        agreement: &mut Agreement,
+    ) -> Effect {
+        let insn = self.nest.run_at(writer);
+        let loops: Vec<(NodeId, InameId)> = self.inner_loops(insn, node).collect();
+        let inner: InameSet = loops.iter().map(|&(_, iname)| iname).collect();
+        let Some(written) = &self.elements[insn.index()] else { return Effect::Unknown };
+        let solved = match element::source(&self.work, written, &inner, read) {
+            Source::Nothing => return Effect::Pass,
+            Source::Unknown => return Effect::Unknown,
+            Source::At(solved) => solved,
+        };
+        let stored = self.stored[insn.index()].clone();
+        let Some(stored) = stored else { return Effect::Unknown };
+        // All that the effect is made of must mean the same at the read.
+        let mut conditions = stored.predicates.clone();
+        conditions.extend(self.nest.below(self.nest.home(insn), node).filter_map(|id| self.conditions[id.index()]));
+        let indices = self.work.kernel[insn].assignees()[0].indices.to_vec();
+        let span = self.between(reader, node, insn);
+        let parts = conditions.iter().chain(&indices).chain([&stored.value]);
+        if parts.copied().any(|part| self.is_written_between(part, span)) {
+            return Effect::Unknown;
+        }
+        let (at, all): (Vec<_>, Vec<_>) =
+            loops.iter().copied().partition(|(_, iname)| solved.iter().any(|(other, _)| other == iname));
+        let reduced: Vec<InameId> = all.iter().rev().map(|&(_, iname)| iname).collect();
+        let is_tangled = at
+            .iter()
+            .any(|&(_, iname)| self.work.ranges.dependencies(iname).iter().any(|outer| reduced.contains(&outer)));
+        if is_tangled || reduced.iter().any(|&iname| self.work.kernel.is_sequential(iname)) {
+            return Effect::Unknown;
+        }
+        for (id, iname) in loops {
+            let instances = match (solved.iter().find(|(other, _)| *other == iname), stored.accumulation) {
+                (Some((_, value)), _) => Instances::At(value.clone()),
+                (None, Some(op)) => Instances::All(op),
+                (None, None) => return Effect::Unknown,
+            };
+            if *agreement.entry(id).or_insert_with(|| instances.clone()) != instances {
+                return Effect::Unknown;
+            }
+        }
+        let values: Vec<(InameId, ExprId)> =
+            solved.into_iter().map(|(iname, value)| (iname, self.work.affine(&value))).collect();
+        self.moved(reader, array, &stored, conditions, reduced, &values).unwrap_or(Effect::Unknown)
+    }
+
+    /// The effect with the writer's loops at the values that they have for the element.
+    fn moved(
+        &mut self,
+        reader: &Reader,
+        array: ArrayId,
+        stored: &Stored,
+        conditions: Vec<ExprId>,
+        reduced: Vec<InameId>,
+        values: &[(InameId, ExprId)],
+    ) -> Option<Effect> {
+        let Some(op) = stored.accumulation else {
+            let value = self.work.instantiate(stored.value, values, &reader.forbidden)?;
+            let mut tested = Vec::new();
+            for condition in conditions {
+                let condition = self.work.instantiate(condition, values, &reader.forbidden)?;
+                if !reader.known.contains(&condition) && !tested.contains(&condition) {
+                    tested.push(condition);
+                }
+            }
+            return Some(match self.work.all_of(tested) {
+                None => Effect::Value(value),
+                Some(condition) => Effect::Layer(Layer::Choose(condition, value)),
+            });
+        };
+        let mut term = stored.value;
+        if let Some(condition) = self.work.all_of(conditions) {
+            term = self.work.guard_term(op, condition, term)?;
+        }
+        if !reduced.is_empty() {
+            let dtype = self.work.kernel[array].dtype;
+            if self.work.facts.ty(term).join(dtype.into()) == dtype.into() {
+                term = self.work.coerce(term, dtype);
+            }
+            term = self.work.intern(Expr::Reduce { op, inames: reduced.into(), body: term });
+        }
+        let term = self.work.instantiate(term, values, &reader.forbidden)?;
+        Some(Effect::Layer(Layer::Accumulate(op, term)))
+    }
+
+    /// The positions that may run between a write and a read that have the loops around `node` in common.
+    fn between(&self, reader: &Reader, node: NodeId, writer: InsnId) -> (usize, usize) {
+        let outermost_loop = |inside: NodeId| {
+            let below = self.nest.below(inside, node);
+            below.filter(|id| matches!(self.nest[*id].kind, NodeKind::Loop(_))).last()
+        };
+        let start =
+            outermost_loop(self.nest.home(writer)).map_or_else(|| self.nest.position(writer), |id| self.nest[id].start);
+        let end = outermost_loop(reader.node).map_or(reader.position, |id| self.nest[id].end);
+        (start, end)
+    }
+
+    /// Whether memory that the expression reads is written in a span of positions.
+    fn is_written_between(&self, expr: ExprId, (start, end): (usize, usize)) -> bool {
+        self.work.facts.memory(expr).iter().any(|array| {
+            let writers = &self.writers[array.index()];
+            let first = writers.partition_point(|&writer| writer < start);
+            writers.get(first).is_some_and(|&writer| writer < end)
+        })
+    }
+}

@@ -1,0 +1,172 @@
+//! The values of each iname: constant bounds, what they depend on, and whether an index stays within them.
+//!
+//! # Method
+//! Read once from the domains by isl. A domain that is the product of its projections counts as one domain for each
+//! of its inames; in any other, each iname depends on all the rest.
+//! # Not done
+//! Inames with dependences have bounds, but [`Ranges::containment`] decides little about them.
+
+use std::cell::RefCell;
+
+use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::domains::{DomainError, Domains};
+use nestegg_ir::{InameId, InameSet, Kernel};
+use nestegg_isl as isl;
+use rustc_hash::FxHashMap;
+
+/// Whether something holds for all instances, for none, or cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// For every instance.
+    Always,
+    /// For no instance.
+    Never,
+    /// It differs, or is not known.
+    Unknown,
+}
+
+#[derive(Clone, Debug)]
+struct Range {
+    /// The least and greatest value, if they are constants.
+    bounds: (Option<i64>, Option<i64>),
+    /// Whether every integer between constant bounds is a value.
+    is_interval: bool,
+    /// Inames on whose values the range depends.
+    dependencies: InameSet,
+    /// The values, dimension `x`; of an iname with dependences the projection of its domain.
+    set: isl::Set,
+}
+
+/// The values of all inames of a kernel.
+#[derive(Debug)]
+pub(crate) struct Ranges {
+    ranges: Vec<Range>,
+    subsets: RefCell<FxHashMap<(InameId, InameId), bool>>,
+}
+
+impl Ranges {
+    /// The ranges of the inames of a kernel.
+    pub(crate) fn new(kernel: &Kernel, domains: &Domains) -> Result<Self, DomainError> {
+        let mut ranges: Vec<Option<Range>> = vec![None; kernel.inames.len()];
+        for domain in kernel.domain_ids() {
+            let inames = &kernel[domain].inames;
+            let is_product = inames.len() == 1 || is_product(domains.set(domain))?;
+            for &iname in inames {
+                let name = kernel[iname].name.as_str();
+                let projection = domains.set(domain).set_tuple_name(None)?.project_onto(&[name])?;
+                let mut dependencies = InameSet::new();
+                for &outer in &kernel[domain].enclosing {
+                    if !is_product || projection.involves(&kernel[outer].name)? {
+                        dependencies.insert(outer);
+                    }
+                }
+                if !is_product {
+                    dependencies.extend(inames.iter().copied().filter(|&other| other != iname));
+                }
+                ranges[iname.index()] = Some(Range::new(domains, iname, name, dependencies)?);
+            }
+        }
+        let ranges = ranges.into_iter().map(|range| range.expect("every iname is in one domain")).collect();
+        Ok(Self { ranges, subsets: RefCell::default() })
+    }
+
+    /// Adds the range of an iname that ranges over the values of `origin`, inames it depends on renamed.
+    pub(crate) fn push_copy(&mut self, origin: InameId, dependencies: InameSet) {
+        let mut range = self.ranges[origin.index()].clone();
+        range.dependencies = dependencies;
+        self.ranges.push(range);
+    }
+
+    /// The inames on whose values the range of `iname` depends.
+    pub(crate) fn dependencies(&self, iname: InameId) -> &InameSet {
+        &self.ranges[iname.index()].dependencies
+    }
+
+    /// The least and greatest value of `iname`, where they are constants.
+    pub(crate) fn bounds(&self, iname: InameId) -> (Option<i64>, Option<i64>) {
+        self.ranges[iname.index()].bounds
+    }
+
+    /// The least and greatest value of an affine function, where they are known to be constants.
+    pub(crate) fn interval(&self, affine: &Affine) -> (Option<i64>, Option<i64>) {
+        let (mut least, mut greatest) = (Some(affine.constant), Some(affine.constant));
+        for &(var, coefficient) in &affine.terms {
+            let (low, high) = match var {
+                Var::Iname(iname) => self.bounds(iname),
+                Var::Parameter(_) => (None, None),
+            };
+            let (low, high) = if coefficient > 0 { (low, high) } else { (high, low) };
+            let add = |sum: Option<i64>, bound: Option<i64>| sum?.checked_add(bound?.checked_mul(coefficient)?);
+            (least, greatest) = (add(least, low), add(greatest, high));
+        }
+        (least, greatest)
+    }
+
+    /// Whether the values of an affine function are values of `iname`.
+    pub(crate) fn containment(&self, iname: InameId, value: &Affine) -> Answer {
+        let range = &self.ranges[iname.index()];
+        let (least, greatest) = self.interval(value);
+        let is_below = |a: Option<i64>, b: Option<i64>| matches!((a, b), (Some(a), Some(b)) if a < b);
+        if is_below(greatest, range.bounds.0) || is_below(range.bounds.1, least) {
+            return Answer::Never;
+        }
+        if !range.dependencies.is_empty() {
+            return Answer::Unknown;
+        }
+        let is_at_most = |a: Option<i64>, b: Option<i64>| matches!((a, b), (Some(a), Some(b)) if a <= b);
+        if range.is_interval && is_at_most(range.bounds.0, least) && is_at_most(greatest, range.bounds.1) {
+            return Answer::Always;
+        }
+        match value.as_iname() {
+            Some(other) if self.is_subset(other, iname) => Answer::Always,
+            _ => Answer::Unknown,
+        }
+    }
+
+    /// Whether every value of `inner` is one of `outer`, whatever `inner` depends on.
+    fn is_subset(&self, inner: InameId, outer: InameId) -> bool {
+        if inner == outer {
+            return true;
+        }
+        *self.subsets.borrow_mut().entry((inner, outer)).or_insert_with(|| {
+            self.ranges[inner.index()].set.is_subset(&self.ranges[outer.index()].set).unwrap_or(false)
+        })
+    }
+}
+
+impl Range {
+    fn new(domains: &Domains, iname: InameId, name: &str, dependencies: InameSet) -> Result<Self, DomainError> {
+        let own = domains.of(&std::iter::once(iname).collect())?;
+        let is_bounded = (own.dim_min_val(name).ok().flatten(), own.dim_max_val(name).ok().flatten());
+        let set = own.with_dim_names(&["x"])?;
+        let is_interval = match is_bounded {
+            (Some(least), Some(greatest)) => {
+                let x = isl::Affine::var("x");
+                let all = isl::Set::from_constraints(
+                    domains.context(),
+                    &[],
+                    &["x"],
+                    &[
+                        isl::Constraint::inequality(x.add(&isl::Affine::constant(least).scale(-1)?)?),
+                        isl::Constraint::inequality(isl::Affine::constant(greatest).sub(&x)?),
+                    ],
+                )?;
+                all.is_subset(&set)?
+            }
+            _ => false,
+        };
+        Ok(Self { bounds: is_bounded, is_interval, dependencies, set })
+    }
+}
+
+/// Whether a set is the product of its projections on each dimension.
+fn is_product(set: &isl::Set) -> Result<bool, isl::Error> {
+    let set = set.set_tuple_name(None)?;
+    if set.is_box()? {
+        return Ok(true);
+    }
+    let names = set.dim_names()?;
+    let projections =
+        names.iter().map(|name| set.project_onto(&[name.as_str()])).collect::<Result<Vec<_>, isl::Error>>()?;
+    isl::Set::combine(&projections)?.is_equal(&set)
+}

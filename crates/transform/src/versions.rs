@@ -1,0 +1,115 @@
+//! Which state of memory a read sees, and from where to where it may move.
+//!
+//! # Input
+//! A kernel in its order.
+//! # Output
+//! For each instruction and each array that it reads and that some instruction writes: a [`Version`]. Take the outermost item around the
+//! reader (a loop, a condition, or the instruction itself) in which nothing writes the array. Between the writers before and
+//! after it in its sequence, at fixed values of the loops around that sequence, the array does not change.
+//! # Complexity
+//! For each read a walk over the nesting, and the writers in one sequence.
+
+use indexmap::IndexMap;
+use nestegg_ir::order::arrays_read;
+use nestegg_ir::{ArrayId, InameSet, InsnId, LinearizedKernel};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::nest::{Entry, Nest, NestError, NodeId};
+
+/// A state of one array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Reads of one array see the same state if their versions have the same id and the pinned inames the same values.
+    pub id: usize,
+    /// The array.
+    pub array: ArrayId,
+    /// The loops in which the state is another in each iteration.
+    pub pinned: InameSet,
+    /// Writers that come before, within one iteration of the pinned loops: those of the preceding items of the sequence.
+    pub after: Vec<InsnId>,
+    /// Writers that come after: those of the following items, or of the reading instruction itself.
+    pub before: Vec<InsnId>,
+}
+
+/// The versions that a kernel's instructions read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Versions {
+    versions: Vec<Version>,
+    of_reads: IndexMap<(InsnId, ArrayId), usize, FxBuildHasher>,
+}
+
+impl Versions {
+    /// What `insn` sees of `array`; nothing if it does not read it or no instruction writes it.
+    #[must_use]
+    pub fn of(&self, insn: InsnId, array: ArrayId) -> Option<&Version> {
+        self.of_reads.get(&(insn, array)).map(|&id| &self.versions[id])
+    }
+
+    /// All versions, by id.
+    #[must_use]
+    pub fn all(&self) -> &[Version] {
+        &self.versions
+    }
+
+    /// All reads of memory that is written, in the order of the instructions.
+    pub fn reads(&self) -> impl Iterator<Item = (InsnId, &Version)> + '_ {
+        self.of_reads.iter().map(|(&(insn, _), &id)| (insn, &self.versions[id]))
+    }
+}
+
+/// The versions that the instructions of a kernel read.
+///
+/// # Errors
+/// If the linearization is not that of the kernel.
+pub fn versions(linearized: &LinearizedKernel) -> Result<Versions, NestError> {
+    let LinearizedKernel { kernel, linearization } = linearized;
+    let nest = Nest::new(kernel, linearization)?;
+    let mut writers: Vec<Vec<usize>> = vec![Vec::new(); kernel.arrays.len()];
+    for (position, entry) in nest.entries() {
+        if let Entry::Run(insn) = entry {
+            for array in kernel[insn].written_arrays() {
+                writers[array.index()].push(position);
+            }
+        }
+    }
+    for positions in &mut writers {
+        positions.dedup();
+    }
+    let mut res = Versions::default();
+    let mut known: FxHashMap<(ArrayId, NodeId, usize), usize> = FxHashMap::default();
+    for (reader, arrays) in kernel.insn_ids().zip(arrays_read(kernel)) {
+        for array in arrays {
+            let writers = &writers[array.index()];
+            if writers.is_empty() {
+                continue;
+            }
+            let writes_in = |start: usize, end: usize| {
+                writers.partition_point(|&writer| writer < start)..writers.partition_point(|&writer| writer < end)
+            };
+            let position = nest.position(reader);
+            let (mut start, mut end, mut level) = (position, position + 1, nest.home(reader));
+            let writes_itself = !writes_in(start, end).is_empty();
+            if !writes_itself {
+                while level != NodeId::ROOT && writes_in(nest[level].start, nest[level].end).is_empty() {
+                    (start, end, level) = (nest[level].start, nest[level].end, nest[level].parent);
+                }
+            }
+            let before = writes_in(nest[level].start, start);
+            let from = if writes_itself { start } else { end };
+            let after = writes_in(from, nest[level].end);
+            let id = *known.entry((array, level, before.end)).or_insert_with(|| {
+                let insns = |range: std::ops::Range<usize>| writers[range].iter().map(|&at| nest.run_at(at)).collect();
+                res.versions.push(Version {
+                    id: res.versions.len(),
+                    array,
+                    pinned: nest.loops(level).collect(),
+                    after: insns(before),
+                    before: insns(after),
+                });
+                res.versions.len() - 1
+            });
+            res.of_reads.insert((reader, array), id);
+        }
+    }
+    Ok(res)
+}
