@@ -47,6 +47,7 @@ impl Context {
     }
 
     /// The bound set by [`Context::set_max_operations`].
+    #[allow(clippy::useless_conversion, reason = "c_ulong has 32 bits on some platforms")]
     pub fn max_operations(&self) -> Option<u64> {
         // SAFETY: the context is live.
         let limit = unsafe { ffi::isl_ctx_get_max_operations(self.raw()) };
@@ -88,6 +89,7 @@ impl Context {
         match kind {
             2 => Error::OutOfMemory,
             6 => Error::LimitExceeded(message),
+            _ if message == "unbounded optimum" => Error::Unbounded,
             _ => Error::Isl(message),
         }
     }

@@ -77,6 +77,6 @@ fn nothing_leaks_when_the_limit_strikes() {
         c.set_max_operations(Some(limit));
         let _ = (sets(&c), maps(&c));
         assert_eq!(c.references(), 0, "limit {limit}");
-        limit += limit.div_ceil(16);
+        limit += limit.div_ceil(8);
     }
 }

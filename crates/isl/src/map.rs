@@ -240,9 +240,8 @@ impl Map {
     /// A kind other than [`Dim::In`] and [`Dim::Out`], or a name that is no identifier.
     pub fn set_tuple_name(&self, kind: Dim, name: Option<&str>) -> Result<Map> {
         match name {
-            Some(name) => {
-                ffi::map_set_tuple_name(self.context(), &self.handle, tuple(kind)?, &text::name(name)?).map(Map::from)
-            }
+            Some(name) => ffi::map_set_tuple_name(self.context(), &self.handle, tuple(kind)?, &text::tuple_name(name)?)
+                .map(Map::from),
             None => ffi::map_reset_tuple_id(self.context(), &self.handle, tuple(kind)?).map(Map::from),
         }
     }

@@ -32,15 +32,18 @@ unsafe extern "C" {
 /// # Safety
 /// `read` must be isl's function for this type.
 pub(crate) unsafe trait Readable: Object {
+    /// What isl's parser is asked for.
+    const KIND: &'static str;
     /// Reads an object; null on failure.
     unsafe fn read(stream: *mut isl_stream) -> *mut Self;
 }
 
 macro_rules! readable {
-    ($($name:ident, $read:ident;)*) => {
+    ($($name:ident, $read:ident, $kind:literal;)*) => {
         unsafe extern "C" { $( fn $read(stream: *mut isl_stream) -> *mut $name; )* }
         // SAFETY: the functions are isl's for these structs.
         $( unsafe impl Readable for $name {
+            const KIND: &'static str = $kind;
             unsafe fn read(stream: *mut isl_stream) -> *mut $name {
                 // SAFETY: by the contract of the trait.
                 unsafe { $read(stream) }
@@ -50,10 +53,10 @@ macro_rules! readable {
 }
 
 readable! {
-    isl_set, isl_stream_read_set;
-    isl_map, isl_stream_read_map;
-    isl_union_set, isl_stream_read_union_set;
-    isl_union_map, isl_stream_read_union_map;
+    isl_set, isl_stream_read_set, "set";
+    isl_map, isl_stream_read_map, "relation";
+    isl_union_set, isl_stream_read_union_set, "union of sets";
+    isl_union_map, isl_stream_read_union_map, "union of relations";
 }
 
 /// A stream over a text that outlives it.
@@ -108,6 +111,9 @@ pub(crate) fn parse<T: Readable>(context: &Context, input: &str) -> Result<Handl
     match result {
         Ok(object) if stream.is_empty() => Ok(object),
         Ok(_) => Err(text::syntax("unexpected text after the end", input, offset(context, input, &stream, 0))),
+        Err(Error::Isl(message)) if message.starts_with("Assertion") => {
+            Err(text::syntax(&format!("this is no {}", T::KIND), input, None))
+        }
         Err(Error::Isl(message)) => Err(text::syntax(&message, input, offset(context, input, &stream, 1))),
         Err(other) => Err(other),
     }

@@ -56,6 +56,7 @@ pub(crate) fn checked(text: &str) -> Result<CString> {
                 match text[start..at].to_ascii_lowercase().as_str() {
                     "not" | "exists" | "implies" => chain += 1,
                     "and" | "or" => product = 0,
+                    "rat" => return refuse("rational sets are not supported", start),
                     _ => {}
                 }
             }
@@ -80,14 +81,23 @@ pub(crate) fn syntax(message: &str, text: &str, offset: Option<usize>) -> Error 
     Error::Syntax { message: message.to_string(), text: text.chars().take(200).collect(), offset }
 }
 
-/// A name as a C string: not empty, without zero bytes, and an identifier of isl's notation, so that what is printed can be read.
+/// Words that isl's notation takes for something else, in any mix of cases.
+const KEYWORDS: [&str; 18] = [
+    "and", "ceil", "ceild", "exists", "false", "floor", "floord", "implies", "infinity", "infty", "max", "min", "mod",
+    "nan", "not", "or", "rat", "true",
+];
+
+/// A name of a dimension as a C string. Only what isl can read again is a name: identifiers that are not [`KEYWORDS`].
 pub(crate) fn name(name: &str) -> Result<CString> {
-    let bad = || Error::BadName(name.to_string());
-    let mut bytes = name.bytes();
-    let head = bytes.next().ok_or_else(bad)?;
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-    if head.is_ascii_digit() || !plain(head) || !bytes.all(plain) {
-        return Err(bad());
+    if KEYWORDS.contains(&name.to_ascii_lowercase().as_str()) {
+        return Err(Error::BadName(name.to_string()));
     }
-    CString::new(name).map_err(|_| bad())
+    tuple_name(name)
+}
+
+/// A name of a tuple as a C string: an identifier; isl tells keywords from tuples by the bracket that follows.
+pub(crate) fn tuple_name(name: &str) -> Result<CString> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let identifier = name.bytes().next().is_some_and(|b| plain(b) && !b.is_ascii_digit()) && name.bytes().all(plain);
+    CString::new(name).ok().filter(|_| identifier).ok_or_else(|| Error::BadName(name.to_string()))
 }

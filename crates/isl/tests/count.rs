@@ -1,4 +1,5 @@
 //! Counts: by brute force on small sets, by formula on large ones.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use nestegg_isl::{Context, Error, Set};
 use num_bigint::BigUint;
@@ -22,13 +23,12 @@ fn large() {
         ("{ [x, y] : 2x + 3y <= 100000 and x >= 0 and y >= 0 }", "833383334"),
         ("{ [x, y] : 1000003x = 999983y and 0 <= x < 1000000000000 }", "1000018"),
         ("{ [i, j] : (0 <= i < 1000 and 0 <= j < 1000) or (500 <= i < 1500 and 500 <= j < 1500) }", "1750000"),
-        ("{ [x, y, z] : 0 <= x, y, z <= 1000 and x + y <= z and x + z <= y + 500 }", ""),
+        ("{ [x, y, z] : 0 <= x, y, z <= 1000 and x + y <= z and x + z <= y + 500 }", "47313751"),
         ("{ [] }", "1"),
         ("{ : 1 = 0 }", "0"),
         ("{ [i] : 1 = 0 }", "0"),
     ] {
-        let time = std::time::Instant::now();
-        println!("{set} {:?} {expected} {:?}", count(set), time.elapsed());
+        assert_eq!(count(set).as_deref(), Ok(expected), "{set}");
     }
 }
 

@@ -1,4 +1,5 @@
 //! Relations and data flow: every function on small cases.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use nestegg_isl::{Affine, Context, Dim, Error, Map, Result, Set, UnionMap, UnionSet, dataflow};
 

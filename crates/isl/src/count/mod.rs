@@ -28,7 +28,7 @@ use crate::set::Set;
 use system::{Row, System};
 
 /// Systems looked at in one count before it is given up with [`Error::LimitExceeded`].
-pub const MAX_PIECES: u64 = 1_000_000;
+pub const MAX_PIECES: u64 = 100_000;
 
 impl Set {
     /// The number of points of a bounded set that does not depend on parameters.

@@ -135,7 +135,9 @@ impl Set {
     /// A name that is no identifier.
     pub fn set_tuple_name(&self, name: Option<&str>) -> Result<Set> {
         match name {
-            Some(name) => ffi::set_set_tuple_name(self.context(), &self.handle, &text::name(name)?).map(Set::from),
+            Some(name) => {
+                ffi::set_set_tuple_name(self.context(), &self.handle, &text::tuple_name(name)?).map(Set::from)
+            }
             None => ffi::set_reset_tuple_id(self.context(), &self.handle).map(Set::from),
         }
     }
