@@ -1,0 +1,236 @@
+//! How arrays lie in memory, and the text of their elements.
+//!
+//! Arguments and temporaries from the heap are one pointer with row-major indices flattened; tables and other
+//! temporaries are C arrays; a scalar is a variable, or a pointer if the caller reads it afterwards.
+
+use nestegg_ir::affine::{self, Affine, Var};
+use nestegg_ir::{ArgumentAccess, Array, ArrayId, ArrayKind, Dtype, ExprId, Kernel};
+
+use super::error::CodegenError;
+use super::literal::long;
+use super::symbols::Symbols;
+use super::text::{Precedence, Text};
+
+/// Bytes above which a temporary comes from the heap.
+const MAX_ON_STACK: i64 = 64 << 10;
+/// Bytes of all temporaries together above which further ones come from the heap.
+const MAX_STACK: i64 = 512 << 10;
+
+/// The size of one dimension.
+#[derive(Clone, Debug)]
+pub(crate) enum Extent {
+    /// A number.
+    Number(i64),
+    /// An expression in the parameters.
+    Text(Text),
+}
+
+/// Where an array is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// A scalar variable.
+    Variable,
+    /// A pointer to one element.
+    Pointer,
+    /// A pointer to elements in row-major order, from the caller.
+    Flat,
+    /// The same from the heap.
+    Heap,
+    /// An array of C.
+    Nested,
+}
+
+/// One array's place and shape.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// Where it is.
+    pub(crate) storage: Storage,
+    /// Its sizes.
+    pub(crate) extents: Vec<Extent>,
+}
+
+/// All arrays' places and shapes.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrays {
+    layouts: Vec<Layout>,
+    /// Variables that hold sizes which are more than affine, with their expressions.
+    pub(crate) extents: Vec<(String, ExprId)>,
+}
+
+impl Arrays {
+    /// The layouts of a kernel's arrays. Affine sizes are written in place, others get a variable.
+    pub(crate) fn of(kernel: &Kernel, symbols: &mut Symbols) -> Result<Self, CodegenError> {
+        let mut res = Self { layouts: Vec::with_capacity(kernel.arrays.len()), extents: Vec::new() };
+        let mut on_stack = 0_i64;
+        for id in kernel.array_ids() {
+            let array = &kernel[id];
+            let mut extents = Vec::with_capacity(array.shape.len());
+            for &size in &array.shape {
+                extents.push(res.extent(kernel, symbols, array, size)?);
+            }
+            let bytes = n_elements(&extents).and_then(|n| n.checked_mul(i64::try_from(array.dtype.size()).unwrap_or(8)));
+            let storage = match (&array.kind, array.shape.is_empty()) {
+                (ArrayKind::Argument(ArgumentAccess::Read), true) | (ArrayKind::Temporary, true) => Storage::Variable,
+                (ArrayKind::Argument(_), true) => Storage::Pointer,
+                (ArrayKind::Argument(_), false) => Storage::Flat,
+                (ArrayKind::Table(_), true) => Storage::Variable,
+                (ArrayKind::Table(_), false) => Storage::Nested,
+                (ArrayKind::Temporary, false) => match bytes {
+                    Some(bytes) if bytes <= MAX_ON_STACK && on_stack.saturating_add(bytes) <= MAX_STACK => {
+                        on_stack += bytes;
+                        Storage::Nested
+                    }
+                    _ => Storage::Heap,
+                },
+            };
+            res.layouts.push(Layout { storage, extents });
+        }
+        Ok(res)
+    }
+
+    fn extent(
+        &mut self,
+        kernel: &Kernel,
+        symbols: &mut Symbols,
+        array: &Array,
+        size: ExprId,
+    ) -> Result<Extent, CodegenError> {
+        let affine = affine::of(&kernel.exprs, size);
+        if let Some(number) = affine.as_ref().and_then(Affine::as_constant) {
+            return if number >= 0 { Ok(Extent::Number(number)) } else { Err(CodegenError::Size { array: array.name.clone() }) };
+        }
+        if let Some(affine) = affine.filter(|affine| affine.inames().next().is_none()) {
+            return Ok(Extent::Text(affine_text(symbols, &affine)));
+        }
+        let known = self.extents.iter().find(|known| known.1 == size).map(|known| known.0.clone());
+        let name = known.unwrap_or_else(|| {
+            let name = symbols.names.fresh("extent");
+            self.extents.push((name.clone(), size));
+            name
+        });
+        Ok(Extent::Text(Text::primary(name)))
+    }
+
+    /// An array's place and shape.
+    pub(crate) fn layout(&self, array: ArrayId) -> &Layout {
+        &self.layouts[array.index()]
+    }
+
+    /// The element of an array at some indices.
+    pub(crate) fn element(&self, name: &str, array: ArrayId, indices: &[Text]) -> Text {
+        let layout = self.layout(array);
+        let text = match layout.storage {
+            Storage::Variable => name.to_owned(),
+            Storage::Pointer => format!("{name}[0]"),
+            Storage::Nested => {
+                let list: Vec<String> = indices.iter().map(|index| format!("[{}]", index.text)).collect();
+                format!("{name}{}", list.concat())
+            }
+            Storage::Flat | Storage::Heap => format!("{name}[{}]", flat(indices, &layout.extents).text),
+        };
+        Text { size: 1, ..Text::primary(text) }.over(indices)
+    }
+}
+
+/// The number of elements, if it is a number of 64 bits.
+pub(crate) fn n_elements(extents: &[Extent]) -> Option<i64> {
+    extents.iter().try_fold(1_i64, |n, extent| match extent {
+        Extent::Number(size) => n.checked_mul(*size),
+        Extent::Text(_) => None,
+    })
+}
+
+/// The number of elements as a `size_t`.
+pub(crate) fn n_elements_text(extents: &[Extent]) -> String {
+    let factors: Vec<String> = extents
+        .iter()
+        .map(|extent| match extent {
+            Extent::Number(size) => format!("(size_t){size}"),
+            Extent::Text(text) => format!("(size_t){}", text.at_least(Precedence::Prefix)),
+        })
+        .collect();
+    factors.join("*")
+}
+
+/// The row-major index.
+fn flat(indices: &[Text], extents: &[Extent]) -> Text {
+    let long_index = n_elements(extents).is_none_or(|n| n > i64::from(i32::MAX)) && extents.len() > 1;
+    let widen = |index: &Text| if long_index { index.clone().cast(Dtype::Int32, Dtype::Int64) } else { index.clone() };
+    let inner: Option<Vec<i64>> = extents
+        .iter()
+        .skip(1)
+        .map(|extent| match extent {
+            Extent::Number(size) => Some(*size),
+            Extent::Text(_) => None,
+        })
+        .collect();
+    let Some(inner) = inner else { return horner(indices, extents, widen) };
+    let mut terms = Vec::with_capacity(indices.len());
+    let mut offset = 0_i64;
+    for (at, index) in indices.iter().enumerate() {
+        let stride = inner.iter().skip(at).fold(1_i64, |stride, &size| stride.saturating_mul(size));
+        match index.text.parse::<i64>() {
+            Ok(number) => offset = offset.saturating_add(number.saturating_mul(stride)),
+            Err(_) if stride == 1 => terms.push(index.clone()),
+            Err(_) => terms.push(Text::product(&[widen(index), long(stride)])),
+        }
+    }
+    if offset != 0 || terms.is_empty() {
+        terms.push(long(offset));
+    }
+    if terms.len() == 1 { terms.swap_remove(0) } else { spread(&terms) }
+}
+
+/// A sum of integers; unlike one of floats it needs no parentheses around its terms.
+fn spread(terms: &[Text]) -> Text {
+    let terms: Vec<Text> = terms
+        .iter()
+        .map(|term| match term.precedence {
+            Precedence::Sum => Text { precedence: Precedence::Product, ..term.clone() },
+            _ => term.clone(),
+        })
+        .collect();
+    Text::sum(&terms)
+}
+
+/// `((i0*n1 + i1)*n2 + i2)…`.
+fn horner(indices: &[Text], extents: &[Extent], widen: impl Fn(&Text) -> Text) -> Text {
+    let mut res: Option<Text> = None;
+    for (index, extent) in indices.iter().zip(extents) {
+        res = Some(match res {
+            None => widen(index),
+            Some(outer) if outer.text == "0" => index.clone(),
+            Some(outer) => {
+                let size = match extent {
+                    Extent::Number(size) => long(*size),
+                    Extent::Text(text) => text.clone(),
+                };
+                spread(&[Text::product(&[outer, size]), index.clone()])
+            }
+        });
+    }
+    res.unwrap_or_else(|| long(0))
+}
+
+/// An affine expression in parameters.
+fn affine_text(symbols: &Symbols, affine: &Affine) -> Text {
+    let mut terms: Vec<Text> = affine
+        .terms
+        .iter()
+        .map(|&(var, coefficient)| {
+            let name = match var {
+                Var::Parameter(parameter) => Text::primary(symbols.parameter(parameter)),
+                Var::Iname(iname) => Text::primary(symbols.inames[iname.index()].as_str()),
+            };
+            match coefficient {
+                1 => name,
+                -1 => Text::negation(name),
+                _ => Text::product(&[long(coefficient), name]),
+            }
+        })
+        .collect();
+    if affine.constant != 0 || terms.is_empty() {
+        terms.push(long(affine.constant));
+    }
+    if terms.len() == 1 { terms.swap_remove(0) } else { Text::sum(&terms) }
+}

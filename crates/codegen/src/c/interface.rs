@@ -1,0 +1,138 @@
+//! The function's prototype and its header.
+//!
+//! Parameters come first, then the arguments, each in the kernel's order. Sizes and read-only scalars are passed by value;
+//! everything else by pointer, arrays row-major in one piece. The header is C and C++.
+
+use std::fmt::Write;
+
+use nestegg_ir::{ArgumentAccess, Array, ArrayId, ArrayKind, Dtype};
+
+use super::arrays::{Extent, Storage};
+use super::layout::{comment, harmless};
+use super::text::type_name;
+use super::writer::Writer;
+
+/// Prototype and header of one function.
+pub(crate) struct Interface<'w, 'k> {
+    writer: &'w Writer<'k>,
+    /// Whether the function takes memory from the heap, so that it can fail.
+    can_fail: bool,
+}
+
+impl<'w, 'k> Interface<'w, 'k> {
+    /// The interface of a kernel.
+    pub(crate) fn new(writer: &'w Writer<'k>, can_fail: bool) -> Self {
+        Self { writer, can_fail }
+    }
+
+    /// The result type.
+    fn result(&self) -> &'static str {
+        if self.can_fail { "int" } else { "void" }
+    }
+
+    /// `void name(…)` over several lines; `definition` adds what only the function itself needs to know.
+    pub(crate) fn prototype(&self, definition: bool) -> String {
+        let kernel = self.writer.kernel;
+        let constant = if definition { "const " } else { "" };
+        let mut list: Vec<String> = kernel
+            .parameter_ids()
+            .map(|id| format!("{constant}{} {}", type_name(kernel[id].dtype), self.writer.symbols.parameter(id)))
+            .collect();
+        list.extend(kernel.arguments().map(|id| self.argument(id, definition)));
+        if list.is_empty() {
+            list.push("void".to_owned());
+        }
+        let function = &self.writer.symbols.function;
+        format!("{} {function}(\n    {})", self.result(), list.join(",\n    "))
+    }
+
+    fn argument(&self, id: ArrayId, definition: bool) -> String {
+        let Array { dtype, kind, .. } = &self.writer.kernel[id];
+        let name = &self.writer.symbols.arrays[id.index()];
+        let ty = type_name(*dtype);
+        if self.writer.arrays.layout(id).storage == Storage::Variable {
+            return if definition { format!("const {ty} {name}") } else { format!("{ty} {name}") };
+        }
+        let constant = if *kind == ArrayKind::Argument(ArgumentAccess::Read) { "const " } else { "" };
+        let restrict = if definition { "restrict " } else { "" };
+        format!("{constant}{ty} *{restrict}{name}")
+    }
+
+    /// The header's text.
+    pub(crate) fn header(&self, title: &str) -> String {
+        let function = &self.writer.symbols.function;
+        let guard = format!("NESTEGG_{}_H", function.to_uppercase());
+        let mut out = String::new();
+        comment("", title, &mut out);
+        let _ = write!(out, "#ifndef {guard}\n#define {guard}\n\n");
+        out.push_str(&includes(&self.prototype(false)));
+        out.push_str("#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+        comment("", &self.description(), &mut out);
+        let _ = write!(out, "{};\n\n", self.prototype(false));
+        out.push_str("#ifdef __cplusplus\n}\n#endif\n\n");
+        let _ = writeln!(out, "#endif /* {guard} */");
+        out
+    }
+
+    /// What a caller must know.
+    fn description(&self) -> String {
+        let kernel = self.writer.kernel;
+        let mut lines = vec!["Sizes first, then the arguments in the kernel's order.".to_owned()];
+        for id in kernel.parameter_ids() {
+            lines.push(format!("  {}: size, {}", self.writer.symbols.parameter(id), kernel[id].dtype));
+        }
+        for id in kernel.arguments() {
+            lines.push(format!("  {}: {}", self.writer.symbols.arrays[id.index()], self.describe(id)));
+        }
+        if let Some(assumptions) = &kernel.assumptions {
+            lines.push(format!("Sizes must satisfy {assumptions}."));
+        }
+        lines.push("Arrays are row-major, in one piece; no two pointers may overlap.".to_owned());
+        if self.can_fail {
+            lines.push("Returns 0, or 1 if there is not enough memory; then nothing is written.".to_owned());
+        }
+        lines.join("\n")
+    }
+
+    fn describe(&self, id: ArrayId) -> String {
+        let Array { dtype, kind, shape, .. } = &self.writer.kernel[id];
+        let access = match kind {
+            ArrayKind::Argument(ArgumentAccess::Read) => "read",
+            ArrayKind::Argument(ArgumentAccess::Write) => "written",
+            ArrayKind::Argument(ArgumentAccess::ReadWrite) => "read and written",
+            ArrayKind::Temporary | ArrayKind::Table(_) => "local",
+        };
+        if shape.is_empty() {
+            return format!("{dtype}, {access}");
+        }
+        format!("{dtype}[{}], {access}", self.shape(id))
+    }
+
+    /// The sizes of an array, separated by commas.
+    pub(crate) fn shape(&self, id: ArrayId) -> String {
+        let extents = self.writer.arrays.layout(id).extents.iter();
+        let sizes: Vec<String> = extents
+            .map(|extent| match extent {
+                Extent::Number(size) => size.to_string(),
+                Extent::Text(text) => text.text.clone(),
+            })
+            .collect();
+        harmless(&sizes.join(", "))
+    }
+}
+
+/// The headers that types in a text need.
+pub(crate) fn includes(text: &str) -> String {
+    let mut res = String::new();
+    let uses = |word: &str| super::names::identifiers(text).any(|used| used == word);
+    if uses(type_name(Dtype::Bool)) {
+        res.push_str("#include <stdbool.h>\n");
+    }
+    if uses(type_name(Dtype::Int32)) || uses(type_name(Dtype::Int64)) {
+        res.push_str("#include <stdint.h>\n");
+    }
+    if !res.is_empty() {
+        res.push('\n');
+    }
+    res
+}

@@ -1,0 +1,237 @@
+//! Writes the body of the function: loops, conditions and instructions in the order of the linearization.
+//!
+//! # Input
+//! The tree of the linearization.
+//! # Output
+//! The statements; every instruction's locals stand in front of it in the same block.
+//! # Complexity
+//! Linear in the operations written; recursion only over the nesting of the linearization, which the IR limits.
+
+use std::collections::BTreeMap;
+
+use nestegg_ir::{
+    ArrayId, Assignee, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, LoopTree, Op,
+};
+
+use super::error::CodegenError;
+use super::evaluate::Evaluated;
+use super::facts::element;
+use super::layout::Code;
+use super::plan::{ROOT, RegionId};
+use super::temporaries::{Declaration, Place};
+use super::text::{Precedence, Text, type_name};
+use super::writer::{Signature, Writer};
+
+/// How many blocks an instruction may nest in C.
+const MAX_BLOCKS: usize = 60;
+
+/// What the statements need to know of temporaries.
+#[derive(Debug)]
+pub(crate) struct Temporaries {
+    /// Where each that is used is declared.
+    pub(crate) declarations: BTreeMap<ArrayId, Declaration>,
+    /// What is said of each.
+    pub(crate) notes: BTreeMap<ArrayId, String>,
+}
+
+impl Writer<'_> {
+    /// The statements of a tree inside the loops over `open`.
+    pub(crate) fn statements(
+        &mut self,
+        tree: &[LoopTree],
+        temporaries: &Temporaries,
+        open: &mut Vec<InameId>,
+    ) -> Result<Vec<Code>, CodegenError> {
+        let mut code = Vec::new();
+        for node in tree {
+            match node {
+                LoopTree::Loop { iname, body } => {
+                    let one = self.loop_over(*iname, open)?;
+                    open.push(*iname);
+                    let body = self.statements(body, temporaries, open)?;
+                    open.pop();
+                    code.extend(one.around(body));
+                }
+                LoopTree::Branch { condition, body } => {
+                    let place = || "a condition of the linearization".to_owned();
+                    let evaluated = self.evaluate(&[(*condition, ROOT)], 0, open, &place)?;
+                    let Evaluated { mut regions, mut roots } = evaluated;
+                    code.append(&mut regions[ROOT]);
+                    let condition = self.as_condition(*condition, roots.swap_remove(0));
+                    let body = self.statements(body, temporaries, open)?;
+                    code.push(Code::Block { head: format!("if ({})", condition.text), body });
+                }
+                LoopTree::Run(insn) => code.extend(self.instruction(*insn, temporaries, open)?),
+            }
+        }
+        Ok(code)
+    }
+
+    fn as_condition(&self, id: ExprId, text: Text) -> Text {
+        self.convert(id, text, nestegg_ir::Dtype::Bool)
+    }
+
+    fn instruction(
+        &mut self,
+        insn: InsnId,
+        temporaries: &Temporaries,
+        open: &[InameId],
+    ) -> Result<Vec<Code>, CodegenError> {
+        let kernel = self.kernel;
+        let instruction = &kernel[insn];
+        let place = || format!("instruction `{}`", instruction.id);
+        let n_guards = instruction.predicates.len();
+        let mut roots: Vec<(ExprId, RegionId)> =
+            instruction.predicates.iter().enumerate().map(|(at, &predicate)| (predicate, at)).collect();
+        let update = update(self, instruction);
+        match &instruction.kind {
+            InstructionKind::Assignment { expression, .. } => {
+                roots.push((update.map_or(*expression, |update| update.1), n_guards));
+            }
+            InstructionKind::Call { arguments, .. } => roots.extend(arguments.iter().map(|&a| (a, n_guards))),
+            InstructionKind::Opaque { .. } => {}
+        }
+        for assignee in instruction.assignees() {
+            roots.extend(assignee.indices.iter().map(|&index| (index, n_guards)));
+        }
+        let Evaluated { mut regions, roots: texts } = self.evaluate(&roots, n_guards, open, &place)?;
+        let mut texts = texts.into_iter();
+        let conditions: Vec<Text> = instruction
+            .predicates
+            .iter()
+            .zip(texts.by_ref())
+            .map(|(&predicate, text)| self.as_condition(predicate, text))
+            .collect();
+        let (statement, declaration) = match &instruction.kind {
+            InstructionKind::Assignment { assignee, expression } => {
+                self.assignment(insn, assignee, *expression, update, &mut texts, temporaries)
+            }
+            InstructionKind::Call { assignees, function, arguments } => {
+                let name = &kernel[*function];
+                (vec![Code::line(self.call_statement(name, assignees, arguments, &mut texts))], None)
+            }
+            InstructionKind::Opaque { code, .. } => {
+                let comment = Code::Comment(format!("opaque instruction {}, as given", instruction.id));
+                let body = vec![comment, Code::Raw(code.trim_end().to_owned())];
+                (vec![Code::Block { head: String::new(), body }], None)
+            }
+        };
+        let mut code = std::mem::take(&mut regions[n_guards]);
+        code.extend(declaration);
+        code.extend(statement);
+        let code = guarded(code, conditions, regions);
+        if Code::depth(&code) > MAX_BLOCKS {
+            return Err(CodegenError::TooDeep { place: place(), limit: MAX_BLOCKS });
+        }
+        Ok(code)
+    }
+
+    /// `x = …;`, `x += …;`, or the declaration of a temporary with its comment.
+    fn assignment(
+        &mut self,
+        insn: InsnId,
+        assignee: &Assignee,
+        expression: ExprId,
+        update: Option<(&'static str, ExprId)>,
+        texts: &mut dyn Iterator<Item = Text>,
+        temporaries: &Temporaries,
+    ) -> (Vec<Code>, Option<Code>) {
+        let dtype = self.kernel[assignee.array].dtype;
+        let value = texts.next().unwrap_or_else(|| Text::primary("0"));
+        let value = self.convert(update.map_or(expression, |update| update.1), value, dtype);
+        let target = self.target(assignee, texts);
+        let declared = temporaries.declarations.get(&assignee.array);
+        match (declared.map(|declared| declared.place), update) {
+            (Some(Place::At { insn: first, constant }), None) if first == insn => {
+                let qualifier = if constant { "const " } else { "" };
+                let comment = temporaries.notes.get(&assignee.array).map(|note| Code::Comment(note.clone()));
+                let declaration = format!("{qualifier}{} {} = {};", type_name(dtype), target.text, value.text);
+                let mut code = vec![Code::line(declaration)];
+                if declared.is_some_and(|declared| !declared.is_read) {
+                    code.push(Code::line(format!("(void){};", target.text)));
+                }
+                (code, comment)
+            }
+            (_, Some((operator, _))) => (vec![Code::line(format!("{} {operator}= {};", target.text, value.text))], None),
+            (_, None) => (vec![Code::line(format!("{} = {};", target.text, value.text))], None),
+        }
+    }
+
+    fn target(&self, assignee: &Assignee, texts: &mut dyn Iterator<Item = Text>) -> Text {
+        let indices: Vec<Text> = texts.take(assignee.indices.len()).collect();
+        element(&self.symbols, &self.arrays, assignee.array, &indices)
+    }
+
+    /// A call of a function with one or several results.
+    fn call_statement(
+        &mut self,
+        name: &str,
+        assignees: &[Assignee],
+        arguments: &[ExprId],
+        texts: &mut dyn Iterator<Item = Text>,
+    ) -> String {
+        let values: Vec<Text> = texts.take(arguments.len()).collect();
+        let targets: Vec<Text> = assignees.iter().map(|assignee| self.target(assignee, texts)).collect();
+        let of_assignee = |writer: &Self, at: usize| writer.kernel[assignees[at].array].dtype;
+        let signature = self.signatures.get(name).cloned();
+        if let ([target], false) = (targets.as_slice(), matches!(signature, Some(Signature::Several { .. }))) {
+            let single = !arguments.is_empty()
+                && arguments.iter().all(|&a| self.facts.dtype(a) == nestegg_ir::Dtype::Float32);
+            let dtype = if single { nestegg_ir::Dtype::Float32 } else { nestegg_ir::Dtype::Float64 };
+            let value = self.call(name, dtype, arguments, values).cast(dtype, of_assignee(self, 0));
+            return format!("{} = {};", target.text, value.text);
+        }
+        let mut list: Vec<String> = match signature {
+            Some(Signature::Several { arguments: dtypes, .. }) => arguments
+                .iter()
+                .zip(values)
+                .zip(dtypes)
+                .map(|((&id, value), dtype)| self.convert(id, value, dtype).text)
+                .collect(),
+            _ => values.into_iter().map(|value| value.text).collect(),
+        };
+        list.extend(targets.iter().map(|target| format!("&{}", target.at_least(Precedence::Primary))));
+        format!("{name}({});", list.join(", "))
+    }
+}
+
+/// Conditions around code, outermost first; those without locals between them are one `if`.
+fn guarded(mut code: Vec<Code>, conditions: Vec<Text>, mut regions: Vec<Vec<Code>>) -> Vec<Code> {
+    let mut together: Vec<Text> = Vec::new();
+    for (at, condition) in conditions.into_iter().enumerate().rev() {
+        together.insert(0, condition);
+        let before = std::mem::take(&mut regions[at]);
+        if before.is_empty() && at > 0 {
+            continue;
+        }
+        let condition = match together.len() {
+            1 => together[0].text.clone(),
+            _ => Text::chain("&&", Precedence::And, Precedence::Comparison, &together).text,
+        };
+        together.clear();
+        let block = Code::Block { head: format!("if ({condition})"), body: code };
+        code = before;
+        code.push(block);
+    }
+    code
+}
+
+/// The operator and operand of `x op= operand`, if an assignment is that and C computes it in the same dtype.
+fn update(writer: &Writer<'_>, instruction: &Instruction) -> Option<(&'static str, ExprId)> {
+    let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
+    let Expr::Op { op, operands } = &writer.kernel.exprs[*expression] else { return None };
+    let is_assignee = |id: ExprId| {
+        matches!(&writer.kernel.exprs[id], Expr::Access { array, indices }
+            if *array == assignee.array && *indices == assignee.indices)
+    };
+    let [a, b] = **operands else { return None };
+    let (operator, rest) = match op {
+        Op::Add if is_assignee(a) => ("+", b),
+        Op::Add if is_assignee(b) => ("+", a),
+        Op::Sub if is_assignee(a) => ("-", b),
+        Op::Mul if is_assignee(a) => ("*", b),
+        Op::Mul if is_assignee(b) => ("*", a),
+        _ => return None,
+    };
+    (writer.facts.dtype(*expression) == writer.kernel[assignee.array].dtype).then_some((operator, rest))
+}

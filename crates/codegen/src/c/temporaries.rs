@@ -1,0 +1,178 @@
+//! Where temporaries are declared, and what is said of them.
+//!
+//! A scalar is declared at its first assignment if everything that touches it is in the block of that assignment, after it:
+//! its value never passes from one iteration to the next. Other scalars are declared at the top of the function
+//! and start at zero (compilers cannot see that they are written before they are read); arrays are declared there
+//! as they are.
+
+use std::collections::BTreeMap;
+
+use nestegg_ir::order::arrays_read;
+use nestegg_ir::{Array, ArrayId, ArrayKind, ExprId, InsnId, InstructionKind, Kernel, LoopTree};
+use rustc_hash::FxHashMap;
+
+use super::symbols::is_scalar;
+
+/// How a temporary is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Declaration {
+    /// Where.
+    pub(crate) place: Place,
+    /// Whether anything reads it.
+    pub(crate) is_read: bool,
+}
+
+/// Where a temporary is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// At the top of the function.
+    Top,
+    /// By this instruction, which is the first to touch it.
+    At {
+        /// The instruction.
+        insn: InsnId,
+        /// Whether nothing else writes it.
+        constant: bool,
+    },
+}
+
+/// The declarations of the temporaries that are used, by array; tables and arguments are absent.
+pub(crate) fn declarations(kernel: &Kernel, tree: &[LoopTree]) -> BTreeMap<ArrayId, Declaration> {
+    let mut walk = Walk {
+        kernel,
+        reads: arrays_read(kernel),
+        touched: FxHashMap::default(),
+        parents: vec![0],
+        depths: vec![0],
+    };
+    walk.block(tree, 0);
+    walk.touched
+        .iter()
+        .map(|(&array, touched)| {
+            let place = match touched.first {
+                Some((insn, block)) if block == touched.common && is_scalar(&kernel[array]) => {
+                    Place::At { insn, constant: touched.n_writes == 1 }
+                }
+                _ => Place::Top,
+            };
+            (array, Declaration { place, is_read: touched.is_read })
+        })
+        .collect()
+}
+
+/// What happens to one temporary.
+#[derive(Clone, Copy, Debug)]
+struct Touched {
+    /// The innermost block around everything that touches it.
+    common: usize,
+    /// The first that touches it and its block, if it is a plain assignment.
+    first: Option<(InsnId, usize)>,
+    n_writes: usize,
+    is_read: bool,
+}
+
+struct Walk<'a> {
+    kernel: &'a Kernel,
+    reads: Vec<Vec<ArrayId>>,
+    touched: FxHashMap<ArrayId, Touched>,
+    parents: Vec<usize>,
+    depths: Vec<usize>,
+}
+
+impl Walk<'_> {
+    /// Nested at most [`MAX_NESTING`](nestegg_ir::linearization::MAX_NESTING) deep.
+    fn block(&mut self, tree: &[LoopTree], block: usize) {
+        for node in tree {
+            match node {
+                LoopTree::Loop { body, .. } => {
+                    let inner = self.open(block);
+                    self.block(body, inner);
+                }
+                LoopTree::Branch { condition, body } => {
+                    for array in accessed(self.kernel, *condition) {
+                        self.touch(array, block, None, false);
+                    }
+                    let inner = self.open(block);
+                    self.block(body, inner);
+                }
+                LoopTree::Run(insn) => self.run(*insn, block),
+            }
+        }
+    }
+
+    fn open(&mut self, block: usize) -> usize {
+        self.parents.push(block);
+        self.depths.push(self.depths[block] + 1);
+        self.parents.len() - 1
+    }
+
+    fn run(&mut self, insn: InsnId, block: usize) {
+        let instruction = &self.kernel[insn];
+        for array in self.reads[insn.index()].clone() {
+            self.touch(array, block, None, false);
+        }
+        let plain = matches!(instruction.kind, InstructionKind::Assignment { .. }) && instruction.predicates.is_empty();
+        for array in instruction.written_arrays() {
+            self.touch(array, block, plain.then_some(insn), true);
+        }
+    }
+
+    fn touch(&mut self, array: ArrayId, block: usize, plain_write: Option<InsnId>, is_write: bool) {
+        if !self.kernel[array].is_temporary() {
+            return;
+        }
+        let first = plain_write.map(|insn| (insn, block));
+        let mut known = match self.touched.get(&array) {
+            Some(known) => *known,
+            None => Touched { common: block, first, n_writes: 0, is_read: false },
+        };
+        let mut other = block;
+        while known.common != other {
+            if self.depths[known.common] >= self.depths[other] {
+                known.common = self.parents[known.common];
+            } else {
+                other = self.parents[other];
+            }
+        }
+        known.n_writes += usize::from(is_write);
+        known.is_read |= !is_write;
+        self.touched.insert(array, known);
+    }
+}
+
+fn accessed(kernel: &Kernel, root: ExprId) -> Vec<ArrayId> {
+    let mut seen = rustc_hash::FxHashSet::default();
+    let mut pending = vec![root];
+    let mut res = Vec::new();
+    while let Some(id) = pending.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let expr = &kernel.exprs[id];
+        if let nestegg_ir::Expr::Access { array, .. } = expr {
+            res.push(*array);
+        }
+        pending.extend(expr.children());
+    }
+    res
+}
+
+/// What is said of a temporary: the note that was given, or its dtype, shape and definition.
+pub(crate) fn note(kernel: &Kernel, array: ArrayId, notes: &BTreeMap<String, String>, writers: &[InsnId]) -> String {
+    let Array { name, dtype, kind, .. } = &kernel[array];
+    if let Some(note) = notes.get(name) {
+        return format!("{name}: {note}");
+    }
+    match kind {
+        ArrayKind::Table(_) => format!("{name}: table of {dtype}"),
+        ArrayKind::Argument(_) => format!("{name}: argument of {dtype}"),
+        ArrayKind::Temporary => {
+            let ids: Vec<&str> = writers.iter().take(4).map(|&insn| kernel[insn].id.as_str()).collect();
+            let more = if writers.len() > ids.len() { ", …" } else { "" };
+            match ids.len() {
+                0 => format!("{name}: {dtype}, never written"),
+                _ => format!("{name}: {dtype}, defined by {}{more}", ids.join(", ")),
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What is shared by everything that writes a part of one kernel.
+
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+use nestegg_ir::{Dtype, Expr, ExprId, InameId, InstructionKind, Item, Kernel};
+
+use super::arrays::Arrays;
+use super::error::CodegenError;
+use super::facts::Facts;
+use super::helpers::Helpers;
+use super::loops::{Loop, Loops};
+use super::math;
+use super::symbols::Symbols;
+
+/// The type of a function that is neither of C nor of this text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Signature {
+    /// Takes floats, returns one.
+    Pure {
+        /// The dtype of arguments and result.
+        dtype: Dtype,
+        /// How many arguments it takes.
+        n_arguments: usize,
+    },
+    /// Takes values, stores results through pointers after them.
+    Several {
+        /// The dtypes of its arguments.
+        arguments: Vec<Dtype>,
+        /// The dtypes of its results.
+        results: Vec<Dtype>,
+    },
+}
+
+/// The state of writing one kernel.
+#[derive(Debug)]
+pub(crate) struct Writer<'a> {
+    /// The kernel, without substitution rules.
+    pub(crate) kernel: &'a Kernel,
+    /// Names.
+    pub(crate) symbols: Symbols,
+    /// Loops.
+    pub(crate) loops: Loops,
+    /// Helper functions used so far.
+    pub(crate) helpers: Helpers,
+    /// What is known of expressions.
+    pub(crate) facts: Facts,
+    /// Where arrays are.
+    pub(crate) arrays: Arrays,
+    /// The functions that others define, by name, in order of first use.
+    pub(crate) signatures: IndexMap<String, Signature>,
+}
+
+impl<'a> Writer<'a> {
+    /// Prepares to write a kernel.
+    pub(crate) fn new(kernel: &'a Kernel, items: &[Item], symbol: Option<&str>) -> Result<Self, CodegenError> {
+        let mut symbols = Symbols::of(kernel, symbol)?;
+        let arrays = Arrays::of(kernel, &mut symbols)?;
+        let mut loops = Loops::new(kernel)?;
+        let mut roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|insn| insn.expressions()).collect();
+        roots.extend(items.iter().filter_map(|item| match item {
+            Item::If(condition) => Some(*condition),
+            _ => None,
+        }));
+        roots.extend(arrays.extents.iter().map(|extent| extent.1));
+        let facts = Facts::of(kernel, &symbols, &arrays, &mut loops, &roots);
+        let signatures = signatures(kernel, &facts, &roots)?;
+        Ok(Self { kernel, symbols, loops, helpers: Helpers::default(), facts, arrays, signatures })
+    }
+
+    /// The loop over an iname inside others.
+    pub(crate) fn loop_over(&mut self, iname: InameId, open: &[InameId]) -> Result<Rc<Loop>, CodegenError> {
+        self.loops.of(self.kernel, &self.symbols, &mut self.helpers, iname, open)
+    }
+}
+
+/// The types of all functions that are not of `math.h`.
+fn signatures(
+    kernel: &Kernel,
+    facts: &Facts,
+    roots: &[ExprId],
+) -> Result<IndexMap<String, Signature>, CodegenError> {
+    let mut res: IndexMap<String, Signature> = IndexMap::new();
+    for id in kernel.exprs.reachable(roots.iter().copied()) {
+        let Expr::Call { function, arguments } = &kernel.exprs[id] else { continue };
+        let name = &kernel[*function];
+        match math::standard(name) {
+            Some((_, expected)) if expected != arguments.len() => {
+                let found = arguments.len();
+                return Err(CodegenError::MathArity { function: name.clone(), expected, found });
+            }
+            Some(_) => {}
+            None => add(&mut res, name, pure(facts.dtype(id), arguments.len()))?,
+        }
+    }
+    for instruction in &kernel.instructions {
+        let InstructionKind::Call { assignees, function, arguments } = &instruction.kind else { continue };
+        let name = &kernel[*function];
+        let dtypes = arguments.iter().map(|&argument| facts.dtype(argument));
+        let signature = if assignees.len() == 1 {
+            if math::standard(name).is_some() {
+                continue;
+            }
+            let single = !arguments.is_empty() && arguments.iter().all(|&a| facts.dtype(a) == Dtype::Float32);
+            pure(if single { Dtype::Float32 } else { Dtype::Float64 }, arguments.len())
+        } else {
+            let results = assignees.iter().map(|assignee| kernel[assignee.array].dtype).collect();
+            Signature::Several { arguments: dtypes.collect(), results }
+        };
+        add(&mut res, name, signature)?;
+    }
+    Ok(res)
+}
+
+fn pure(dtype: Dtype, n_arguments: usize) -> Signature {
+    Signature::Pure { dtype: if dtype == Dtype::Float32 { dtype } else { Dtype::Float64 }, n_arguments }
+}
+
+/// Joins what two calls of a function say of its type.
+fn add(all: &mut IndexMap<String, Signature>, name: &str, new: Signature) -> Result<(), CodegenError> {
+    let Some(known) = all.get_mut(name) else {
+        all.insert(name.to_owned(), new);
+        return Ok(());
+    };
+    let clash = |first: String, second: String| {
+        Err(CodegenError::Arity { function: name.to_owned(), first, second })
+    };
+    match (&mut *known, &new) {
+        (Signature::Pure { dtype, n_arguments }, Signature::Pure { dtype: other, n_arguments: n_other }) => {
+            if n_arguments != n_other {
+                return clash(format!("{n_arguments} arguments"), format!("{n_other} arguments"));
+            }
+            *dtype = (*dtype).max(*other);
+        }
+        (Signature::Several { arguments, results }, Signature::Several { arguments: a, results: r }) => {
+            if arguments.len() != a.len() {
+                return clash(format!("{} arguments", arguments.len()), format!("{} arguments", a.len()));
+            }
+            if results != r {
+                return clash(dtype_list(results), dtype_list(r));
+            }
+            for (known, other) in arguments.iter_mut().zip(a) {
+                *known = join(*known, *other);
+            }
+        }
+        _ => return clash("one result".to_owned(), "several results".to_owned()),
+    }
+    Ok(())
+}
+
+/// The dtype that holds values of both.
+fn join(a: Dtype, b: Dtype) -> Dtype {
+    match (a.max(b), a.min(b)) {
+        (Dtype::Float32, Dtype::Int32 | Dtype::Int64) => Dtype::Float64,
+        (greater, _) => greater,
+    }
+}
+
+fn dtype_list(dtypes: &[Dtype]) -> String {
+    let names: Vec<&str> = dtypes.iter().map(|dtype| dtype.name()).collect();
+    format!("results of {}", names.join(", "))
+}
