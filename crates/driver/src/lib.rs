@@ -1,1 +1,22 @@
-//! See the crate's own documentation.
+//! The order of the passes, and everything that the command line does without touching files.
+//!
+//! [`optimize`] is the main job: text of a kernel in, a linearized kernel and the story of the run out. [`read`],
+//! [`count()`], and [`Notation`] are the small ones.
+
+pub mod config;
+pub mod count;
+pub mod emit;
+pub mod error;
+mod excerpt;
+pub mod notation;
+pub mod parameters;
+pub mod pipeline;
+pub mod report;
+pub mod stages;
+pub mod temporaries;
+pub mod validation;
+
+pub use count::count;
+pub use error::Error;
+pub use notation::{Notation, read};
+pub use pipeline::{Optimized, optimize};

@@ -1,0 +1,215 @@
+//! The command line as it is typed. Nothing is checked here but what clap checks; see [`crate::config`].
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// An optimizer for loop-nest kernels.
+///
+/// Reads a kernel, finds the same values in far fewer operations, and writes the kernel again: scheduled, checked
+/// against its input, in the same format or as C. FILE may be `-` for standard input, and a kernel in JSON or in the
+/// text form; which one it is shows in its content.
+#[derive(Debug, Parser)]
+#[command(name = "nestegg", version, propagate_version = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  a negative answer (`validate`: not equal)
+  2  bad input or usage
+  3  a result that failed validation
+After 2 and 3 no output file is written.";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Write the same kernel with fewer operations
+    Optimize(OptimizeArgs),
+    /// Read a kernel and report everything that is wrong with it
+    Check(CheckArgs),
+    /// Count floating-point operations, by kind and by loop depth
+    Count(CountArgs),
+    /// Convert a kernel between JSON and the text form
+    Convert(ConvertArgs),
+    /// Ask whether two kernels compute the same values
+    Validate(ValidateArgs),
+    /// Run a kernel with the reference interpreter and print what it writes
+    Run(RunArgs),
+    /// List rules, rule sets and strategies with their documentation
+    Rules(RulesArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// `nestegg optimize`.
+#[derive(Debug, Args)]
+pub struct OptimizeArgs {
+    /// The kernel, `-`, or a folder whose kernels are all optimized
+    pub input: PathBuf,
+    /// Where the result goes: a file, or for a folder a folder; without it, standard output
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// What is written, several with commas; by default what the name of the output says, else `dump`
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
+    pub emit: Vec<Emit>,
+    /// How hard to try: the built-in strategy of that name
+    #[arg(long, value_name = "LEVEL", conflicts_with = "strategy")]
+    pub level: Option<String>,
+    /// A strategy by its name, or a file that defines one
+    #[arg(long, value_name = "NAME|FILE")]
+    pub strategy: Option<String>,
+    /// Files with further rules
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub rules: Vec<PathBuf>,
+    /// What is made small
+    #[arg(long, value_enum, default_value_t = Cost::Operations)]
+    pub cost: Cost,
+    #[command(flatten)]
+    pub parameters: ParameterArgs,
+    /// The story of the run: on standard output if the result goes to a file, else on standard error
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub report: ReportFormat,
+    /// Do not compare the result with the input
+    #[arg(long)]
+    pub no_validate: bool,
+    /// How many kernels of a folder are worked on at a time; by default as many as there are processors
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+/// `nestegg check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The kernels
+    #[arg(required = true, value_name = "FILE")]
+    pub inputs: Vec<PathBuf>,
+}
+
+/// `nestegg count`.
+#[derive(Debug, Args)]
+pub struct CountArgs {
+    /// The kernel
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    #[command(flatten)]
+    pub parameters: ParameterArgs,
+    /// How the counts are printed
+    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+    pub format: DataFormat,
+}
+
+/// `nestegg convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// The kernel
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// Where the result goes; without it, standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The notation; by default what the name of the output says, else the one that the input is not in
+    #[arg(long, value_enum)]
+    pub to: Option<DataFormat>,
+}
+
+/// `nestegg validate`.
+#[derive(Debug, Args)]
+pub struct ValidateArgs {
+    /// The kernel that says what is right
+    pub a: PathBuf,
+    /// The kernel that is compared with it
+    pub b: PathBuf,
+    #[command(flatten)]
+    pub parameters: ParameterArgs,
+}
+
+/// `nestegg run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The kernel
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// The seed of the random arguments
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Arguments as a JSON object of (nested lists of) numbers; the rest are random
+    #[arg(long, value_name = "FILE")]
+    pub arguments: Option<PathBuf>,
+    #[command(flatten)]
+    pub parameters: ParameterArgs,
+}
+
+/// `nestegg rules`.
+#[derive(Debug, Args)]
+pub struct RulesArgs {
+    /// Only rules, rule sets and strategies of these names
+    pub names: Vec<String>,
+    /// Files with further rules
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub rules: Vec<PathBuf>,
+    /// List what rule files may use instead: operators, conditions, guided rules, tags, options
+    #[arg(long)]
+    pub vocabulary: bool,
+}
+
+/// Values for the parameters of kernels.
+#[derive(Debug, Args)]
+pub struct ParameterArgs {
+    /// The value that is assumed for a parameter, instead of the kernel's estimate
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
+    pub values: Vec<(String, i64)>,
+}
+
+/// What `optimize` can write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Emit {
+    /// A kernel dump in JSON
+    Dump,
+    /// A kernel in the text form
+    Text,
+    /// C11, with a header
+    C,
+}
+
+/// What `optimize` makes small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cost {
+    /// Floating-point operations by the format's rule
+    Operations,
+}
+
+/// Forms of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// No report
+    None,
+}
+
+/// Notations of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DataFormat {
+    /// JSON
+    Json,
+    /// Text for people
+    Text,
+}
+
+/// A parameter's name and value.
+fn parameter(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = text.split_once('=').ok_or("a parameter is given as `name=value`")?;
+    let value = value.trim().parse().map_err(|_| format!("`{value}` is not a whole number of 64 bits"))?;
+    Ok((name.trim().to_owned(), value))
+}

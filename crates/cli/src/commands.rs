@@ -1,0 +1,11 @@
+//! One module per command; each takes its arguments and answers the exit status.
+
+pub mod check;
+pub mod completions;
+pub mod convert;
+pub mod count;
+pub mod folder;
+pub mod optimize;
+pub mod rules;
+pub mod run;
+pub mod validate;

@@ -1,0 +1,72 @@
+//! What a run of the optimizer is told.
+
+use nestegg_span::Source;
+use serde::Serialize;
+
+/// What a run of the optimizer is told; [`Config::default`] is what the command line does without flags.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which strategy runs.
+    pub strategy: Strategy,
+    /// Rule files beside the built-in ones.
+    pub rules: Vec<Source>,
+    /// What is made small.
+    pub cost: CostModel,
+    /// Values of parameters that the cost model and the validation assume, before the kernel's own estimates.
+    pub parameters: Vec<(String, i64)>,
+    /// Whether the result is compared with the input.
+    pub validation: Validation,
+    /// Measures the memory of each stage, if given.
+    pub memory_probe: Option<MemoryProbe>,
+}
+
+/// Which strategy runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// One by its name, built in or from a file in [`Config::rules`].
+    Named(String),
+    /// The last one that this file defines.
+    InFile(Source),
+}
+
+/// What the optimizer makes small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CostModel {
+    /// Floating-point operations by the format's rule.
+    Operations,
+}
+
+/// Whether a result is compared with its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    /// On random data, exactly and in floats; a mismatch is an error.
+    On,
+    /// Not at all.
+    Off,
+}
+
+/// Measures the peak of memory between two calls.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryProbe {
+    /// Forgets the peak so far.
+    pub start: fn(),
+    /// The peak since the start in bytes, where the system tells.
+    pub peak: fn() -> Option<u64>,
+}
+
+/// The strategy that runs where none is named.
+pub const DEFAULT_STRATEGY: &str = "O1";
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            strategy: Strategy::Named(DEFAULT_STRATEGY.to_owned()),
+            rules: Vec::new(),
+            cost: CostModel::Operations,
+            parameters: Vec::new(),
+            validation: Validation::On,
+            memory_probe: None,
+        }
+    }
+}

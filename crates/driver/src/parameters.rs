@@ -1,0 +1,44 @@
+//! The values that costs and checks assume for parameters.
+
+use nestegg_ir::Kernel;
+
+use crate::error::Error;
+use crate::report::{AssumedParameter, ParameterSource};
+
+/// What is assumed of a parameter that neither the kernel nor the caller says anything about.
+pub const DEFAULT_VALUE: i64 = 100;
+
+/// The value of every parameter: the given one, else the kernel's estimate, else [`DEFAULT_VALUE`].
+///
+/// # Errors
+/// If a value is given for a parameter that the kernel does not have.
+pub fn assumed(kernel: &Kernel, given: &[(String, i64)]) -> Result<Vec<AssumedParameter>, Error> {
+    for (name, _) in given {
+        if !kernel.parameters.iter().any(|parameter| parameter.name == *name) {
+            return Err(unknown(kernel, name));
+        }
+    }
+    let assume = |parameter: &nestegg_ir::Parameter| {
+        // The last one given counts, as with any flag.
+        let value = given.iter().rev().find(|(name, _)| *name == parameter.name).map(|(_, value)| *value);
+        let (value, source) = match (value, parameter.estimate) {
+            (Some(value), _) => (value, ParameterSource::Given),
+            (None, Some(estimate)) => (estimate, ParameterSource::Estimate),
+            (None, None) => (DEFAULT_VALUE, ParameterSource::Default),
+        };
+        AssumedParameter { name: parameter.name.clone(), value, source }
+    };
+    Ok(kernel.parameters.iter().map(assume).collect())
+}
+
+/// The same as pairs.
+#[must_use]
+pub fn values(assumed: &[AssumedParameter]) -> Vec<(String, i64)> {
+    assumed.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect()
+}
+
+fn unknown(kernel: &Kernel, name: &str) -> Error {
+    let known: Vec<String> = kernel.parameters.iter().map(|parameter| format!("`{}`", parameter.name)).collect();
+    let help = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+    Error::UnknownParameter { kernel: kernel.name.clone(), name: name.to_owned(), help }
+}

@@ -1,0 +1,155 @@
+//! The story of one run: what was there, what is there now, and why that is believed.
+//!
+//! # Output
+//! Plain data, serializable (`--report json`), and a text of it for people (`Display`). Everything but
+//! [`Report::stages`] is the same for the same input and flags.
+
+mod text;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use crate::config::CostModel;
+use crate::stages::Stage;
+
+/// The story of one run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The strategy that ran.
+    pub strategy: String,
+    /// What was made small.
+    pub cost: CostModel,
+    /// The values of parameters that the cost and the validation assumed.
+    pub parameters: Vec<AssumedParameter>,
+    /// Operations of the input.
+    pub before: Operations,
+    /// Operations of the output.
+    pub after: Operations,
+    /// Each temporary of the output that is not a constant table, in order of declaration.
+    pub temporaries: Vec<Temporary>,
+    /// Rules that found something, with how often, in the strategy's order.
+    pub rules: IndexMap<String, u64>,
+    /// Limits that were hit.
+    pub limits: Vec<LimitHit>,
+    /// How far the choice can be from the best one of the forms that were found.
+    pub gap: Gap,
+    /// What the comparison with the input said.
+    pub validation: Validated,
+    /// Each stage with its time, in order.
+    pub stages: Vec<Stage>,
+}
+
+/// Operations by the format's rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Operations {
+    /// All of them.
+    pub total: u128,
+    /// By kind; kinds that do not occur are left out.
+    pub by_kind: IndexMap<String, u128>,
+}
+
+/// A parameter and the value that was assumed for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AssumedParameter {
+    /// Its name.
+    pub name: String,
+    /// The value.
+    pub value: i64,
+    /// Where the value comes from.
+    pub source: ParameterSource,
+}
+
+/// Where the assumed value of a parameter comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ParameterSource {
+    /// The caller gave it.
+    Given,
+    /// The kernel estimates it.
+    Estimate,
+    /// Neither.
+    Default,
+}
+
+/// A temporary of the output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Temporary {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub dtype: String,
+    /// Its shape as text, outermost dimension first; empty for a scalar.
+    pub shape: Vec<String>,
+    /// Its number of elements under the assumed parameters, where that is known.
+    pub size: Option<u128>,
+    /// The inames of the loops around its definition, outermost first.
+    pub loops: Vec<String>,
+    /// Its value, in the text form.
+    pub definition: String,
+    /// How many places read it.
+    pub uses: usize,
+    /// Operations that computing it at each of its uses would add.
+    pub saved: Option<u128>,
+}
+
+/// A limit that a run hit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LimitHit {
+    /// Where: a phase, a rule or a pass.
+    pub place: String,
+    /// Which limit.
+    pub limit: String,
+    /// Its value.
+    pub value: u64,
+}
+
+/// How far a choice can be from the best one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gap {
+    /// No choice among the forms that were found costs less than this.
+    Proved {
+        /// In units of the cost.
+        lower_bound: u128,
+    },
+    /// Nothing is known.
+    NotProved,
+}
+
+/// What the comparison with the input said.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Validated {
+    /// Equal; the evidence in words.
+    Equal {
+        /// What was compared.
+        evidence: String,
+    },
+    /// Not compared, and why.
+    NotCompared {
+        /// In words.
+        reason: String,
+    },
+}
+
+impl Report {
+    /// Operations of the output over operations of the input; 1 where the input has none.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        if self.before.total == 0 { 1.0 } else { self.after.total as f64 / self.before.total as f64 }
+    }
+
+    /// Seconds of all stages but the one that validates.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.stages.iter().filter(|stage| stage.name != crate::stages::VALIDATE).map(|stage| stage.seconds).sum()
+    }
+
+    /// The report as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a report is plain data with text keys")
+    }
+}
