@@ -42,7 +42,7 @@ fn hostile_text_is_refused_in_time() {
         format!("{{ [i] : {}i >= 0 }}", "exists e : ".repeat(n)),
         format!("{{ {}i{} }}", "[".repeat(n), "]".repeat(n)),
         format!("{{ [i] : i < {} }}", "9".repeat(n)),
-        format!("{}", "{".repeat(n)),
+        "{".repeat(n),
     ] {
         assert!(matches!(Set::parse(&c, &text), Err(Error::Syntax { .. })));
         assert!(Map::parse(&c, &text).is_err() && UnionMap::parse(&c, &text).is_err());
