@@ -1,1 +1,88 @@
-//! See the crate's own documentation.
+//! Kernel dumps, in JSON and as text, both directions.
+#![warn(missing_docs)]
+
+mod error;
+mod json;
+mod lower;
+mod spans;
+mod syntax;
+mod text;
+
+use nestegg_ir::Program;
+use nestegg_span::{InvalidUtf8, Source};
+
+pub use error::{Kinds, MAX_ERRORS, ReadError, ReadErrors};
+pub use json::write_json;
+pub use spans::Spans;
+pub use text::write_text;
+
+use error::Errors;
+use syntax::KernelSyntax;
+
+/// How many operations may be nested in one expression of a dump.
+///
+/// Nothing here recurses on the depth; the limit keeps what is read within what other programs can read. Deeper
+/// expressions are written by naming sub-expressions as substitutions.
+pub const MAX_EXPRESSION_DEPTH: usize = 1_000;
+
+/// A kernel and where its parts were written.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// The kernel, checked.
+    pub program: Program,
+    /// Its places in the source.
+    pub spans: Spans,
+}
+
+/// Reads a dump in JSON.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn read_json(source: &Source) -> Result<Read, Box<ReadErrors>> {
+    let mut errors = Errors::default();
+    let syntax = json::read(source, &mut errors);
+    finish(source, syntax.as_ref(), errors)
+}
+
+/// Reads a kernel in the text form.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn read_text(source: &Source) -> Result<Read, Box<ReadErrors>> {
+    let mut errors = Errors::default();
+    let syntax = text::read(source, &mut errors);
+    finish(source, syntax.as_ref(), errors)
+}
+
+/// Reads a dump in either notation: what begins with `{` is JSON.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn read(source: &Source) -> Result<Read, Box<ReadErrors>> {
+    if source.text.trim_start().starts_with('{') { read_json(source) } else { read_text(source) }
+}
+
+/// Reads a dump in either notation from bytes.
+///
+/// # Errors
+/// All that is wrong with it; bytes that are not UTF-8.
+pub fn read_bytes(name: &str, bytes: &[u8]) -> Result<(Source, Read), Box<ReadErrors>> {
+    match Source::from_bytes(name, bytes) {
+        Ok(source) => read(&source).map(|read| (source, read)),
+        Err(invalid) => {
+            let InvalidUtf8 { source, span, byte_offset } = *invalid;
+            let mut errors = Errors::default();
+            errors.push(ReadError::NotUtf8 { byte_offset, at: span });
+            Err(Box::new(errors.finish(&source).expect("one error was pushed")))
+        }
+    }
+}
+
+fn finish(source: &Source, syntax: Option<&KernelSyntax<'_>>, mut errors: Errors) -> Result<Read, Box<ReadErrors>> {
+    let lowered = syntax.map(|syntax| lower::lower(syntax, &mut errors));
+    match (errors.finish(source), lowered) {
+        (None, Some((program, spans))) => Ok(Read { program, spans }),
+        (Some(errors), _) => Err(Box::new(errors)),
+        (None, None) => unreachable!("a reader that answers nothing reports why"),
+    }
+}

@@ -1,0 +1,65 @@
+//! A source whose long lines are cut for display.
+//!
+//! Dumps written by machines are often one line of hundreds of kilobytes; a diagnostic that quotes the line is of
+//! no use. Around a span in a long line only a window is quoted, with the true line and column.
+
+use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+use nestegg_span::Source;
+
+use super::Text;
+
+/// The longest line that is quoted whole, in bytes.
+const MAX_LINE: usize = 400;
+/// How much of a longer line is quoted on each side of the place, in bytes.
+const MARGIN: usize = 60;
+/// The most of a labelled place itself that is quoted, in bytes.
+const MAX_SPAN: usize = 200;
+
+/// A source code that quotes windows of long lines.
+#[derive(Debug)]
+pub(crate) struct Excerpted {
+    source: Source,
+    text: Text,
+}
+
+impl Excerpted {
+    pub(crate) fn new(source: &Source) -> Self {
+        Self { source: source.clone(), text: source.named_source() }
+    }
+}
+
+impl SourceCode for Excerpted {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        context_lines_before: usize,
+        context_lines_after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let whole = self.text.read_span(span, context_lines_before, context_lines_after)?;
+        if whole.data().split(|&byte| byte == b'\n').all(|line| line.len() <= MAX_LINE) {
+            return Ok(whole);
+        }
+        let text = &*self.source.text;
+        let (offset, end) = (span.offset().min(text.len()), (span.offset() + span.len()).min(text.len()));
+        let line_start = text.as_bytes()[..offset].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let line_end =
+            text.as_bytes()[offset..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |n| offset + n);
+        let mut start = offset.saturating_sub(MARGIN).max(line_start);
+        let mut stop = (end.min(offset + MAX_SPAN) + MARGIN).min(line_end).max(offset);
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        while !text.is_char_boundary(stop) {
+            stop += 1;
+        }
+        let position = self.source.position(u32::try_from(start).unwrap_or(u32::MAX));
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.source.name.to_string(),
+            &text.as_bytes()[start..stop],
+            SourceSpan::from((start, stop - start)),
+            position.line as usize - 1,
+            position.column as usize - 1,
+            1,
+        )))
+    }
+}

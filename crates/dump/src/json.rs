@@ -1,0 +1,21 @@
+//! Kernel dumps in JSON.
+//!
+//! # Input
+//! One JSON object, see the format's documentation. Strictly JSON: no comments, no trailing commas.
+//! # Output
+//! The syntax tree, and every error of its structure: unknown, missing and doubled fields, wrong JSON types.
+//! # Method
+//! The scanner is `jsonc-parser`'s; values go to an arena, so that nesting needs no stack.
+
+mod expr;
+mod fields;
+mod kernel;
+mod tree;
+mod write;
+mod write_expr;
+
+pub(crate) use expr::{NumberError, arity_text, number, shortened};
+pub(crate) use kernel::read;
+pub(crate) use tree::{string_at, value_at};
+pub use write::write_json;
+pub(crate) use write::{quoted, table_shape, write_table};

@@ -1,0 +1,212 @@
+//! Domains and assumptions, read by isl.
+
+use nestegg_ir::{Domain, DomainId, Iname, InameId};
+use nestegg_isl as isl;
+use nestegg_span::Span;
+
+use super::cycles::{describe, successors_first};
+use super::{Entity, Lowering};
+use crate::error::ReadError;
+use crate::syntax::Name;
+
+/// What isl may spend on one call for one domain; honest domains need thousands.
+const MAX_ISL_OPERATIONS: u64 = 2_000_000;
+
+/// A domain that isl read.
+struct ReadDomain {
+    set: isl::Set,
+    dims: Vec<String>,
+    params: Vec<String>,
+}
+
+impl<'k, 's> Lowering<'k, 's> {
+    pub(super) fn domains(&mut self) {
+        let syntax = self.syntax;
+        let context = isl::Context::new();
+        context.set_max_operations(Some(MAX_ISL_OPERATIONS));
+        let assumptions = syntax.assumptions.as_ref().and_then(|text| self.assumptions(&context, text));
+        let mut sets: Vec<Option<ReadDomain>> = Vec::new();
+        for (idx, text) in syntax.domains.iter().enumerate() {
+            let read = self.read_domain(&context, text);
+            self.has_all_names &= read.is_some();
+            self.kernel.domains.push(Domain {
+                text: text.text.to_string(),
+                inames: Vec::new(),
+                enclosing: Vec::new(),
+                parameters: Vec::new(),
+            });
+            self.spans.domains.push(text.span);
+            for name in read.iter().flat_map(|read| &read.dims) {
+                let Some((word, at)) = find_word(text, name) else { continue };
+                let iname = InameId::new(self.kernel.inames.len());
+                self.declare_iname(word, Entity::Iname(iname), at);
+                self.kernel.inames.push(Iname { name: name.clone(), tags: Vec::new(), domain: DomainId::new(idx) });
+                self.kernel.domains[idx].inames.push(iname);
+                self.spans.inames.push(at);
+            }
+            sets.push(read);
+        }
+        for (idx, read) in sets.iter().enumerate() {
+            if let Some(read) = read {
+                self.domain_parameters(idx, &read.params);
+            }
+        }
+        self.check_points(&sets, assumptions.as_ref());
+    }
+
+    fn assumptions(&mut self, context: &isl::Context, text: &Name<'_>) -> Option<isl::Set> {
+        const WHAT: &str = "the text of the assumptions";
+        self.kernel.assumptions = Some(text.text.to_string());
+        let read = || -> isl::Result<_> {
+            let set = isl::Set::parse(context, &text.text)?;
+            let (is_params, params, is_empty) = (set.is_params()?, set.param_names()?, set.is_empty()?);
+            Ok((set, is_params, params, is_empty))
+        };
+        let (set, is_params, params, is_empty) = self.report_isl(read(), WHAT, text)?;
+        if !is_params {
+            let message = "it has set dimensions, and constrains no parameters".to_owned();
+            self.errors.push(ReadError::IslSyntax { what: WHAT, message, at: text.span });
+            return None;
+        }
+        if is_empty {
+            self.errors.push(ReadError::EmptyDomain { what: "the assumptions are", at: text.span });
+            return None;
+        }
+        for name in params {
+            if !matches!(self.names.get(&*name), Some((Entity::Parameter(_), _))) {
+                let help = self.suggest(&name, |entity| matches!(entity, Entity::Parameter(_)));
+                let at = find_word(text, &name).map_or(text.span, |(_, at)| at);
+                self.errors.push(ReadError::DomainParameter { name, at, help });
+            }
+        }
+        Some(set)
+    }
+
+    fn read_domain(&mut self, context: &isl::Context, text: &Name<'_>) -> Option<ReadDomain> {
+        const WHAT: &str = "the text of the domain";
+        let read = || -> isl::Result<_> {
+            let set = isl::Set::parse(context, &text.text)?;
+            let (is_params, tuple) = (set.is_params()?, set.tuple_name()?);
+            Ok((set, is_params, tuple))
+        };
+        let (set, is_params, tuple) = self.report_isl(read(), WHAT, text)?;
+        let reason = if is_params {
+            Some("the domain has no tuple of inames".to_owned())
+        } else {
+            tuple.map(|tuple| format!("the tuple of inames has the name `{tuple}`"))
+        };
+        if let Some(reason) = reason {
+            self.errors.push(ReadError::DomainShape { reason, at: text.span });
+            return None;
+        }
+        let dims = match set.dim_names() {
+            Err(isl::Error::UnnamedDim(at)) => {
+                let reason = format!("dimension {at} of the domain is no iname");
+                self.errors.push(ReadError::DomainShape { reason, at: text.span });
+                return None;
+            }
+            dims => self.report_isl(dims, WHAT, text)?,
+        };
+        let params = self.report_isl(set.param_names(), WHAT, text)?;
+        Some(ReadDomain { set, dims, params })
+    }
+
+    fn report_isl<T>(&mut self, res: isl::Result<T>, what: &'static str, text: &Name<'_>) -> Option<T> {
+        let at = text.span;
+        let error = match res {
+            Ok(value) => return Some(value),
+            Err(isl::Error::Syntax { message, .. } | isl::Error::Isl(message)) => {
+                ReadError::IslSyntax { what, message, at }
+            }
+            Err(other) => ReadError::DomainTooComplex { what, message: other.to_string(), at },
+        };
+        self.errors.push(error);
+        None
+    }
+
+    /// Sorts the parameters of a domain into enclosing inames and parameters of the kernel.
+    fn domain_parameters(&mut self, idx: usize, params: &[String]) {
+        let text = &self.syntax.domains[idx];
+        for name in params {
+            match self.names.get(&**name) {
+                Some(&(Entity::Iname(outer), _)) => self.kernel.domains[idx].enclosing.push(outer),
+                Some(&(Entity::Parameter(parameter), _)) => self.kernel.domains[idx].parameters.push(parameter),
+                _ if !self.has_all_names => {}
+                _ => {
+                    let help = self.suggest(name, |entity| matches!(entity, Entity::Iname(_) | Entity::Parameter(_)));
+                    let at = find_word(text, name).map_or(text.span, |(_, at)| at);
+                    self.errors.push(ReadError::DomainParameter { name: name.clone(), at, help });
+                }
+            }
+        }
+    }
+
+    /// Reports cycles of enclosing domains, and domains without points or with infinitely many.
+    fn check_points(&mut self, sets: &[Option<ReadDomain>], assumptions: Option<&isl::Set>) {
+        let domains = &self.kernel.domains;
+        let outer_of = |idx: usize| -> Vec<usize> {
+            domains[idx].enclosing.iter().map(|&iname| self.kernel[iname].domain.index()).collect()
+        };
+        let (order, cycles) = successors_first(domains.len(), outer_of);
+        let enclosing: Vec<Vec<usize>> = (0..domains.len()).map(outer_of).collect();
+        let name = |idx: usize| match domains[idx].inames.first() {
+            Some(&iname) => self.kernel[iname].name.as_str(),
+            None => "",
+        };
+        let mut has_cycle = vec![false; domains.len()];
+        for cycle in &cycles {
+            cycle.iter().for_each(|&idx| has_cycle[idx] = true);
+            let (name, cycle, at) = (name(cycle[0]).to_owned(), describe(cycle, name), self.spans.domains[cycle[0]]);
+            self.errors.push(ReadError::DomainCycle { name, cycle, at });
+        }
+        // The points of each domain together with those of the domains around it; none where something was reported.
+        let mut joint: Vec<Option<isl::Set>> = vec![None; sets.len()];
+        for idx in order {
+            let Some(read) = &sets[idx] else { continue };
+            let text = &self.syntax.domains[idx];
+            if has_cycle[idx] {
+                continue;
+            }
+            let is_bounded = self.report_isl(read.set.is_bounded(), "the domain", text);
+            if is_bounded == Some(false) {
+                self.errors.push(ReadError::UnboundedDomain { at: text.span });
+            }
+            let around: Option<Vec<isl::Set>> = enclosing[idx].iter().map(|&outer| joint[outer].clone()).collect();
+            let Some(mut together) = around else { continue };
+            together.extend(assumptions.cloned());
+            together.push(read.set.clone());
+            let combined = isl::Set::combine(&together).and_then(|set| Ok((set.is_empty()?, set)));
+            let Some((is_empty, set)) = self.report_isl(combined, "the domain", text) else { continue };
+            if is_empty {
+                let is_empty_alone = read.set.is_empty().unwrap_or(true);
+                let what = if is_empty_alone {
+                    "the domain is"
+                } else {
+                    "under the assumptions and within the inames around it, the domain is"
+                };
+                self.errors.push(ReadError::EmptyDomain { what, at: text.span });
+            } else if is_bounded == Some(true) {
+                joint[idx] = Some(set);
+            }
+        }
+    }
+}
+
+/// The first occurrence of a name in a domain, and its place if the text is written without escapes.
+fn find_word<'n>(text: &'n Name<'_>, name: &str) -> Option<(&'n str, Span)> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '\'';
+    let found = text.text.match_indices(name).find(|(at, _)| {
+        let (before, after) = (&text.text[..*at], &text.text[at + name.len()..]);
+        !before.ends_with(is_word) && !after.starts_with(is_word)
+    });
+    let (start, word) = found.or_else(|| text.text.match_indices(name).next())?;
+    let quotes = (text.span.len() as usize).checked_sub(text.text.len());
+    let at = match quotes {
+        Some(quotes @ (0 | 2)) => {
+            let start = text.span.start as usize + quotes / 2 + start;
+            Span::from_range(start..start + name.len())
+        }
+        _ => text.span,
+    };
+    Some((word, at))
+}

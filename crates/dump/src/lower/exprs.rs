@@ -1,0 +1,400 @@
+//! Expressions: names, ranks, arities, types, and which inames have a value where.
+//!
+//! # Method
+//! Top-down over the nodes of one expression: what reductions are around each. Then bottom-up: the DAG.
+
+use nestegg_ir::{Expr, ExprId, InameId, InameSet, Number, Op, SubstitutionId};
+
+use super::names::wrong_kind;
+use super::types::{self, Need, Type};
+use super::{Entity, Lowering};
+use crate::MAX_EXPRESSION_DEPTH;
+use crate::error::{Kinds, ReadError};
+use crate::syntax::{Name, NodeId, NodeKind};
+
+/// What has a value where an expression stands.
+pub(super) struct Scope<'a, 's> {
+    place: Place<'a>,
+    formals: &'a [Name<'s>],
+}
+
+enum Place<'a> {
+    /// In an instruction or a condition of the linearization. Of an incomplete list nothing is said.
+    Within { inames: &'a InameSet, is_complete: bool },
+    /// In the body of a rule, which may stand anywhere: collects what it needs.
+    Rule { free: InameSet, reduced: InameSet },
+    /// In a shape: only parameters.
+    Size,
+}
+
+impl<'a, 's> Scope<'a, 's> {
+    pub(super) fn within(inames: &'a InameSet, is_complete: bool) -> Self {
+        Self { place: Place::Within { inames, is_complete }, formals: &[] }
+    }
+
+    pub(super) fn rule(formals: &'a [Name<'s>]) -> Self {
+        Self { place: Place::Rule { free: InameSet::new(), reduced: InameSet::new() }, formals }
+    }
+
+    pub(super) fn size() -> Self {
+        Self { place: Place::Size, formals: &[] }
+    }
+
+    /// The free and the reduced inames of a rule's body.
+    pub(super) fn into_rule(self) -> (InameSet, InameSet) {
+        match self.place {
+            Place::Rule { free, reduced } => (free, reduced),
+            Place::Within { .. } | Place::Size => (InameSet::new(), InameSet::new()),
+        }
+    }
+
+    /// Whether an iname has a value outside of all reductions; a rule then needs that it has.
+    fn needs(&mut self, iname: InameId) -> bool {
+        match &mut self.place {
+            Place::Within { inames, is_complete } => !*is_complete || inames.contains(iname),
+            Place::Rule { free, .. } => {
+                free.insert(iname);
+                true
+            }
+            Place::Size => false,
+        }
+    }
+
+    /// Whether a reduction over an iname is wrong where this is.
+    fn forbids_reduction(&mut self, iname: InameId) -> bool {
+        match &mut self.place {
+            Place::Within { inames, .. } => inames.contains(iname),
+            Place::Rule { reduced, .. } => {
+                reduced.insert(iname);
+                false
+            }
+            Place::Size => false,
+        }
+    }
+}
+
+/// The inames of a reduction and the reduction around it.
+struct Bound {
+    inames: Vec<InameId>,
+    outer: Option<usize>,
+}
+
+/// The reductions of one expression.
+#[derive(Default)]
+struct Reductions {
+    first: usize,
+    bounds: Vec<Bound>,
+    /// The innermost reduction around each node, by position from `first`; empty if there is no reduction.
+    around: Vec<Option<usize>>,
+    /// The reduction that each node is.
+    own: Vec<Option<usize>>,
+}
+
+impl Reductions {
+    fn around(&self, node: NodeId) -> Option<usize> {
+        self.around.get(node.index() - self.first).copied().flatten()
+    }
+
+    fn binds(&self, mut at: Option<usize>, iname: InameId) -> bool {
+        while let Some(bound) = at.map(|at| &self.bounds[at]) {
+            if bound.inames.contains(&iname) {
+                return true;
+            }
+            at = bound.outer;
+        }
+        false
+    }
+}
+
+impl<'k, 's> Lowering<'k, 's> {
+    /// Lowers one expression.
+    pub(super) fn expression(&mut self, root: NodeId, scope: &mut Scope<'_, 's>) -> (ExprId, Type) {
+        let syntax = self.syntax;
+        let too_deep = u32::try_from(MAX_EXPRESSION_DEPTH + 1).unwrap_or(u32::MAX);
+        if syntax.nodes[root].depth >= too_deep {
+            let at = syntax.nodes.subtree(root).rev().find(|&node| syntax.nodes[node].depth == too_deep);
+            let at = syntax.nodes.span(at.unwrap_or(root));
+            self.errors.push(ReadError::NestedTooDeep { limit: MAX_EXPRESSION_DEPTH, at });
+            return (self.kernel.exprs.int(0), Type::Unknown);
+        }
+        let reductions = self.reductions(root, scope);
+        for node in syntax.nodes.subtree(root) {
+            let (expr, ty) = match self.node(node, scope, &reductions) {
+                Some(lowered) => lowered,
+                None => (self.kernel.exprs.int(0), Type::Unknown),
+            };
+            self.exprs[node.index()] = expr;
+            self.types[node.index()] = ty;
+        }
+        (self.exprs[root.index()], self.types[root.index()])
+    }
+
+    fn reductions(&mut self, root: NodeId, scope: &mut Scope<'_, 's>) -> Reductions {
+        let syntax = self.syntax;
+        let nodes = &syntax.nodes;
+        let mut res = Reductions { first: nodes[root].first as usize, ..Reductions::default() };
+        if !nodes.subtree(root).any(|node| matches!(nodes[node].kind, NodeKind::Reduce(..))) {
+            return res;
+        }
+        res.around = vec![None; root.index() + 1 - res.first];
+        res.own = res.around.clone();
+        for node in nodes.subtree(root).rev() {
+            let mut inside = res.around(node);
+            if let NodeKind::Reduce(_, names) = &nodes[node].kind {
+                if matches!(scope.place, Place::Size) {
+                    let reason = "a size holds no reductions".to_owned();
+                    self.errors.push(ReadError::WrongSize { reason, at: nodes.span(node) });
+                }
+                let (inames, _) = self.inames(names);
+                for name in names {
+                    let Some(&(Entity::Iname(iname), _)) = self.names.get(&*name.text) else { continue };
+                    if res.binds(inside, iname) || scope.forbids_reduction(iname) {
+                        let (at, name) = (name.span, name.text.to_string());
+                        self.errors.push(ReadError::ReductionOverOuterIname { name, at });
+                        continue;
+                    }
+                    let domain = self.kernel[iname].domain;
+                    for outer in self.kernel[domain].enclosing.clone() {
+                        if !inames.contains(&outer) && !res.binds(inside, outer) && !scope.needs(outer) {
+                            self.errors.push(ReadError::EnclosingInameMissing {
+                                name: name.text.to_string(),
+                                outer: self.kernel[outer].name.clone(),
+                                at: name.span,
+                            });
+                        }
+                    }
+                }
+                res.own[node.index() - res.first] = Some(res.bounds.len());
+                res.bounds.push(Bound { inames, outer: inside });
+                inside = res.own[node.index() - res.first];
+            }
+            for child in nodes.children(node) {
+                res.around[child.index() - res.first] = inside;
+            }
+        }
+        res
+    }
+
+    /// Lowers one node whose operands are lowered; `None` if something was reported.
+    fn node(&mut self, node: NodeId, scope: &mut Scope<'_, 's>, reductions: &Reductions) -> Option<(ExprId, Type)> {
+        let syntax = self.syntax;
+        let (kind, at) = (&syntax.nodes[node].kind, syntax.nodes.span(node));
+        let children = syntax.nodes.children(node);
+        let operands = || -> Box<[ExprId]> { children.iter().map(|child| self.exprs[child.index()]).collect() };
+        let (expr, ty) = match kind {
+            NodeKind::Error => return None,
+            NodeKind::Number(number) => {
+                let ty = if matches!(number, Number::Int(_)) { Type::Int } else { Type::Float };
+                (Expr::Number(*number), ty)
+            }
+            NodeKind::Name(text) => {
+                let name = Name { text: text.clone(), span: at };
+                return self.variable(&name, node, scope, reductions);
+            }
+            NodeKind::Op(op) => {
+                let operands = operands();
+                self.check_operands(*op, children);
+                let types: Vec<Type> = children.iter().map(|child| self.types[child.index()]).collect();
+                let exponent = operands.get(1).and_then(|&exponent| match self.kernel.exprs[exponent] {
+                    Expr::Number(number) => Some(number),
+                    _ => None,
+                });
+                (Expr::Op { op: *op, operands }, types::result(*op, &types, exponent))
+            }
+            NodeKind::Subscript(name) => {
+                let indices = operands();
+                if matches!(scope.place, Place::Size) {
+                    let reason = "a size holds no array elements".to_owned();
+                    self.errors.push(ReadError::WrongSize { reason, at });
+                    return None;
+                }
+                let array = self.array(name)?;
+                self.check_indices(array, name, children);
+                let ty = if self.has_dtype[array.index()] { Type::of(self.kernel[array].dtype) } else { Type::Unknown };
+                if self.ranks[array.index()].is_some_and(|rank| rank != children.len()) {
+                    return None;
+                }
+                (Expr::Access { array, indices }, ty)
+            }
+            NodeKind::Apply(name) => match self.names.get(&*name.text) {
+                Some(&(Entity::Substitution(_), _)) => return self.application(name, node, scope, reductions),
+                Some(&(other, _)) => {
+                    self.errors.push(wrong_kind(name, other, "a function or a substitution"));
+                    return None;
+                }
+                None => return self.call(name, children),
+            },
+            NodeKind::Call(name) => match self.names.get(&*name.text) {
+                Some(&(other, _)) => {
+                    self.errors.push(wrong_kind(name, other, "a function"));
+                    return None;
+                }
+                None => return self.call(name, children),
+            },
+            NodeKind::Substitution(name) => return self.application(name, node, scope, reductions),
+            NodeKind::Reduce(op, _) => {
+                let own = reductions.own.get(node.index() - reductions.first).copied().flatten();
+                let inames: Box<[InameId]> = own.map_or([].into(), |own| reductions.bounds[own].inames.clone().into());
+                let body = operands()[0];
+                let ty = self.types[children[0].index()];
+                self.check(children[0], Need::Number, || format!("the reduction `{}` takes", op.spelling()));
+                if inames.is_empty() {
+                    return None;
+                }
+                (Expr::Reduce { op: *op, inames, body }, ty)
+            }
+            NodeKind::Cast(dtype) => (Expr::Cast { dtype: *dtype, operand: operands()[0] }, Type::of(*dtype)),
+        };
+        Some((self.kernel.exprs.intern(expr), ty))
+    }
+
+    fn variable(
+        &mut self,
+        name: &Name<'s>,
+        node: NodeId,
+        scope: &mut Scope<'_, 's>,
+        reductions: &Reductions,
+    ) -> Option<(ExprId, Type)> {
+        if let Some(idx) = scope.formals.iter().position(|formal| formal.text == name.text) {
+            let idx = u32::try_from(idx).unwrap_or(u32::MAX);
+            return Some((self.kernel.exprs.intern(Expr::Formal(idx)), Type::Unknown));
+        }
+        let entity = self.entity(name)?;
+        if matches!(scope.place, Place::Size) && !matches!(entity, Entity::Parameter(_)) {
+            let reason = format!("a size holds {}", entity.describe());
+            self.errors.push(ReadError::WrongSize { reason, at: name.span });
+            return None;
+        }
+        let (expr, ty) = match entity {
+            Entity::Parameter(parameter) => (Expr::Parameter(parameter), Type::Int),
+            Entity::Iname(iname) => {
+                if !reductions.binds(reductions.around(node), iname) && !scope.needs(iname) {
+                    self.errors.push(ReadError::InameOutOfScope { name: name.text.to_string(), at: name.span });
+                }
+                (Expr::Iname(iname), Type::Int)
+            }
+            Entity::Array(array) => {
+                self.check_indices(array, name, &[]);
+                if self.ranks[array.index()].is_some_and(|rank| rank != 0) {
+                    return None;
+                }
+                let ty = if self.has_dtype[array.index()] { Type::of(self.kernel[array].dtype) } else { Type::Unknown };
+                (Expr::Access { array, indices: [].into() }, ty)
+            }
+            Entity::Substitution(_) => return self.application(name, node, scope, reductions),
+        };
+        Some((self.kernel.exprs.intern(expr), ty))
+    }
+
+    /// A substitution rule applied to the node's operands.
+    fn application(
+        &mut self,
+        name: &Name<'s>,
+        node: NodeId,
+        scope: &mut Scope<'_, 's>,
+        reductions: &Reductions,
+    ) -> Option<(ExprId, Type)> {
+        let rule = match self.entity(name)? {
+            Entity::Substitution(rule) => rule,
+            other => {
+                self.errors.push(wrong_kind(name, other, "a substitution"));
+                return None;
+            }
+        };
+        let at = self.syntax.nodes.span(node);
+        if matches!(scope.place, Place::Size) {
+            let reason = "a size holds no substitutions".to_owned();
+            self.errors.push(ReadError::WrongSize { reason, at });
+            return None;
+        }
+        let children = self.syntax.nodes.children(node);
+        let n_formals = self.kernel[rule].parameters.len();
+        if n_formals != children.len() {
+            let expected = match n_formals {
+                0 => "no arguments".to_owned(),
+                1 => "1 argument".to_owned(),
+                n => format!("{n} arguments"),
+            };
+            let what = format!("the substitution `{}`", name.text);
+            self.errors.push(ReadError::WrongArity { what, expected, found: children.len(), at });
+            return None;
+        }
+        self.check_rule_inames(rule, name, reductions.around(node), scope, reductions);
+        let arguments = children.iter().map(|child| self.exprs[child.index()]).collect();
+        let ty = self.rules[rule.index()].ty;
+        Some((self.kernel.exprs.intern(Expr::Substitution { rule, arguments }), ty))
+    }
+
+    /// Checks that the inames a rule needs have values, and that those it reduces over have none.
+    fn check_rule_inames(
+        &mut self,
+        rule: SubstitutionId,
+        name: &Name<'_>,
+        around: Option<usize>,
+        scope: &mut Scope<'_, 's>,
+        reductions: &Reductions,
+    ) {
+        let (free, reduced) = (self.rules[rule.index()].free.clone(), self.rules[rule.index()].reduced.clone());
+        for iname in free.iter() {
+            if !reductions.binds(around, iname) && !scope.needs(iname) {
+                let name_text = self.kernel[iname].name.clone();
+                self.errors.push(ReadError::InameOutOfScope { name: name_text, at: name.span });
+            }
+        }
+        for iname in reduced.iter() {
+            if reductions.binds(around, iname) || scope.forbids_reduction(iname) {
+                let name_text = self.kernel[iname].name.clone();
+                self.errors.push(ReadError::ReductionOverOuterIname { name: name_text, at: name.span });
+            }
+        }
+    }
+
+    fn call(&mut self, name: &'k Name<'s>, children: &[NodeId]) -> Option<(ExprId, Type)> {
+        for &child in children {
+            self.check(child, Need::Number, || format!("the function `{}` takes", name.text));
+        }
+        let function = self.function(name);
+        let arguments = children.iter().map(|child| self.exprs[child.index()]).collect();
+        Some((self.kernel.exprs.intern(Expr::Call { function, arguments }), Type::Float))
+    }
+
+    pub(super) fn function(&mut self, name: &'k Name<'s>) -> nestegg_ir::FunctionId {
+        if let Some(&function) = self.functions.get(&*name.text) {
+            return function;
+        }
+        self.check_function_name(name);
+        let function = nestegg_ir::FunctionId::new(self.kernel.functions.len());
+        self.kernel.functions.push(name.text.to_string());
+        self.functions.insert(&name.text, function);
+        function
+    }
+
+    /// Reports an operand that does not fit.
+    pub(super) fn check(&mut self, node: NodeId, need: Need, what: impl FnOnce() -> String) {
+        let ty = self.types[node.index()];
+        if !ty.fits(need) {
+            let kinds = Kinds { expected: need.name().to_owned(), found: ty.name().to_owned() };
+            let at = self.syntax.nodes.span(node);
+            self.errors.push(ReadError::WrongType { what: what(), kinds, at });
+        }
+    }
+
+    fn check_operands(&mut self, op: Op, children: &[NodeId]) {
+        if op != Op::If {
+            for &child in children {
+                self.check(child, types::need(op), || format!("`{}` takes", op.spelling()));
+            }
+            return;
+        }
+        if let &[condition, first, second] = children {
+            self.check(condition, Need::Bool, || "`if` takes".to_owned());
+            match self.types[first.index()] {
+                Type::Bool => self.check(second, Need::Bool, || "the other value of the `if` is".to_owned()),
+                Type::Int | Type::Float => {
+                    self.check(second, Need::Number, || "the other value of the `if` is".to_owned())
+                }
+                Type::Unknown => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Every kernel of the corpus survives both notations.
+#![allow(missing_docs)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nestegg_dump::{Read, read, write_json, write_text};
+use nestegg_span::Source;
+use serde_json::Value;
+
+fn files(dir: &Path, out: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            files(&path, out);
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            out.push(path);
+        }
+    }
+}
+
+fn reads(name: &str, text: &str) -> Read {
+    read(&Source::new(name, text)).unwrap_or_else(|errors| panic!("{errors}: {:#?}", errors.errors()))
+}
+
+/// A dump without the optional fields that hold nothing.
+fn essence(text: &str) -> Value {
+    let mut value: Value = serde_json::from_str(text).unwrap();
+    let fields = value.as_object_mut().unwrap();
+    for field in ["parameters", "assumptions", "inames", "substitutions", "linearization"] {
+        let is_nothing =
+            fields.get(field).is_some_and(|value| value.is_null() || value.as_array().is_some_and(Vec::is_empty));
+        if is_nothing {
+            fields.remove(field);
+        }
+    }
+    value
+}
+
+#[test]
+fn every_kernel_survives_both_notations() {
+    let mut paths = Vec::new();
+    files(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures")), &mut paths);
+    assert!(paths.len() > 200);
+    for path in paths {
+        let name = path.display().to_string();
+        let json = fs::read_to_string(&path).unwrap();
+        let kernel = reads(&name, &json).program;
+        let again = write_json(&kernel);
+        assert_eq!(essence(&again), essence(&json), "{name}: JSON to JSON");
+        assert_eq!(write_json(&reads(&name, &again).program), again, "{name}: the same bytes");
+        let text = write_text(&kernel);
+        let from_text = reads(&name, &text).program;
+        assert_eq!(essence(&write_json(&from_text)), essence(&json), "{name}: JSON to text to JSON");
+        assert_eq!(write_text(&from_text), text, "{name}: text to text");
+    }
+}
