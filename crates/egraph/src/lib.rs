@@ -8,6 +8,7 @@ pub mod analysis;
 pub mod apply;
 pub mod bounds;
 pub mod build;
+pub mod builtin;
 pub mod context;
 pub mod encode;
 pub mod language;

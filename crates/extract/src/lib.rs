@@ -1,1 +1,79 @@
-//! See the crate's own documentation.
+//! The arbiter: chooses forms and temporaries by cost, and builds the kernel that they make.
+//!
+//! [`extract`] goes from an e-graph to a [`Constructed`] kernel: the [product graph](product) of what can be chosen, a
+//! [selection](select) of the cheapest, its [placement](place) as temporaries, and the [construction](mod@construct) of a
+//! valid, naive kernel for the scheduler. It never rewrites: every value is some e-node of the e-graph.
+
+pub mod construct;
+pub mod cost;
+pub mod emit;
+pub mod place;
+pub mod product;
+pub mod select;
+
+use egg::Id;
+use nestegg_egraph::encode::Encoded;
+use nestegg_ir::LinearizedKernel;
+use nestegg_ir::domains::{DomainError, Domains};
+
+pub use construct::{Constructed, Temporary};
+pub use cost::Cost;
+use place::Placement;
+use product::ProductGraph;
+use select::{NoForm, Selection};
+
+/// How forms are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// The cheapest tree of each value.
+    BottomUp,
+    /// The cheaper of two greedy choices, then local search.
+    Local,
+}
+
+/// What extraction gives.
+#[derive(Clone, Debug)]
+pub struct Extracted {
+    /// The kernel with its new temporaries.
+    pub constructed: Constructed,
+    /// What was chosen, with its cost and a bound.
+    pub selection: Selection,
+}
+
+/// Why there is no kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExtractError {
+    /// A domain cannot be counted.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+    /// A value has no form.
+    #[error(transparent)]
+    NoForm(#[from] NoForm),
+}
+
+/// Chooses and builds.
+///
+/// # Errors
+/// If a domain cannot be counted, or the rules left a value without form.
+pub fn extract(
+    linearized: &LinearizedKernel,
+    encoded: &Encoded,
+    domains: &Domains,
+    search: Search,
+) -> Result<Extracted, ExtractError> {
+    let graph = &encoded.graph;
+    let mut encoded = encoded.clone();
+    for root in &mut encoded.roots {
+        root.class = graph.find(root.class);
+    }
+    let roots: Vec<Id> = encoded.roots.iter().map(|root| root.class).collect();
+    let product = ProductGraph::new(graph, &roots, domains)?;
+    let selection = match search {
+        Search::BottomUp => select::select_first(&product)?,
+        Search::Local => select::select(&product)?,
+    };
+    let points = |inames: &nestegg_ir::InameSet| domains.count(inames).map_or(Cost::ZERO, |n| Cost::from_big(&n));
+    let placement = Placement::new(graph, &linearized.kernel, &encoded.roots, &product, &selection, points);
+    let constructed = construct::construct(linearized, &encoded, &placement, domains)?;
+    Ok(Extracted { constructed, selection })
+}

@@ -1,0 +1,34 @@
+//! The rule files that the program carries.
+
+use nestegg_rules::{RuleBook, RuleErrors};
+use nestegg_span::Source;
+
+use crate::vocabulary::vocabulary;
+
+/// The text of every rule file of `rules/`, with its path.
+const FILES: [(&str, &str); 3] = [
+    ("rules/identities.rules", include_str!("../../../rules/identities.rules")),
+    ("rules/hoist.rules", include_str!("../../../rules/hoist.rules")),
+    ("rules/strategies.rules", include_str!("../../../rules/strategies.rules")),
+];
+
+/// The built-in rules and strategies with those of further files.
+///
+/// # Errors
+/// If a file is wrong; all errors of all files.
+pub fn rule_book(files: &[Source]) -> Result<RuleBook, RuleErrors> {
+    let mut sources: Vec<Source> = FILES.iter().map(|&(name, text)| Source::new(name, text)).collect();
+    sources.extend_from_slice(files);
+    RuleBook::parse(&sources, &vocabulary())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_files_are_right() {
+        let book = rule_book(&[]).unwrap_or_else(|errors| panic!("{errors:?}"));
+        assert_eq!(book.resolve("O1").unwrap().phases.len(), 2);
+    }
+}

@@ -1,0 +1,463 @@
+//! Builds the kernel of a selection.
+//!
+//! # Input
+//! The kernel in value form, its values in an e-graph, and a placement.
+//! # Output
+//! A linearized kernel: the same instructions at their places, and before the first one that needs it each temporary in
+//! a little loop nest of its own, as a full array over its inames. Valid and naive: scheduling fuses the loops and
+//! contracts the arrays.
+//! # Method
+//! A temporary belongs to the innermost sequence (body of a loop or condition) that a state of memory which it reads
+//! is bound to, the whole program if there is none; it is put before the item in which its first user is. All later
+//! users of the same state are between the same writers, so the value holds for them too.
+//! # Complexity
+//! Linear in the chosen e-nodes.
+
+use std::collections::BTreeMap;
+
+use egg::Id;
+use nestegg_egraph::context::Stamp;
+use nestegg_egraph::encode::Encoded;
+use nestegg_egraph::language::Node;
+use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::domains::{DomainError, Domains};
+use nestegg_ir::sequences::{SequenceIdx, Sequences};
+use nestegg_ir::types::Type;
+use nestegg_ir::{
+    Array, ArrayId, ArrayKind, Assignee, ExprId, Exprs, InameId, InameSet, InsnId, Instruction, InstructionKind, Item,
+    Kernel, LinearizedKernel, Op,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::cost::Cost;
+use crate::emit;
+use crate::place::Placement;
+use crate::product::Vertex;
+
+/// A temporary that selection introduced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Temporary {
+    /// Its array in the new kernel.
+    pub array: ArrayId,
+    /// Its name.
+    pub name: String,
+    /// Its definition in the new kernel.
+    pub expression: ExprId,
+    /// The inames at whose points it is computed.
+    pub inames: InameSet,
+    /// How many values and instructions use it.
+    pub n_uses: usize,
+    /// Operations at all points of its inames.
+    pub cost: Cost,
+    /// What it saves against being written out at its uses.
+    pub saved: Cost,
+}
+
+/// The kernel of a selection.
+#[derive(Clone, Debug)]
+pub struct Constructed {
+    /// The kernel.
+    pub linearized: LinearizedKernel,
+    /// Its new temporaries, in the order of their definitions.
+    pub temporaries: Vec<Temporary>,
+}
+
+/// Builds the kernel.
+///
+/// # Errors
+/// If isl fails on a domain.
+pub fn construct(
+    linearized: &LinearizedKernel,
+    encoded: &Encoded,
+    placement: &Placement<'_>,
+    domains: &Domains,
+) -> Result<Constructed, DomainError> {
+    let mut constructor = Constructor {
+        encoded,
+        placement,
+        domains,
+        sequences: Sequences::new(linearized),
+        kernel: linearized.kernel.clone(),
+        names: names(&linearized.kernel),
+        values: vec![None; placement.product.len()],
+        written: FxHashMap::default(),
+        inserted: BTreeMap::new(),
+        temporaries: Vec::new(),
+        bounds: FxHashMap::default(),
+    };
+    let mut roots: FxHashMap<InsnId, Vec<(ExprId, Id)>> = FxHashMap::default();
+    for root in &encoded.roots {
+        roots.entry(root.insn).or_default().push((root.expr, root.class));
+    }
+    for item in &linearized.linearization {
+        if let Item::Run(insn) = item {
+            constructor.instruction(*insn, roots.get(insn).map_or(&[], Vec::as_slice))?;
+        }
+    }
+    let linearization = constructor.linearize(&linearized.linearization);
+    Ok(Constructed {
+        linearized: LinearizedKernel { kernel: constructor.kernel, linearization },
+        temporaries: constructor.temporaries,
+    })
+}
+
+/// A temporary's value: its array and the inames of its dimensions, and where it is computed.
+#[derive(Clone, Debug)]
+struct Value {
+    array: ArrayId,
+    dims: Vec<InameId>,
+    sequence: SequenceIdx,
+}
+
+struct Constructor<'a> {
+    encoded: &'a Encoded,
+    placement: &'a Placement<'a>,
+    domains: &'a Domains,
+    sequences: Sequences,
+    kernel: Kernel,
+    names: FxHashSet<String>,
+    /// For each kept vertex its value, once it has been computed.
+    values: Vec<Option<Value>>,
+    /// Expressions of vertices that are not kept, with the innermost sequence that they are bound to.
+    written: FxHashMap<(Vertex, bool), (ExprId, SequenceIdx)>,
+    /// Definitions before an item of a sequence.
+    inserted: BTreeMap<(SequenceIdx, usize), Vec<Vec<Item>>>,
+    temporaries: Vec<Temporary>,
+    bounds: FxHashMap<InameId, (Affine, ExprId)>,
+}
+
+impl Constructor<'_> {
+    /// Rewrites what an instruction evaluates, after the definitions that it needs.
+    fn instruction(&mut self, insn: InsnId, roots: &[(ExprId, Id)]) -> Result<(), DomainError> {
+        // What is written out for one instruction may read memory that changes before the next.
+        self.written.clear();
+        let mut map: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+        for &(expr, class) in roots {
+            let vertex = self.placement.vertex(class);
+            self.define_below(vertex, insn)?;
+            let ty = self.root_type(insn, expr);
+            let (value, _) = self.expression(vertex, ty);
+            map.insert(expr, value);
+        }
+        self.kernel[insn].map_expressions(|expr| map.get(&expr).copied().unwrap_or(expr));
+        Ok(())
+    }
+
+    /// The type that a literal at a root takes.
+    fn root_type(&self, insn: InsnId, expr: ExprId) -> Type {
+        match &self.kernel[insn].kind {
+            InstructionKind::Assignment { assignee, expression } if *expression == expr => {
+                self.kernel[assignee.array].dtype.into()
+            }
+            InstructionKind::Call { arguments, .. } if arguments.contains(&expr) => Type::Float64,
+            _ => Type::Int32,
+        }
+    }
+
+    /// Defines the kept vertices at and below a vertex that are not defined yet, operands first.
+    fn define_below(&mut self, root: Vertex, insn: InsnId) -> Result<(), DomainError> {
+        let mut seen: FxHashSet<Vertex> = FxHashSet::default();
+        let mut pending = vec![(root, false)];
+        while let Some((vertex, is_done)) = pending.pop() {
+            if is_done {
+                self.define(vertex, insn)?;
+            } else if self.values[vertex].is_none() && seen.insert(vertex) {
+                if self.placement.is_kept[vertex] {
+                    pending.push((vertex, true));
+                }
+                pending.extend(self.placement.candidate(vertex).children.iter().map(|&child| (child, false)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the definition of a kept vertex before the item of `insn`.
+    fn define(&mut self, vertex: Vertex, insn: InsnId) -> Result<(), DomainError> {
+        let class = self.placement.product.classes[vertex];
+        let data = &self.encoded.graph[class].data;
+        let candidate = self.placement.candidate(vertex);
+        let ty: Type = data.dtype.dtype().into();
+        let (expression, sequence) = self.node(vertex, ty);
+        let around = &self.sequences.list[sequence];
+        let outer: InameSet = around.loops.iter().copied().collect();
+        let own: InameSet = data.inames.difference(&outer);
+        let loops = self.nest(&own);
+        let within: Vec<InameId> = around.loops.iter().copied().chain(loops.iter().copied()).collect();
+        let item = self.sequences.item_in(self.sequences.places[insn.index()], sequence).unwrap_or(0);
+        let name = self.fresh_name();
+        let dims: Vec<InameId> = own.iter().collect();
+        let mut shape = Vec::with_capacity(dims.len());
+        for &iname in &dims {
+            shape.push(self.bounds(iname)?.1);
+        }
+        let array = ArrayId::new(self.kernel.arrays.len());
+        let dtype = data.dtype.dtype();
+        self.kernel.arrays.push(Array { name: name.clone(), dtype, shape, kind: ArrayKind::Temporary });
+        let indices = self.indices(&dims);
+        let new = InsnId::new(self.kernel.instructions.len());
+        self.kernel.instructions.push(Instruction {
+            id: format!("define_{name}"),
+            kind: InstructionKind::Assignment { assignee: Assignee { array, indices }, expression },
+            within,
+            depends_on: Vec::new(),
+            predicates: Vec::new(),
+        });
+        let mut items: Vec<Item> = loops.iter().map(|&iname| Item::For(iname)).collect();
+        items.push(Item::Run(new));
+        items.extend(loops.iter().rev().map(|&iname| Item::End(iname)));
+        self.inserted.entry((sequence, item)).or_default().push(items);
+        let points = self.placement.product.points[vertex];
+        let per_point = candidate.cost.operations().checked_div(points.operations()).unwrap_or(0);
+        self.temporaries.push(Temporary {
+            array,
+            name,
+            expression,
+            inames: data.inames.clone(),
+            n_uses: self.placement.n_uses[vertex],
+            cost: candidate.cost,
+            saved: (self.placement.use_points[vertex] * Cost::new(per_point)).minus(candidate.cost),
+        });
+        self.values[vertex] = Some(Value { array, dims, sequence });
+        Ok(())
+    }
+
+    /// Inames in an order in which they can be nested: those that enclose a domain outside it.
+    fn nest(&self, inames: &InameSet) -> Vec<InameId> {
+        let mut res: Vec<InameId> = Vec::with_capacity(inames.len());
+        while res.len() < inames.len() {
+            let next = inames.iter().find(|&iname| {
+                let enclosing = self.domains.enclosing(iname);
+                !res.contains(&iname) && inames.iter().all(|other| !enclosing.contains(other) || res.contains(&other))
+            });
+            match next {
+                Some(iname) => res.push(iname),
+                None => return inames.iter().collect(),
+            }
+        }
+        res
+    }
+
+    fn fresh_name(&mut self) -> String {
+        for number in self.temporaries.len().. {
+            let name = format!("v{number}");
+            if self.names.insert(name.clone()) {
+                return name;
+            }
+        }
+        unreachable!("there are more numbers than names")
+    }
+
+    /// `iname - lower` for each dimension.
+    fn indices(&mut self, dims: &[InameId]) -> Box<[ExprId]> {
+        dims.iter()
+            .map(|&iname| {
+                let lower = &self.bounds[&iname].0;
+                let index = Affine::var(Var::Iname(iname)).plus(lower, -1).unwrap_or_default();
+                index.to_expr(&mut self.kernel.exprs)
+            })
+            .collect()
+    }
+
+    /// The least value of an iname and how many there are from it to the greatest, over all of its domain.
+    fn bounds(&mut self, iname: InameId) -> Result<&(Affine, ExprId), DomainError> {
+        if !self.bounds.contains_key(&iname) {
+            let bounds = self.find_bounds(iname)?;
+            self.bounds.insert(iname, bounds);
+        }
+        Ok(&self.bounds[&iname])
+    }
+
+    fn find_bounds(&mut self, iname: InameId) -> Result<(Affine, ExprId), DomainError> {
+        let set = self.domains.of(&[iname].into_iter().collect())?;
+        let name = self.kernel[iname].name.clone();
+        if let (Some(lower), Some(upper)) = (set.dim_min_val(&name)?, set.dim_max_val(&name)?) {
+            let extent = self.kernel.exprs.int((upper - lower + 1).max(1));
+            return Ok((Affine::constant(lower), extent));
+        }
+        // Bounds by parameters: any lower bound that is affine will do, the greatest value is written out.
+        let bounds = set.loop_bounds(&name, &[])?;
+        let lower = match (bounds.lower.as_slice(), set.dim_min_val(&name)?) {
+            (_, Some(constant)) => Some(Affine::constant(constant)),
+            ([all], None) => {
+                all.iter().find(|bound| bound.denominator == 1).and_then(|bound| self.in_parameters(&bound.numerator))
+            }
+            _ => None,
+        };
+        let mut upper = Vec::with_capacity(bounds.upper.len());
+        for alternative in &bounds.upper {
+            let mut least = Vec::with_capacity(alternative.len());
+            for bound in alternative {
+                let Some(numerator) = self.in_parameters(&bound.numerator) else {
+                    return Err(DomainError::NoValue(name));
+                };
+                let exprs = &mut self.kernel.exprs;
+                let numerator = numerator.to_expr(exprs);
+                least.push(if bound.denominator == 1 {
+                    numerator
+                } else {
+                    let denominator = exprs.int(bound.denominator);
+                    exprs.op(Op::FloorDiv, [numerator, denominator])
+                });
+            }
+            upper.push(emit::n_ary(&mut self.kernel.exprs, Op::Min, least));
+        }
+        let Some(lower) = lower.filter(|_| !upper.is_empty()) else { return Err(DomainError::NoValue(name)) };
+        let exprs = &mut self.kernel.exprs;
+        let greatest = emit::n_ary(exprs, Op::Max, upper);
+        let first = lower.plus(&Affine::constant(-1), 1).unwrap_or_default();
+        let extent = match nestegg_ir::affine::of(exprs, greatest).and_then(|greatest| greatest.plus(&first, -1)) {
+            Some(extent) => extent.to_expr(exprs),
+            None => {
+                let first = first.to_expr(exprs);
+                exprs.op(Op::Sub, [greatest, first])
+            }
+        };
+        Ok((lower, extent))
+    }
+
+    /// A function of isl's in the kernel's parameters; `None` if it has floors or other names.
+    fn in_parameters(&self, affine: &nestegg_isl::Affine) -> Option<Affine> {
+        let mut res = Affine::constant(affine.constant);
+        for (name, coefficient) in &affine.terms {
+            let id = self.kernel.parameter_ids().find(|&id| self.kernel[id].name == *name)?;
+            res = res.plus(&Affine::var(Var::Parameter(id)), *coefficient)?;
+        }
+        affine.floors.is_empty().then_some(res)
+    }
+
+    /// The expression of a defined or written-out vertex, and the innermost sequence that it is bound to.
+    fn expression(&mut self, root: Vertex, ty: Type) -> (ExprId, SequenceIdx) {
+        let mut pending = vec![root];
+        while let Some(&vertex) = pending.last() {
+            if self.finished(vertex, ty).is_some() || self.finished(vertex, self.own_type(vertex, ty)).is_some() {
+                pending.pop();
+                continue;
+            }
+            let n_pending = pending.len();
+            let children = &self.placement.candidate(vertex).children;
+            let open = |child: &Vertex| self.finished(*child, self.own_type(*child, Type::Float64)).is_none();
+            pending.extend(children.iter().copied().filter(open));
+            if pending.len() == n_pending {
+                pending.pop();
+                let own = self.own_type(vertex, ty);
+                let written = self.node(vertex, own);
+                self.written.insert((vertex, own.is_float()), written);
+            }
+        }
+        self.write(root, ty)
+    }
+
+    /// The type that literals below a vertex take: its own, or that of its surroundings for a constant.
+    fn own_type(&self, vertex: Vertex, surroundings: Type) -> Type {
+        match self.encoded.graph[self.placement.product.classes[vertex]].data.dtype {
+            Type::WeakInt | Type::WeakFloat => surroundings,
+            ty => ty,
+        }
+    }
+
+    /// What is known of a vertex without looking at its operands.
+    fn finished(&self, vertex: Vertex, ty: Type) -> Option<(ExprId, SequenceIdx)> {
+        if self.values[vertex].is_some() {
+            // Only the presence matters here: `write` makes the access.
+            return Some((ExprId::new(0), 0));
+        }
+        self.written.get(&(vertex, ty.is_float())).copied()
+    }
+
+    /// The access of a kept vertex, or the expression of another, whose operands are finished.
+    fn write(&mut self, vertex: Vertex, ty: Type) -> (ExprId, SequenceIdx) {
+        if let Some(value) = self.values[vertex].clone() {
+            let indices = self.indices(&value.dims);
+            return (self.kernel.exprs.access(value.array, indices), value.sequence);
+        }
+        let own = self.own_type(vertex, ty);
+        if let Some(&written) = self.written.get(&(vertex, own.is_float())) {
+            return written;
+        }
+        self.node(vertex, own)
+    }
+
+    /// The expression of a vertex's chosen e-node over its operands.
+    fn node(&mut self, vertex: Vertex, ty: Type) -> (ExprId, SequenceIdx) {
+        let class = self.placement.product.classes[vertex];
+        let node = &self.placement.candidate(vertex).node;
+        if !matches!(node, Node::Number(_)) {
+            // Operands that are not kept are written first, so that the closure below only looks them up.
+            for &child in &self.placement.candidate(vertex).children {
+                if self.values[child].is_none() {
+                    self.expression(child, ty);
+                }
+            }
+        }
+        let mut sequence = self.bound_sequence(node);
+        let mut exprs = std::mem::take(&mut self.kernel.exprs);
+        let mut deepest = Vec::new();
+        let res = match node {
+            Node::Number(value) => emit::literal(&mut exprs, value, ty),
+            _ => {
+                let graph = &self.encoded.graph;
+                emit::node(graph, &mut exprs, class, node, &mut |exprs: &mut Exprs, id, ty| {
+                    std::mem::swap(&mut self.kernel.exprs, exprs);
+                    let vertex = self.placement.vertex(graph.find(id));
+                    let (value, bound) = self.write(vertex, ty);
+                    std::mem::swap(&mut self.kernel.exprs, exprs);
+                    deepest.push(bound);
+                    value
+                })
+            }
+        };
+        self.kernel.exprs = exprs;
+        for bound in deepest {
+            if self.sequences.list[bound].depth > self.sequences.list[sequence].depth {
+                sequence = bound;
+            }
+        }
+        (res, sequence)
+    }
+
+    /// The sequence that the state of memory which a node reads is bound to.
+    fn bound_sequence(&self, node: &Node) -> SequenceIdx {
+        let Node::Access(access, _) = node else { return 0 };
+        match self.encoded.graph.analysis.context.access(*access).stamp {
+            Stamp::Constant => 0,
+            Stamp::Version(version) => self.encoded.states[version as usize].1.sequence,
+            Stamp::Guarded(insn) => self.sequences.places[insn.index()].0,
+        }
+    }
+
+    /// The old linearization with the definitions in their places.
+    fn linearize(&mut self, old: &[Item]) -> Vec<Item> {
+        let mut res = Vec::with_capacity(old.len() + 4 * self.inserted.len());
+        // Sequences are numbered in the order in which they are opened.
+        let mut n_sequences = 1;
+        let mut open: Vec<(SequenceIdx, usize)> = vec![(0, 0)];
+        for item in old {
+            if matches!(item, Item::End(_) | Item::EndIf) {
+                open.pop();
+                res.push(*item);
+                continue;
+            }
+            if let Some((sequence, position)) = open.last_mut() {
+                let definitions = self.inserted.remove(&(*sequence, *position)).unwrap_or_default();
+                res.extend(definitions.into_iter().flatten());
+                *position += 1;
+            }
+            if matches!(item, Item::For(_) | Item::If(_)) {
+                open.push((n_sequences, 0));
+                n_sequences += 1;
+            }
+            res.push(*item);
+        }
+        res
+    }
+}
+
+/// All names of a kernel that a new temporary must not take.
+fn names(kernel: &Kernel) -> FxHashSet<String> {
+    let inames = kernel.inames.iter().map(|iname| &iname.name);
+    let arrays = kernel.arrays.iter().map(|array| &array.name);
+    let parameters = kernel.parameters.iter().map(|parameter| &parameter.name);
+    let ids = kernel.instructions.iter().map(|instruction| &instruction.id);
+    let rest = kernel.functions.iter().chain(kernel.substitutions.iter().map(|s| &s.name)).chain([&kernel.name]);
+    inames.chain(arrays).chain(parameters).chain(ids).chain(rest).cloned().collect()
+}

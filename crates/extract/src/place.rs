@@ -1,0 +1,121 @@
+//! Placement: which chosen values become temporaries, over which inames, and where they are computed.
+//!
+//! # Input
+//! A selection and the kernel's loop tree.
+//! # Output
+//! For each chosen value: nothing (it is written out where it is used), or a temporary over its iname set.
+//! # Method
+//! A value that costs something is kept if it is used more than once or in a context with more inames than its own: it is
+//! computed once for each point of its own inames. A value that may trap where its instruction does not run is never
+//! kept. Expressions nested deeper than [`DEPTH_LIMIT`] are cut by temporaries.
+
+use egg::{Id, Language};
+use nestegg_egraph::analysis::Graph;
+use nestegg_egraph::encode::Root;
+use nestegg_egraph::language::Node;
+use nestegg_ir::{InameSet, Kernel};
+
+use crate::cost::Cost;
+use crate::product::{Candidate, ProductGraph, Vertex};
+use crate::select::{Selection, needed};
+
+/// How deep an expression may nest in the result.
+pub const DEPTH_LIMIT: usize = 60;
+
+/// The chosen values and what becomes of them.
+#[derive(Clone, Debug)]
+pub struct Placement<'a> {
+    /// What was chosen from.
+    pub product: &'a ProductGraph,
+    /// What was chosen.
+    pub selection: &'a Selection,
+    /// The needed vertices, operands first.
+    pub order: Vec<Vertex>,
+    /// For each vertex whether it is a temporary.
+    pub is_kept: Vec<bool>,
+    /// For each vertex how many values and instructions use it.
+    pub n_uses: Vec<usize>,
+    /// For each vertex the points of all its uses together: how often it would run if it were written out.
+    pub use_points: Vec<Cost>,
+}
+
+impl<'a> Placement<'a> {
+    /// Decides for every chosen value.
+    #[must_use]
+    pub fn new(
+        graph: &Graph,
+        kernel: &Kernel,
+        roots: &[Root],
+        product: &'a ProductGraph,
+        selection: &'a Selection,
+        points: impl Fn(&InameSet) -> Cost,
+    ) -> Self {
+        let order = needed(product, &selection.choice).unwrap_or_default();
+        let n = product.len();
+        let mut res = Self {
+            product,
+            selection,
+            order,
+            is_kept: vec![false; n],
+            n_uses: vec![0; n],
+            use_points: vec![Cost::ZERO; n],
+        };
+        let inames = |vertex: Vertex| &graph[product.classes[vertex]].data.inames;
+        let mut is_hoisted = vec![false; n];
+        let mut used_in = |vertex: Vertex, context: &InameSet, res: &mut Self| {
+            res.n_uses[vertex] += 1;
+            res.use_points[vertex] = res.use_points[vertex] + points(context);
+            is_hoisted[vertex] |= context != inames(vertex);
+        };
+        for root in roots {
+            used_in(product.vertices[&root.class], &kernel[root.insn].within_set(), &mut res);
+        }
+        for vertex in res.order.clone() {
+            let candidate = res.candidate(vertex);
+            let context = context(graph, inames(vertex), &candidate.node);
+            for child in candidate.children.clone() {
+                used_in(child, &context, &mut res);
+            }
+        }
+        let mut depth = vec![0_usize; n];
+        for idx in 0..res.order.len() {
+            let vertex = res.order[idx];
+            let candidate = res.candidate(vertex);
+            let below = candidate.children.iter().filter(|&&child| !res.is_kept[child]).map(|&child| depth[child]);
+            depth[vertex] = below.max().unwrap_or(0) + 1;
+            let data = &graph[product.classes[vertex]].data;
+            let is_worth = candidate.cost > Cost::ZERO && (res.n_uses[vertex] > 1 || is_hoisted[vertex]);
+            let is_operation = !candidate.node.is_leaf() && !matches!(candidate.node, Node::Access(..));
+            res.is_kept[vertex] =
+                !data.guarded && data.constant.is_none() && is_operation && (is_worth || depth[vertex] > DEPTH_LIMIT);
+        }
+        res
+    }
+
+    /// The chosen candidate of a needed vertex.
+    ///
+    /// # Panics
+    /// If the vertex is not needed.
+    #[must_use]
+    pub fn candidate(&self, vertex: Vertex) -> &'a Candidate {
+        let choice = self.selection.choice[vertex].expect("needed vertices have a choice");
+        &self.product.candidates[vertex][choice]
+    }
+
+    /// The vertex of an e-class.
+    #[must_use]
+    pub fn vertex(&self, class: Id) -> Vertex {
+        self.product.vertices[&class]
+    }
+}
+
+/// The inames at whose points the operands of a node are needed.
+fn context(graph: &Graph, inames: &InameSet, node: &Node) -> InameSet {
+    match node {
+        Node::Reduce(reduction, _) => {
+            let bound: InameSet = graph.analysis.context.reduction(*reduction).inames.iter().copied().collect();
+            inames.union(&bound)
+        }
+        _ => inames.clone(),
+    }
+}

@@ -1,0 +1,135 @@
+//! The product graph, dense: what can be chosen for each e-class, and what it costs.
+//!
+//! Vertices are (e-class, placement). For operations alone each value belongs at exactly its own iname set, so there
+//! is one vertex per e-class here, with the number of points of its iname set as weight.
+//! Source: `DESIGN.md`, "Selection"; `egraph-study.md`, section 5.
+
+use egg::{Id, Language};
+use nestegg_egraph::analysis::Graph;
+use nestegg_egraph::language::Node;
+use nestegg_ir::InameSet;
+use nestegg_ir::domains::{DomainError, Domains};
+use rustc_hash::FxHashMap;
+
+use crate::cost::{Cost, operations};
+
+/// An e-class, by position.
+pub type Vertex = usize;
+
+/// One e-node that an e-class may be computed by.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The e-node, children canonical.
+    pub node: Node,
+    /// The distinct e-classes that it needs, in increasing order.
+    pub children: Vec<Vertex>,
+    /// What it costs beside them.
+    pub cost: Cost,
+}
+
+/// Everything that selection chooses from.
+#[derive(Clone, Debug)]
+pub struct ProductGraph {
+    /// For each vertex its e-class, in increasing order.
+    pub classes: Vec<Id>,
+    /// For each e-class its vertex.
+    pub vertices: FxHashMap<Id, Vertex>,
+    /// For each vertex what may be chosen; at least one where the vertex can be computed.
+    pub candidates: Vec<Vec<Candidate>>,
+    /// For each vertex the number of points of its iname set.
+    pub points: Vec<Cost>,
+    /// The vertices that must be computed.
+    pub roots: Vec<Vertex>,
+}
+
+impl ProductGraph {
+    /// The product graph of what is reachable from `roots`.
+    ///
+    /// # Errors
+    /// If a domain cannot be counted.
+    pub fn new(graph: &Graph, roots: &[Id], domains: &Domains) -> Result<Self, DomainError> {
+        let mut classes: Vec<Id> = Vec::new();
+        let mut vertices: FxHashMap<Id, Vertex> = FxHashMap::default();
+        let mut pending: Vec<Id> = roots.iter().map(|&root| graph.find(root)).collect();
+        while let Some(class) = pending.pop() {
+            if vertices.insert(class, 0).is_none() {
+                classes.push(class);
+                for node in &graph[class].nodes {
+                    pending.extend(node.children().iter().map(|&child| graph.find(child)));
+                }
+            }
+        }
+        classes.sort_unstable();
+        for (vertex, class) in classes.iter().enumerate() {
+            vertices.insert(*class, vertex);
+        }
+        let mut res = Self {
+            candidates: Vec::with_capacity(classes.len()),
+            points: Vec::with_capacity(classes.len()),
+            roots: roots.iter().map(|&root| vertices[&graph.find(root)]).collect(),
+            classes,
+            vertices,
+        };
+        res.roots.sort_unstable();
+        res.roots.dedup();
+        for &class in &res.classes {
+            res.points.push(Cost::from_big(&domains.count(&graph[class].data.inames)?));
+        }
+        for (vertex, &class) in res.classes.iter().enumerate() {
+            let mut candidates = Vec::new();
+            for node in &graph[class].nodes {
+                if let Some(candidate) = res.candidate(graph, vertex, class, node, domains)? {
+                    candidates.push(candidate);
+                }
+            }
+            // E-nodes come in an order that depends on the history of unions; theirs is that of the language.
+            candidates.sort_by(|a, b| (a.cost, &a.node).cmp(&(b.cost, &b.node)));
+            candidates.dedup_by(|a, b| a.node == b.node);
+            res.candidates.push(candidates);
+        }
+        Ok(res)
+    }
+
+    /// The number of vertices.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.classes.is_empty()
+    }
+
+    /// An e-node as a candidate; `None` if it needs itself, or more inames than the value has.
+    fn candidate(
+        &self,
+        graph: &Graph,
+        vertex: Vertex,
+        class: Id,
+        node: &Node,
+        domains: &Domains,
+    ) -> Result<Option<Candidate>, DomainError> {
+        let node = node.clone().map_children(|child| graph.find(child));
+        let mut children: Vec<Vertex> = node.children().iter().map(|child| self.vertices[child]).collect();
+        children.sort_unstable();
+        children.dedup();
+        let inames = &graph[class].data.inames;
+        let below =
+            children.iter().fold(InameSet::new(), |all, &child| all.union(&graph[self.classes[child]].data.inames));
+        let (needed, points) = match &node {
+            Node::Reduce(reduction, _) => {
+                let bound: InameSet = graph.analysis.context.reduction(*reduction).inames.iter().copied().collect();
+                let all = inames.union(&bound);
+                (below.difference(&bound), Cost::from_big(&domains.count(&all)?))
+            }
+            _ => (below, self.points[vertex]),
+        };
+        if children.contains(&vertex) || !needed.is_subset(inames) {
+            return Ok(None);
+        }
+        let cost = Cost::new(operations(graph, class, &node)) * points;
+        Ok(Some(Candidate { node, children, cost }))
+    }
+}
