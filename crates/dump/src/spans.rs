@@ -1,5 +1,6 @@
 //! Where the things of a kernel were written.
 
+use nestegg_ir::verify::Place;
 use nestegg_ir::{ArrayId, DomainId, InameId, InsnId, ParameterId, SubstitutionId};
 use nestegg_span::Span;
 
@@ -30,6 +31,19 @@ pub struct Spans {
 impl Spans {
     fn get(&self, spans: &[Span], idx: usize) -> Span {
         spans.get(idx).copied().unwrap_or(self.kernel)
+    }
+
+    /// The place that [`verify`](nestegg_ir::verify::verify()) speaks of.
+    #[must_use]
+    pub fn of(&self, place: Place) -> Span {
+        match place {
+            Place::Kernel => self.kernel,
+            Place::Domain(id) => self.domain(id),
+            Place::Array(id) => self.array(id),
+            Place::Substitution(id) => self.substitution(id),
+            Place::Instruction(id) => self.instruction(id),
+            Place::Item(item_idx) => self.item(item_idx),
+        }
     }
 
     /// The place of a parameter.

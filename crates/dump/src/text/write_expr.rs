@@ -173,7 +173,6 @@ fn separator(op: Op) -> &'static str {
         Op::BitXor => " ^ ",
         Op::Shl => " << ",
         Op::Shr => " >> ",
-        Op::Mod => " % ",
         other => other.spelling(),
     }
 }
