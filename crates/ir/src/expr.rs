@@ -415,6 +415,22 @@ impl Exprs {
         (0..last).filter(|&idx| seen[idx]).map(ExprId::new).collect()
     }
 
+    /// A store of the expressions reachable from `roots` alone, and what each is there.
+    #[must_use]
+    pub fn compacted(&self, roots: impl IntoIterator<Item = ExprId>) -> (Self, Rewritten) {
+        let mut res = Self::new();
+        let order = self.reachable(roots);
+        let mut map = vec![None; order.last().map_or(0, |id| id.index() + 1)];
+        for old in order {
+            let mut expr = self[old].clone();
+            for child in expr.children_mut() {
+                *child = map[child.index()].expect("operands come before operations");
+            }
+            map[old.index()] = Some(res.intern(expr));
+        }
+        (res, Rewritten { map })
+    }
+
     /// Rewrites the expressions reachable from `roots` bottom-up: each is rebuilt on its rewritten operands and
     /// given to `rewrite`, which answers what stands in its place. Linear in the DAG.
     ///
@@ -445,7 +461,7 @@ impl std::ops::Index<ExprId> for Exprs {
     }
 }
 
-/// What [`Exprs::rewrite`] made of each expression.
+/// What [`Exprs::rewrite`] or [`Exprs::compacted`] made of each expression.
 #[derive(Clone, Debug)]
 pub struct Rewritten {
     map: Vec<Option<ExprId>>,
