@@ -22,13 +22,14 @@ use std::fmt::Write;
 
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::to_tree;
-use nestegg_ir::{ArrayId, ArrayKind, InsnId, Item, Kernel, LinearizedKernel, Linearization};
-use rustc_hash::FxHashSet;
+use nestegg_ir::{ArrayId, ArrayKind, ExprId, InsnId, Item, Kernel, LinearizedKernel};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 mod arrays;
 mod error;
 mod evaluate;
 mod facts;
+pub mod harness;
 mod helpers;
 mod interface;
 mod layout;
@@ -74,6 +75,8 @@ pub struct CText {
     pub header: String,
     /// The function's name.
     pub symbol: String,
+    /// The function's declaration, without the semicolon.
+    pub prototype: String,
     /// Whether the function returns an `int`: 0, or 1 if there is not enough memory.
     pub can_fail: bool,
 }
@@ -106,20 +109,43 @@ pub fn emit(kernel: &LinearizedKernel, options: &COptions) -> Result<CText, Code
     Ok(assemble(&writer, &temporaries, extents, statements))
 }
 
-/// The kernel without substitution rules.
+/// The kernel without substitution rules, and without expressions that nothing uses.
 fn without_rules(kernel: &LinearizedKernel) -> Result<LinearizedKernel, CodegenError> {
     let mut res = kernel.clone();
-    let mut conditions: Linearization = res.linearization.clone();
-    let mut roots: Vec<_> = conditions
+    let mut conditions = conditions(&mut res.linearization);
+    inline_substitutions(&mut res.kernel, &mut conditions)?;
+    let mut roots: Vec<&mut ExprId> = conditions;
+    let shapes = res.kernel.arrays.iter_mut().flat_map(|array| &mut array.shape);
+    roots.extend(shapes);
+    let old = std::mem::take(&mut res.kernel.exprs);
+    let of_instructions = res.kernel.instructions.iter().flat_map(|instruction| instruction.expressions());
+    let used = old.reachable(of_instructions.chain(roots.iter().map(|root| **root)));
+    let mut map: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+    for id in used {
+        let mut expr = old[id].clone();
+        for child in expr.children_mut() {
+            *child = map[child];
+        }
+        map.insert(id, res.kernel.exprs.intern(expr));
+    }
+    for root in roots {
+        *root = map[root];
+    }
+    for instruction in &mut res.kernel.instructions {
+        instruction.map_expressions(|id| map[&id]);
+    }
+    Ok(res)
+}
+
+/// The conditions of a linearization.
+fn conditions(items: &mut [Item]) -> Vec<&mut ExprId> {
+    items
         .iter_mut()
         .filter_map(|item| match item {
             Item::If(condition) => Some(condition),
             _ => None,
         })
-        .collect();
-    inline_substitutions(&mut res.kernel, &mut roots)?;
-    res.linearization = conditions;
-    Ok(res)
+        .collect()
 }
 
 /// Notes on the temporaries and tables.
@@ -127,7 +153,7 @@ fn notes(
     kernel: &Kernel,
     options: &COptions,
     declarations: &BTreeMap<ArrayId, Declaration>,
-) -> BTreeMap<ArrayId, String> {
+) -> BTreeMap<ArrayId, (String, bool)> {
     let mut writers: BTreeMap<ArrayId, Vec<InsnId>> = BTreeMap::new();
     for insn in kernel.insn_ids() {
         for array in kernel[insn].written_arrays() {
@@ -139,7 +165,8 @@ fn notes(
         .filter(|array| declarations.contains_key(array) || kernel[*array].table().is_some())
         .map(|array| {
             let of_array = writers.get(&array).map_or(&[][..], Vec::as_slice);
-            (array, temporaries::note(kernel, array, &options.notes, of_array))
+            let is_given = options.notes.contains_key(&kernel[array].name);
+            (array, (temporaries::note(kernel, array, &options.notes, of_array), is_given))
         })
         .collect()
 }
@@ -159,8 +186,12 @@ fn extents(writer: &mut Writer<'_>) -> Result<Vec<Code>, CodegenError> {
 /// The parts of the text in their order.
 fn assemble(writer: &Writer<'_>, temporaries: &Temporaries, extents: Vec<Code>, statements: Vec<Code>) -> CText {
     let kernel = writer.kernel;
-    let heap: Vec<ArrayId> =
-        temporaries.declarations.keys().copied().filter(|&id| writer.arrays.layout(id).storage == Storage::Heap).collect();
+    let heap: Vec<ArrayId> = temporaries
+        .declarations
+        .keys()
+        .copied()
+        .filter(|&id| writer.arrays.layout(id).storage == Storage::Heap)
+        .collect();
     let can_fail = !heap.is_empty();
     let interface = Interface::new(writer, can_fail);
     let mut statement_text = String::new();
@@ -192,7 +223,13 @@ fn assemble(writer: &Writer<'_>, temporaries: &Temporaries, extents: Vec<Code>, 
     text.push_str("}\n");
     let title = title(kernel);
     let source = format!("{}{text}", preamble(writer, &title, &text, can_fail));
-    CText { source, header: interface.header(&title), symbol: writer.symbols.function.clone(), can_fail }
+    CText {
+        source,
+        header: interface.header(&title),
+        symbol: writer.symbols.function.clone(),
+        prototype: interface.prototype(false),
+        can_fail,
+    }
 }
 
 fn title(kernel: &Kernel) -> String {
@@ -267,7 +304,7 @@ fn table(writer: &Writer<'_>, temporaries: &Temporaries, id: ArrayId, out: &mut 
     let array = &writer.kernel[id];
     let ArrayKind::Table(values) = &array.kind else { return };
     let name = &writer.symbols.arrays[id.index()];
-    if let Some(note) = temporaries.notes.get(&id) {
+    if let Some((note, _)) = temporaries.notes.get(&id) {
         layout::comment("", note, out);
     }
     let sizes: Vec<i64> = sizes(writer, id);
@@ -308,7 +345,7 @@ fn declared_at_top(writer: &Writer<'_>, temporaries: &Temporaries) -> Vec<Code> 
         }
         let array = &writer.kernel[id];
         let name = &writer.symbols.arrays[id.index()];
-        res.extend(temporaries.notes.get(&id).map(|note| Code::Comment(note.clone())));
+        res.extend(temporaries.notes.get(&id).map(|(note, _)| Code::Comment(note.clone())));
         if storage == Storage::Nested {
             let dims: String = sizes(writer, id).iter().map(|size| format!("[{size}]")).collect();
             res.push(Code::line(format!("{} {name}{dims};", type_name(array.dtype))));
@@ -330,7 +367,7 @@ fn allocations(writer: &Writer<'_>, temporaries: &Temporaries, heap: &[ArrayId])
     for &id in heap {
         let name = writer.symbols.arrays[id.index()].as_str();
         let ty = type_name(writer.kernel[id].dtype);
-        res.extend(temporaries.notes.get(&id).map(|note| Code::Comment(note.clone())));
+        res.extend(temporaries.notes.get(&id).map(|(note, _)| Code::Comment(note.clone())));
         let count = Text::primary(n_elements_text(&writer.arrays.layout(id).extents)).at_least(Precedence::Primary);
         // One element more: a request for nothing may be answered by a null pointer.
         res.push(Code::line(format!("{ty} *restrict {name} = malloc(({count} + 1)*sizeof({ty}));")));

@@ -68,7 +68,8 @@ impl Arrays {
             for &size in &array.shape {
                 extents.push(res.extent(kernel, symbols, array, size)?);
             }
-            let bytes = n_elements(&extents).and_then(|n| n.checked_mul(i64::try_from(array.dtype.size()).unwrap_or(8)));
+            let bytes =
+                n_elements(&extents).and_then(|n| n.checked_mul(i64::try_from(array.dtype.size()).unwrap_or(8)));
             let storage = match (&array.kind, array.shape.is_empty()) {
                 (ArrayKind::Argument(ArgumentAccess::Read), true) | (ArrayKind::Temporary, true) => Storage::Variable,
                 (ArrayKind::Argument(_), true) => Storage::Pointer,
@@ -97,7 +98,11 @@ impl Arrays {
     ) -> Result<Extent, CodegenError> {
         let affine = affine::of(&kernel.exprs, size);
         if let Some(number) = affine.as_ref().and_then(Affine::as_constant) {
-            return if number >= 0 { Ok(Extent::Number(number)) } else { Err(CodegenError::Size { array: array.name.clone() }) };
+            return if number >= 0 {
+                Ok(Extent::Number(number))
+            } else {
+                Err(CodegenError::Size { array: array.name.clone() })
+            };
         }
         if let Some(affine) = affine.filter(|affine| affine.inames().next().is_none()) {
             return Ok(Extent::Text(affine_text(symbols, &affine)));

@@ -126,9 +126,7 @@ impl Evaluation<'_, '_> {
     /// The text of an operand, which is used up unless it is a name.
     fn operand(&mut self, operand: Operand) -> Text {
         match operand {
-            Operand::Cheap(expr) => {
-                self.writer.facts.cheap(expr).cloned().unwrap_or_else(|| Text::primary("0"))
-            }
+            Operand::Cheap(expr) => self.writer.facts.cheap(expr).cloned().unwrap_or_else(|| Text::primary("0")),
             Operand::Instance(id) if self.plan.instances[id].n_uses > 1 => {
                 self.texts[id].clone().unwrap_or_else(|| Text::primary("0"))
             }
@@ -264,7 +262,8 @@ impl Evaluation<'_, '_> {
         let open = if op == Op::And { name.clone() } else { format!("!{name}") };
         let mut inner: Vec<Code> = Vec::new();
         for (at, (mut code, texts)) in stretches.into_iter().enumerate().rev() {
-            let value = if texts.len() == 1 { texts[0].text.clone() } else { self.writer.join(op, Dtype::Bool, texts).text };
+            let value =
+                if texts.len() == 1 { texts[0].text.clone() } else { self.writer.join(op, Dtype::Bool, texts).text };
             let declaration = if at == 0 { "bool " } else { "" };
             code.push(Code::line(format!("{declaration}{name} = {value};")));
             if !inner.is_empty() {

@@ -136,6 +136,13 @@ impl Facts {
                 Expr::Op { op, operands } if operands.iter().all(|operand| is_index[operand.index()]) => {
                     (self.index(kernel, *op, id, operands, texts(operands)), true)
                 }
+                // A sign costs nothing to write again.
+                Expr::Op { op, operands } => {
+                    let element = negated_element(kernel, *op, operands);
+                    let text =
+                        element.filter(|&o| self.dtype(o) == self.dtype(id)).and_then(|o| self.cheap(o).cloned());
+                    (text.map(Text::negation), false)
+                }
                 _ => (None, false),
             };
             is_index[id.index()] = index && text.is_some() && !self.dtype(id).is_float();
@@ -144,12 +151,21 @@ impl Facts {
     }
 
     /// A small sum, difference or product of integers, or a negative literal.
-    fn index(&self, kernel: &Kernel, op: Op, id: ExprId, operands: &[ExprId], texts: Option<Vec<Text>>) -> Option<Text> {
+    fn index(
+        &self,
+        kernel: &Kernel,
+        op: Op,
+        id: ExprId,
+        operands: &[ExprId],
+        texts: Option<Vec<Text>>,
+    ) -> Option<Text> {
         if let Some(number) = literal_of(kernel, id) {
             return Some(literal(number, self.dtype(id)));
         }
         let dtype = self.dtype(id);
-        let mut texts = texts.filter(|_| dtype.is_integer() && operands.iter().all(|&o| self.dtype(o) == dtype || is_literal(kernel, o)))?;
+        let mut texts = texts.filter(|_| {
+            dtype.is_integer() && operands.iter().all(|&o| self.dtype(o) == dtype || is_literal(kernel, o))
+        })?;
         let text = match op {
             Op::Add => Text::sum(&texts),
             Op::Mul => Text::product(&texts),
@@ -181,6 +197,16 @@ pub(crate) fn literal_of(kernel: &Kernel, id: ExprId) -> Option<Number> {
         },
         _ => None,
     }
+}
+
+/// The array element that an operation negates: `-x` or `-1*x`.
+fn negated_element(kernel: &Kernel, op: Op, operands: &[ExprId]) -> Option<ExprId> {
+    let element = match (op, operands) {
+        (Op::Neg, [a]) => *a,
+        (Op::Mul, [a, b]) if literal_of(kernel, *a).is_some_and(|number| number.to_f64() == -1.0) => *b,
+        _ => return None,
+    };
+    matches!(kernel.exprs[element], Expr::Access { .. }).then_some(element)
 }
 
 fn is_literal(kernel: &Kernel, id: ExprId) -> bool {

@@ -98,12 +98,8 @@ fn wrap(indentation: &str, text: &str, out: &mut String) {
     let mut margin = indentation.to_owned();
     loop {
         let room = WIDTH.saturating_sub(margin.len()).max(40);
-        let cut = match rest.char_indices().nth(room) {
-            None => None,
-            Some((end, _)) => rest[..end].rfind(' ').or_else(|| rest[end..].find(' ').map(|at| end + at)),
-        };
         out.push_str(&margin);
-        match cut {
+        match cut(rest, room) {
             None => {
                 out.push_str(rest);
                 out.push('\n');
@@ -117,6 +113,29 @@ fn wrap(indentation: &str, text: &str, out: &mut String) {
             }
         }
     }
+}
+
+/// Where to break a line that is longer than `room`: at the last space among those inside the fewest brackets, unless the
+/// line became very short; at the first space after `room` if there is none before.
+fn cut(text: &str, room: usize) -> Option<usize> {
+    if text.len() <= room {
+        return None;
+    }
+    let mut depth = 0_i32;
+    let mut best: Option<(i32, usize)> = None;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth -= 1,
+            b' ' if at > room => return Some(best.map_or(at, |best| best.1)),
+            b' ' if at > room / 3 && best.is_none_or(|best| depth <= best.0) => best = Some((depth, at)),
+            _ => {}
+        }
+        if at > room && best.is_some() {
+            break;
+        }
+    }
+    best.map(|best| best.1)
 }
 
 /// A comment over as many lines as it needs.

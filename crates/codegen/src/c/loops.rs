@@ -199,10 +199,9 @@ impl Spelling<'_> {
         let start = self.extremum(&lower, true, dtype);
         let (start, step) = match &bounds.stride {
             None => (start, format!("++{name}")),
-            Some(stride) => (
-                self.aligned(start, constants.0, stride, dtype)?,
-                format!("{name} += {}", long(stride.modulus).text),
-            ),
+            Some(stride) => {
+                (self.aligned(start, constants.0, stride, dtype)?, format!("{name} += {}", long(stride.modulus).text))
+            }
         };
         let end = match self.exclusive(&upper)? {
             Some(end) => format!("{name} < {}", self.affine(&end, dtype).at_least(Precedence::Sum)),
@@ -347,7 +346,10 @@ impl Spelling<'_> {
     fn is_non_negative(&mut self, affine: &isl::Affine) -> bool {
         affine.constant >= 0
             && affine.terms.iter().all(|term| term.1 >= 0 && self.loops.is_non_negative(self.kernel, &term.0))
-            && affine.floors.iter().all(|(floor, coefficient)| *coefficient >= 0 && self.is_non_negative(&floor.numerator))
+            && affine
+                .floors
+                .iter()
+                .all(|(floor, coefficient)| *coefficient >= 0 && self.is_non_negative(&floor.numerator))
     }
 }
 
@@ -369,7 +371,8 @@ fn rounded(
 
 /// The value of a bound all of whose parts are numbers.
 fn constant(alternatives: &[Vec<isl::Affine>], lower: bool) -> Option<i64> {
-    let extremum = |values: Vec<i64>, least: bool| if least { values.into_iter().min() } else { values.into_iter().max() };
+    let extremum =
+        |values: Vec<i64>, least: bool| if least { values.into_iter().min() } else { values.into_iter().max() };
     let values = alternatives
         .iter()
         .map(|bounds| {

@@ -172,9 +172,15 @@ mod tests {
     #[test]
     fn names_of_c_get_a_suffix() {
         let mut names = Names::default();
-        for (name, expected) in
-            [("x", "x"), ("x", "x_"), ("x", "x_2"), ("double", "double_"), ("sin", "sin_"), ("sqrtf", "sqrtf_"), ("j0", "j0")]
-        {
+        for (name, expected) in [
+            ("x", "x"),
+            ("x", "x_"),
+            ("x", "x_2"),
+            ("double", "double_"),
+            ("sin", "sin_"),
+            ("sqrtf", "sqrtf_"),
+            ("j0", "j0"),
+        ] {
             assert_eq!(names.claim(name), expected);
         }
         assert_eq!(names.claim("int8_t"), "int8_t_");

@@ -25,7 +25,8 @@ impl Writer<'_> {
     /// Operands in a dtype; of two, C itself widens the one to the other within floats and within integers.
     fn convert_all(&self, ids: &[ExprId], texts: Vec<Text>, to: Dtype) -> Vec<Text> {
         let has = |id: ExprId| self.facts.dtype(id) == to || literal_of(self.kernel, id).is_some();
-        let same_kind = ids.iter().all(|&id| self.facts.dtype(id).is_float() == to.is_float() && self.facts.dtype(id) <= to);
+        let same_kind =
+            ids.iter().all(|&id| self.facts.dtype(id).is_float() == to.is_float() && self.facts.dtype(id) <= to);
         let implicit = ids.len() == 2 && same_kind && ids.iter().any(|&id| has(id));
         let convert = |(&id, text): (&ExprId, Text)| {
             if implicit && literal_of(self.kernel, id).is_none() { text } else { self.convert(id, text, to) }

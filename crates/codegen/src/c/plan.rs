@@ -106,8 +106,7 @@ struct Use {
 impl Plan {
     /// A plan without operations, with a chain of `n_guards` regions in each other besides the root.
     pub(crate) fn with_guards(n_guards: usize) -> Self {
-        let root =
-            Region { parent: ROOT, depth: 0, innermost_loop: None, binds: Box::new([]), runs: false };
+        let root = Region { parent: ROOT, depth: 0, innermost_loop: None, binds: Box::new([]), runs: false };
         let mut plan = Self { regions: vec![root], instances: Vec::new(), roots: Vec::new() };
         for guard in 0..n_guards {
             plan.region(guard, &[], false);

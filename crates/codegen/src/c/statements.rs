@@ -9,14 +9,12 @@
 
 use std::collections::BTreeMap;
 
-use nestegg_ir::{
-    ArrayId, Assignee, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, LoopTree, Op,
-};
+use nestegg_ir::{ArrayId, Assignee, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, LoopTree, Op};
 
 use super::error::CodegenError;
 use super::evaluate::Evaluated;
 use super::facts::element;
-use super::layout::Code;
+use super::layout::{Code, harmless};
 use super::plan::{ROOT, RegionId};
 use super::temporaries::{Declaration, Place};
 use super::text::{Precedence, Text, type_name};
@@ -30,8 +28,8 @@ const MAX_BLOCKS: usize = 60;
 pub(crate) struct Temporaries {
     /// Where each that is used is declared.
     pub(crate) declarations: BTreeMap<ArrayId, Declaration>,
-    /// What is said of each.
-    pub(crate) notes: BTreeMap<ArrayId, String>,
+    /// What is said of each, and whether that was given from outside.
+    pub(crate) notes: BTreeMap<ArrayId, (String, bool)>,
 }
 
 impl Writer<'_> {
@@ -144,15 +142,24 @@ impl Writer<'_> {
         match (declared.map(|declared| declared.place), update) {
             (Some(Place::At { insn: first, constant }), None) if first == insn => {
                 let qualifier = if constant { "const " } else { "" };
-                let comment = temporaries.notes.get(&assignee.array).map(|note| Code::Comment(note.clone()));
-                let declaration = format!("{qualifier}{} {} = {};", type_name(dtype), target.text, value.text);
+                let mut declaration = format!("{qualifier}{} {} = {};", type_name(dtype), target.text, value.text);
+                let comment = match temporaries.notes.get(&assignee.array) {
+                    Some((note, true)) => Some(Code::Comment(note.clone())),
+                    // The definition says what it is; the name of its instruction helps to find it in the dump.
+                    _ => {
+                        declaration.push_str(&format!(" /* {} */", harmless(&self.kernel[insn].id)));
+                        None
+                    }
+                };
                 let mut code = vec![Code::line(declaration)];
                 if declared.is_some_and(|declared| !declared.is_read) {
                     code.push(Code::line(format!("(void){};", target.text)));
                 }
                 (code, comment)
             }
-            (_, Some((operator, _))) => (vec![Code::line(format!("{} {operator}= {};", target.text, value.text))], None),
+            (_, Some((operator, _))) => {
+                (vec![Code::line(format!("{} {operator}= {};", target.text, value.text))], None)
+            }
             (_, None) => (vec![Code::line(format!("{} = {};", target.text, value.text))], None),
         }
     }
@@ -175,8 +182,8 @@ impl Writer<'_> {
         let of_assignee = |writer: &Self, at: usize| writer.kernel[assignees[at].array].dtype;
         let signature = self.signatures.get(name).cloned();
         if let ([target], false) = (targets.as_slice(), matches!(signature, Some(Signature::Several { .. }))) {
-            let single = !arguments.is_empty()
-                && arguments.iter().all(|&a| self.facts.dtype(a) == nestegg_ir::Dtype::Float32);
+            let single =
+                !arguments.is_empty() && arguments.iter().all(|&a| self.facts.dtype(a) == nestegg_ir::Dtype::Float32);
             let dtype = if single { nestegg_ir::Dtype::Float32 } else { nestegg_ir::Dtype::Float64 };
             let value = self.call(name, dtype, arguments, values).cast(dtype, of_assignee(self, 0));
             return format!("{} = {};", target.text, value.text);

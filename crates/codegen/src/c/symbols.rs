@@ -68,10 +68,12 @@ impl Symbols {
         }
         let component = components(kernel);
         let wide = wide_inames(kernel, &component);
-        let of_inames = kernel.inames.iter().zip(&inames).zip(&wide).map(|((iname, name), &wide)| (&iname.name, name, wide));
+        let of_inames =
+            kernel.inames.iter().zip(&inames).zip(&wide).map(|((iname, name), &wide)| (&iname.name, name, wide));
         let of_parameters =
             kernel.parameters.iter().zip(&parameters).map(|(p, name)| (&p.name, name, p.dtype == Dtype::Int64));
-        let by_name = of_inames.chain(of_parameters).map(|(from, to, wide)| (from.clone(), (to.clone(), wide))).collect();
+        let by_name =
+            of_inames.chain(of_parameters).map(|(from, to, wide)| (from.clone(), (to.clone(), wide))).collect();
         Ok(Self { function, arrays, inames, parameters, wide, component, by_name, names })
     }
 

@@ -38,13 +38,8 @@ pub(crate) enum Place {
 
 /// The declarations of the temporaries that are used, by array; tables and arguments are absent.
 pub(crate) fn declarations(kernel: &Kernel, tree: &[LoopTree]) -> BTreeMap<ArrayId, Declaration> {
-    let mut walk = Walk {
-        kernel,
-        reads: arrays_read(kernel),
-        touched: FxHashMap::default(),
-        parents: vec![0],
-        depths: vec![0],
-    };
+    let mut walk =
+        Walk { kernel, reads: arrays_read(kernel), touched: FxHashMap::default(), parents: vec![0], depths: vec![0] };
     walk.block(tree, 0);
     walk.touched
         .iter()
@@ -157,21 +152,22 @@ fn accessed(kernel: &Kernel, root: ExprId) -> Vec<ArrayId> {
     res
 }
 
-/// What is said of a temporary: the note that was given, or its dtype, shape and definition.
+/// What is said of a temporary where it is declared: the note that was given, or its dtype and definition.
 pub(crate) fn note(kernel: &Kernel, array: ArrayId, notes: &BTreeMap<String, String>, writers: &[InsnId]) -> String {
     let Array { name, dtype, kind, .. } = &kernel[array];
     if let Some(note) = notes.get(name) {
-        return format!("{name}: {note}");
+        return if note.starts_with(name.as_str()) { note.clone() } else { format!("{name}: {note}") };
     }
     match kind {
-        ArrayKind::Table(_) => format!("{name}: table of {dtype}"),
-        ArrayKind::Argument(_) => format!("{name}: argument of {dtype}"),
+        ArrayKind::Table(_) => format!("{name}: a table of {dtype}"),
+        ArrayKind::Argument(_) => format!("{name}: an argument of {dtype}"),
         ArrayKind::Temporary => {
             let ids: Vec<&str> = writers.iter().take(4).map(|&insn| kernel[insn].id.as_str()).collect();
             let more = if writers.len() > ids.len() { ", …" } else { "" };
             match ids.len() {
                 0 => format!("{name}: {dtype}, never written"),
-                _ => format!("{name}: {dtype}, defined by {}{more}", ids.join(", ")),
+                1 => format!("{name}: {dtype}, defined by instruction {}", ids[0]),
+                _ => format!("{name}: {dtype}, defined by instructions {}{more}", ids.join(", ")),
             }
         }
     }

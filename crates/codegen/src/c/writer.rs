@@ -75,11 +75,7 @@ impl<'a> Writer<'a> {
 }
 
 /// The types of all functions that are not of `math.h`.
-fn signatures(
-    kernel: &Kernel,
-    facts: &Facts,
-    roots: &[ExprId],
-) -> Result<IndexMap<String, Signature>, CodegenError> {
+fn signatures(kernel: &Kernel, facts: &Facts, roots: &[ExprId]) -> Result<IndexMap<String, Signature>, CodegenError> {
     let mut res: IndexMap<String, Signature> = IndexMap::new();
     for id in kernel.exprs.reachable(roots.iter().copied()) {
         let Expr::Call { function, arguments } = &kernel.exprs[id] else { continue };
@@ -122,9 +118,7 @@ fn add(all: &mut IndexMap<String, Signature>, name: &str, new: Signature) -> Res
         all.insert(name.to_owned(), new);
         return Ok(());
     };
-    let clash = |first: String, second: String| {
-        Err(CodegenError::Arity { function: name.to_owned(), first, second })
-    };
+    let clash = |first: String, second: String| Err(CodegenError::Arity { function: name.to_owned(), first, second });
     match (&mut *known, &new) {
         (Signature::Pure { dtype, n_arguments }, Signature::Pure { dtype: other, n_arguments: n_other }) => {
             if n_arguments != n_other {
