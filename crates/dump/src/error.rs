@@ -13,7 +13,7 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use nestegg_span::{Source, Span};
 
 use excerpt::Excerpted;
-pub use kinds::{Kinds, ReadError};
+pub use kinds::{Mismatch, ReadError};
 
 /// How many errors of a source are kept; the others are only counted.
 pub const MAX_ERRORS: usize = 100;

@@ -11,7 +11,7 @@ mod text;
 use nestegg_ir::Program;
 use nestegg_span::{InvalidUtf8, Source};
 
-pub use error::{Kinds, MAX_ERRORS, ReadError, ReadErrors};
+pub use error::{MAX_ERRORS, Mismatch, ReadError, ReadErrors};
 pub use json::write_json;
 pub use spans::Spans;
 pub use text::write_text;

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// What is expected and what was found, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kinds {
+pub struct Mismatch {
     /// What the place takes.
     pub expected: String,
     /// What stands there.
@@ -37,10 +37,10 @@ pub enum ReadError {
         #[label("here")]
         at: Span,
     },
-    #[error("expected {}, found {}", .kinds.expected, .kinds.found)]
+    #[error("expected {}, found {}", .mismatch.expected, .mismatch.found)]
     #[diagnostic(code(dump::text_syntax))]
     TextSyntax {
-        kinds: Kinds,
+        mismatch: Mismatch,
         #[label("here")]
         at: Span,
         #[help]
@@ -73,12 +73,12 @@ pub enum ReadError {
         #[label("`{field}` is missing here")]
         at: Span,
     },
-    #[error("{what} is {}, not {}", .kinds.expected, .kinds.found)]
+    #[error("{what} is {}, not {}", .mismatch.expected, .mismatch.found)]
     #[diagnostic(code(dump::wrong_json_type))]
     WrongJsonType {
         what: String,
-        kinds: Kinds,
-        #[label("this is {}", .kinds.found)]
+        mismatch: Mismatch,
+        #[label("this is {}", .mismatch.found)]
         at: Span,
     },
     #[error("unknown format `{format}`")]
@@ -219,12 +219,12 @@ pub enum ReadError {
         #[help]
         help: Option<String>,
     },
-    #[error("`{name}` is {}, not {}", .kinds.found, .kinds.expected)]
+    #[error("`{name}` is {}, not {}", .mismatch.found, .mismatch.expected)]
     #[diagnostic(code(dump::wrong_kind_of_name))]
     WrongKindOfName {
         name: String,
-        kinds: Kinds,
-        #[label("{} is needed here", .kinds.expected)]
+        mismatch: Mismatch,
+        #[label("{} is needed here", .mismatch.expected)]
         at: Span,
     },
     #[error("no instruction has the id `{id}`")]
@@ -335,6 +335,16 @@ pub enum ReadError {
         #[label("not read by isl")]
         at: Span,
     },
+    #[error("`{name}` is used but not listed as a parameter of the set")]
+    #[diagnostic(
+        code(dump::unlisted_parameter),
+        help("parameters of the kernel and inames of other domains are listed first: `[{name}] -> {{ ... }}`")
+    )]
+    UnlistedParameter {
+        name: String,
+        #[label("not listed")]
+        at: Span,
+    },
     #[error("{what} is too hard for isl: {message}")]
     #[diagnostic(code(dump::domain_too_complex), help("split it, or drop constraints that follow from others"))]
     DomainTooComplex {
@@ -382,7 +392,7 @@ pub enum ReadError {
     },
 
     // Shapes and types.
-    #[error("`{name}` has {rank}, not {found}")]
+    #[error("`{name}` has {rank} but is given {found}")]
     #[diagnostic(
         code(dump::wrong_rank),
         help("an array element takes one index per dimension; a scalar is its name alone")
@@ -404,12 +414,12 @@ pub enum ReadError {
         #[label("out of bounds")]
         at: Span,
     },
-    #[error("{what} {}, not {}", .kinds.expected, .kinds.found)]
+    #[error("{what} {}, not {}", .mismatch.expected, .mismatch.found)]
     #[diagnostic(code(dump::wrong_type), help("`cast` converts between numbers; a condition is made by a comparison"))]
     WrongType {
         what: String,
-        kinds: Kinds,
-        #[label("this is {}", .kinds.found)]
+        mismatch: Mismatch,
+        #[label("this is {}", .mismatch.found)]
         at: Span,
     },
     #[error("{reason}")]

@@ -6,7 +6,7 @@ use nestegg_span::Span;
 use rustc_hash::FxHashMap;
 
 use super::tree::{Tree, Value, ValueId};
-use crate::error::{Errors, Kinds, ReadError, nearest};
+use crate::error::{Errors, Mismatch, ReadError, nearest};
 use crate::syntax::Name;
 
 /// Reads values of a tree and collects what is wrong with them.
@@ -44,8 +44,8 @@ impl<'t, 's> Fields<'t, 's> {
 
 impl<'t, 's> Reader<'t, 's> {
     fn wrong(&mut self, what: impl Into<String>, expected: &str, id: ValueId) {
-        let kinds = Kinds { expected: expected.to_owned(), found: self.tree.value(id).kind().to_owned() };
-        self.errors.push(ReadError::WrongJsonType { what: what.into(), kinds, at: self.tree.span(id) });
+        let mismatch = Mismatch { expected: expected.to_owned(), found: self.tree.value(id).kind().to_owned() };
+        self.errors.push(ReadError::WrongJsonType { what: what.into(), mismatch, at: self.tree.span(id) });
     }
 
     /// The fields of an object; reports other values and doubled fields.

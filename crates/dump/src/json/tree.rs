@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use jsonc_parser::errors::ParseError;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 use nestegg_span::Span;
@@ -36,7 +37,8 @@ impl Value<'_> {
         match self {
             Self::Null => "null",
             Self::Bool => "a truth value",
-            Self::Number(_) => "a number",
+            Self::Number(text) if text.contains(['.', 'e', 'E']) => "a float",
+            Self::Number(_) => "an integer",
             Self::String(_) => "a string",
             Self::Array(_) => "a list",
             Self::Object(_) => "an object",
@@ -152,10 +154,7 @@ fn parse_prefix(text: &str, base: usize) -> Result<(Tree<'_>, ValueId, usize), R
     let mut expect = Expect::Value;
     let mut last_end = base;
     loop {
-        let token = scanner.scan().map_err(|error| {
-            let range = error.range();
-            syntax(lowercase(&error.kind().to_string()), base + range.start..base + range.end)
-        })?;
+        let token = scanner.scan().map_err(|error| scan_error(text, base, &error))?;
         let range = base + scanner.token_start()..base + scanner.token_end();
         check_strict(text, last_end, &range)?;
         last_end = range.end;
@@ -221,9 +220,6 @@ fn parse_prefix(text: &str, base: usize) -> Result<(Tree<'_>, ValueId, usize), R
             (Token::Boolean(_), Expect::Value | Expect::ValueOrEnd) => tree.push(Value::Bool, span),
             (Token::Number(text), Expect::Value | Expect::ValueOrEnd) => tree.push(Value::Number(text), span),
             (Token::String(text), Expect::Value | Expect::ValueOrEnd) => tree.push(Value::String(text), span),
-            (Token::Word(word @ ("NaN" | "Infinity" | "inf" | "nan")), _) => {
-                return Err(ReadError::NonFinite { text: word.to_owned(), at: span });
-            }
             (Token::CommentLine(_) | Token::CommentBlock(_), _) => {
                 return Err(syntax("JSON has no comments".to_owned(), range));
             }
@@ -282,6 +278,18 @@ fn check_strict(text: &str, last_end: usize, token: &Range<usize>) -> Result<(),
             token.start + at..token.start + at + 1,
         )),
         None => Ok(()),
+    }
+}
+
+/// What the scanner says, but for numbers that Python writes and JSON does not have.
+fn scan_error(text: &str, base: usize, error: &ParseError) -> ReadError {
+    let (start, end) = (base + error.range().start, base + error.range().end);
+    let word = text[start..].split(|c: char| !c.is_ascii_alphanumeric() && c != '-').next().unwrap_or_default();
+    match word {
+        "NaN" | "Infinity" | "-Infinity" | "inf" | "-inf" | "nan" => {
+            ReadError::NonFinite { text: word.to_owned(), at: Span::from_range(start..start + word.len()) }
+        }
+        _ => syntax(lowercase(&error.kind().to_string()), start..end),
     }
 }
 

@@ -115,9 +115,13 @@ impl<'k, 's> Lowering<'k, 's> {
         let at = text.span;
         let error = match res {
             Ok(value) => return Some(value),
-            Err(isl::Error::Syntax { message, .. } | isl::Error::Isl(message)) => {
-                ReadError::IslSyntax { what, message, at }
-            }
+            Err(isl::Error::Syntax { message, .. } | isl::Error::Isl(message)) => match unlisted(text) {
+                Some(name) => {
+                    let at = find_word(text, name).map_or(at, |(_, at)| at);
+                    ReadError::UnlistedParameter { name: name.to_owned(), at }
+                }
+                None => ReadError::IslSyntax { what, message, at },
+            },
             Err(other) => ReadError::DomainTooComplex { what, message: other.to_string(), at },
         };
         self.errors.push(error);
@@ -190,6 +194,38 @@ impl<'k, 's> Lowering<'k, 's> {
             }
         }
     }
+}
+
+/// The first name in a set that isl could read if the name stood in the list of parameters.
+fn unlisted<'n>(text: &'n Name<'_>) -> Option<&'n str> {
+    /// Words of isl's notation.
+    const WORDS: [&str; 10] = ["and", "or", "not", "exists", "mod", "floor", "ceil", "min", "max", "infty"];
+    /// How many names are tried; honest sets have few.
+    const MAX_NAMES: usize = 20;
+    let set = text.text.trim_start();
+    let (listed, set) = match set.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((listed, rest)) => (listed, rest.trim_start().strip_prefix("->")?),
+        None => ("", set),
+    };
+    let tuple = set.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(tuple, _)| tuple);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = |text: &'n str| text.split(move |c| !is_word(c)).filter(|word| !word.is_empty());
+    let known: Vec<&str> = words(listed).chain(words(tuple)).chain(WORDS).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for word in words(set).filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()) && !known.contains(word)) {
+        if !names.contains(&word) {
+            names.push(word);
+        }
+        if names.len() > MAX_NAMES {
+            return None;
+        }
+    }
+    let separator = if listed.trim().is_empty() { "" } else { ", " };
+    let repaired = format!("[{listed}{separator}{}] -> {set}", names.join(", "));
+    let context = isl::Context::new();
+    context.set_max_operations(Some(MAX_ISL_OPERATIONS));
+    let is_read = isl::Set::parse(&context, &repaired).is_ok();
+    names.first().copied().filter(|_| is_read)
 }
 
 /// The first occurrence of a name in a domain, and its place if the text is written without escapes.

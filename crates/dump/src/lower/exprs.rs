@@ -9,7 +9,7 @@ use super::names::wrong_kind;
 use super::types::{self, Need, Type};
 use super::{Entity, Lowering};
 use crate::MAX_EXPRESSION_DEPTH;
-use crate::error::{Kinds, ReadError};
+use crate::error::{Mismatch, ReadError};
 use crate::syntax::{Name, NodeId, NodeKind};
 
 /// What has a value where an expression stands.
@@ -373,9 +373,9 @@ impl<'k, 's> Lowering<'k, 's> {
     pub(super) fn check(&mut self, node: NodeId, need: Need, what: impl FnOnce() -> String) {
         let ty = self.types[node.index()];
         if !ty.fits(need) {
-            let kinds = Kinds { expected: need.name().to_owned(), found: ty.name().to_owned() };
+            let mismatch = Mismatch { expected: need.name().to_owned(), found: ty.name().to_owned() };
             let at = self.syntax.nodes.span(node);
-            self.errors.push(ReadError::WrongType { what: what(), kinds, at });
+            self.errors.push(ReadError::WrongType { what: what(), mismatch, at });
         }
     }
 

@@ -126,7 +126,7 @@ impl<'k, 's> Lowering<'k, 's> {
     /// A condition, negated if it stands for an `else`.
     pub(super) fn condition(&mut self, condition: ConditionSyntax, scope: &mut Scope<'_, 's>) -> ExprId {
         let (expr, _) = self.expression(condition.node, scope);
-        self.check(condition.node, Need::Bool, || "a condition is needed:".to_owned());
+        self.check(condition.node, Need::Bool, || "a predicate is".to_owned());
         if condition.is_negated { self.kernel.exprs.op(Op::Not, [expr]) } else { expr }
     }
 
@@ -147,8 +147,7 @@ impl<'k, 's> Lowering<'k, 's> {
         let array = match self.entity(&name)? {
             Entity::Array(array) => array,
             other => {
-                let what = format!("{} is {} and", name.text, other.describe());
-                let what = what.strip_suffix(" and").unwrap_or(&what).to_owned();
+                let what = format!("`{}`, {},", name.text, other.describe());
                 self.errors.push(ReadError::NotAssignable { what, at: name.span });
                 return None;
             }
@@ -179,8 +178,8 @@ impl<'k, 's> Lowering<'k, 's> {
         };
         if !ty.fits(need) {
             let what = format!("`{}` holds", self.kernel[array].name);
-            let kinds = crate::error::Kinds { expected: need.name().to_owned(), found: ty.name().to_owned() };
-            self.errors.push(ReadError::WrongType { what, kinds, at });
+            let mismatch = crate::error::Mismatch { expected: need.name().to_owned(), found: ty.name().to_owned() };
+            self.errors.push(ReadError::WrongType { what, mismatch, at });
         }
     }
 

@@ -6,7 +6,7 @@ use nestegg_ir::{Array, ArrayKind, Dtype, InameSet, InameTag, Parameter, Paramet
 use nestegg_span::Span;
 
 use super::{Entity, Lowering, Rule};
-use crate::error::{Kinds, ReadError};
+use crate::error::{Mismatch, ReadError};
 use crate::syntax::{ArrayKindSyntax, Name};
 
 /// The keywords of C11.
@@ -227,6 +227,6 @@ impl Entity {
 
 /// An error about a name that is known, as another thing than is needed.
 pub(super) fn wrong_kind(name: &Name<'_>, found: Entity, expected: &str) -> ReadError {
-    let kinds = Kinds { expected: expected.to_owned(), found: found.describe().to_owned() };
-    ReadError::WrongKindOfName { name: name.text.to_string(), kinds, at: name.span }
+    let mismatch = Mismatch { expected: expected.to_owned(), found: found.describe().to_owned() };
+    ReadError::WrongKindOfName { name: name.text.to_string(), mismatch, at: name.span }
 }

@@ -10,7 +10,7 @@ use nestegg_span::Span;
 
 use super::lexer::Token;
 use super::parser::{Parsed, Parser, Reported};
-use crate::error::{Kinds, ReadError};
+use crate::error::{Mismatch, ReadError};
 use crate::json::arity_text;
 use crate::syntax::{Name, NodeId, NodeKind};
 
@@ -288,9 +288,10 @@ impl<'s> Parser<'s, '_> {
             None => Ok(false),
             Some(Open::If { span }) => {
                 let span = *span;
-                let kinds = Kinds { expected: "`else`".to_owned(), found: "the end of the expression".to_owned() };
+                let mismatch =
+                    Mismatch { expected: "`else`".to_owned(), found: "the end of the expression".to_owned() };
                 let help = Some("a selection is `a if c else b`".to_owned());
-                self.errors.push(ReadError::TextSyntax { kinds, at: span, help });
+                self.errors.push(ReadError::TextSyntax { mismatch, at: span, help });
                 Err(Reported)
             }
             Some(Open::Bracket { kind: Bracket::Subscript(_), .. }) => Err(self.expected("an operator, `,` or `]`")),

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::lexer::Token;
 use super::parser::{Parsed, Parser, Reported};
 use super::statements::{Block, BlockKind};
-use crate::error::{Kinds, ReadError};
+use crate::error::{Mismatch, ReadError};
 use crate::json::shortened;
 use crate::syntax::{
     ArrayKindSyntax, ConditionSyntax, InstructionKindSyntax, InstructionSyntax, ItemKindSyntax, ItemSyntax, Name,
@@ -58,9 +58,9 @@ impl<'s> Parser<'s, '_> {
             }
             _ => {
                 let at = self.kernel.nodes.span(right);
-                let kinds = Kinds { expected: "a call".to_owned(), found: "another expression".to_owned() };
+                let mismatch = Mismatch { expected: "a call".to_owned(), found: "another expression".to_owned() };
                 let help = Some("only a call has several results: `a, b = f(x)`".to_owned());
-                self.errors.push(ReadError::TextSyntax { kinds, at, help });
+                self.errors.push(ReadError::TextSyntax { mismatch, at, help });
                 Err(Reported)
             }
         }
@@ -98,12 +98,12 @@ impl<'s> Parser<'s, '_> {
         if let Some(within) = &options.within
             && let Some(missing) = around.iter().find(|name| within.iter().all(|other| other.text != name.text))
         {
-            let kinds = Kinds {
+            let mismatch = Mismatch {
                 expected: format!("`{}` among the inames, as in the loop around", missing.text),
                 found: "a list without it".to_owned(),
             };
             self.errors.push(ReadError::TextSyntax {
-                kinds,
+                mismatch,
                 at: within.first().map_or(span, |name| name.span),
                 help: None,
             });

@@ -94,11 +94,11 @@ fn raw_end(lexer: &mut logos::Lexer<'_, Token>) -> bool {
     }
 }
 
-/// The tokens of a text. Line ends inside brackets are left out: a statement goes on while a bracket is open.
-pub(crate) fn tokens(text: &str) -> Vec<(Token, Span)> {
+/// The tokens of a text from `base` on. Line ends inside brackets are left out: a statement goes on while a bracket is open.
+pub(crate) fn tokens(text: &str, base: usize) -> Vec<(Token, Span)> {
     let mut res = Vec::new();
     let mut depth = 0_usize;
-    for (token, range) in Token::lexer(text).spanned() {
+    for (token, range) in Token::lexer(&text[base..]).spanned() {
         let token = token.unwrap_or(Token::Unknown);
         match token {
             Token::OpenParen | Token::OpenBracket | Token::OpenBrace => depth += 1,
@@ -106,7 +106,7 @@ pub(crate) fn tokens(text: &str) -> Vec<(Token, Span)> {
             Token::Newline if depth > 0 => continue,
             _ => {}
         }
-        res.push((token, Span::from_range(range)));
+        res.push((token, Span::from_range(base + range.start..base + range.end)));
     }
     res
 }

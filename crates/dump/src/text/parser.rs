@@ -7,9 +7,21 @@ use nestegg_span::{Source, Span};
 
 use super::lexer::{Token, tokens};
 use super::statements::Block;
-use crate::error::{Errors, Kinds, ReadError};
+use crate::error::{Errors, Mismatch, ReadError};
 use crate::json::{self, NumberError, shortened};
 use crate::syntax::{KernelSyntax, Name};
+
+/// How many brackets that are never closed are made good, each at the cost of scanning the rest of the text.
+const MAX_REPAIRS: usize = 8;
+
+/// How many brackets a token opens.
+fn nesting(token: Token) -> isize {
+    match token {
+        Token::OpenParen | Token::OpenBracket | Token::OpenBrace => 1,
+        Token::CloseParen | Token::CloseBracket | Token::CloseBrace => -1,
+        _ => 0,
+    }
+}
 
 /// Something was reported; the statement is given up.
 #[derive(Debug)]
@@ -32,6 +44,8 @@ pub(super) struct Parser<'s, 'e> {
     pub order: Option<Vec<Name<'s>>>,
     tokens: Vec<(Token, Span)>,
     at: usize,
+    /// How often the rest of the text was taken out of a bracket that is never closed.
+    n_repairs: usize,
 }
 
 /// Reads a kernel; what is wrong goes to `errors`.
@@ -45,8 +59,9 @@ pub(crate) fn read<'s>(source: &'s Source, errors: &mut Errors) -> Option<Kernel
         nameless: Vec::new(),
         runs: Vec::new(),
         order: None,
-        tokens: tokens(&source.text),
+        tokens: tokens(&source.text, 0),
         at: 0,
+        n_repairs: 0,
     };
     parser.header().ok()?;
     while parser.peek() != Token::End {
@@ -150,8 +165,8 @@ impl<'s> Parser<'s, '_> {
             Token::Newline => "the end of the line".to_owned(),
             _ => format!("`{}`", shortened(self.slice(at))),
         };
-        let kinds = Kinds { expected: what.to_owned(), found };
-        self.errors.push(ReadError::TextSyntax { kinds, at, help: help.map(str::to_owned) });
+        let mismatch = Mismatch { expected: what.to_owned(), found };
+        self.errors.push(ReadError::TextSyntax { mismatch, at, help: help.map(str::to_owned) });
         Reported
     }
 
@@ -168,11 +183,41 @@ impl<'s> Parser<'s, '_> {
     /// Goes to the end of the statement that begins at `start`. Where a bracket that is never closed has joined the
     /// rest of the text to it, that is the end of the line.
     fn recover(&mut self, start: usize) {
-        let mut at = self.at.max(start);
-        while at < self.tokens.len() && self.tokens[at].0 != Token::Newline {
-            at += 1;
+        let failed = self.at.max(start);
+        self.at = failed;
+        let mut depth = 0_isize;
+        for (token, _) in &self.tokens[start.min(failed)..failed] {
+            depth += nesting(*token);
         }
-        self.at = at;
+        while self.peek() != Token::End && self.peek() != Token::Newline {
+            depth += nesting(self.peek());
+            self.at += 1;
+        }
+        if self.peek() == Token::End && depth > 0 && self.n_repairs < MAX_REPAIRS {
+            self.n_repairs += 1;
+            let statement = self.tokens[start].1.start as usize;
+            let failed = self.tokens.get(failed).map_or(self.text.len(), |(_, span)| span.start as usize);
+            // The line before the one on which no sense could be made of the bracket may be the one without its end.
+            let line_end = self.text[statement..failed].rfind('\n').map(|at| statement + at);
+            let line_end = line_end.or_else(|| self.text[failed..].find('\n').map(|at| failed + at));
+            self.tokens.truncate(start);
+            self.at = self.tokens.len();
+            if let Some(line_end) = line_end {
+                self.tokens.extend(tokens(self.text, line_end));
+            }
+        }
+    }
+
+    /// Whether the brackets from here on are open at the end of the text.
+    pub(super) fn is_never_closed(&self) -> bool {
+        let mut depth = 0_isize;
+        for (token, _) in &self.tokens[self.at..] {
+            if *token == Token::Newline {
+                return false;
+            }
+            depth += nesting(*token);
+        }
+        depth > 0
     }
 
     pub(super) fn word(&mut self, what: &str) -> Parsed<Name<'s>> {

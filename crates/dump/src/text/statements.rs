@@ -8,7 +8,7 @@ use nestegg_span::Span;
 
 use super::lexer::Token;
 use super::parser::{Parsed, Parser, Reported};
-use crate::error::ReadError;
+use crate::error::{Mismatch, ReadError};
 use crate::json::{self, shortened};
 use crate::syntax::{
     ArrayKindSyntax, ArraySyntax, ConditionSyntax, ItemKindSyntax, ItemSyntax, Name, NodeId, NodeKind, ParameterSyntax,
@@ -88,6 +88,12 @@ impl<'s> Parser<'s, '_> {
             return self.string();
         }
         let start = self.span();
+        if self.is_never_closed() {
+            let mismatch =
+                Mismatch { expected: "a closing bracket".to_owned(), found: "the end of the text".to_owned() };
+            self.errors.push(ReadError::TextSyntax { mismatch, at: start, help: None });
+            return Err(Reported);
+        }
         let (mut text, mut end) = (Cow::Borrowed(self.slice(start)), start);
         self.bump();
         while !matches!(self.peek(), Token::Newline | Token::End) {
@@ -135,8 +141,8 @@ impl<'s> Parser<'s, '_> {
                 match self.number(span, is_negative)? {
                     Number::Int(value) => Some(value),
                     Number::Float(_) => {
-                        let kinds = crate::Kinds { expected: "an integer".to_owned(), found: "a float".to_owned() };
-                        self.errors.push(ReadError::TextSyntax { kinds, at: span, help: None });
+                        let mismatch = Mismatch { expected: "an integer".to_owned(), found: "a float".to_owned() };
+                        self.errors.push(ReadError::TextSyntax { mismatch, at: span, help: None });
                         return Err(Reported);
                     }
                 }
@@ -275,11 +281,11 @@ impl<'s> Parser<'s, '_> {
             })
             .collect();
         let (Some(name), Some(parameters)) = (name, formals) else {
-            let kinds = crate::Kinds {
+            let mismatch = Mismatch {
                 expected: "`NAME(parameter, …) :=`".to_owned(),
                 found: format!("`{}`", shortened(self.slice(span))),
             };
-            self.errors.push(ReadError::TextSyntax { kinds, at: span, help: None });
+            self.errors.push(ReadError::TextSyntax { mismatch, at: span, help: None });
             return Err(Reported);
         };
         self.bump();
