@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::ffi;
 use crate::handle::Handle;
 
+pub(crate) const CONSTANT: c_int = 0;
 pub(crate) const PARAM: c_int = 1;
 pub(crate) const IN: c_int = 2;
 pub(crate) const SET: c_int = 3;

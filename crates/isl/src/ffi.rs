@@ -12,7 +12,7 @@ use isl_rs as _;
 use crate::context::Context;
 use crate::error::Result;
 use crate::handle::{
-    Argument, Bool, Ctx, Give, Keep, Name, Object, Position, Return, Size, Str, Take, Text, same_context,
+    Argument, Bool, Ctx, Give, Keep, Move, Name, Object, Position, Return, Size, Str, Take, Text, same_context,
 };
 
 /// The C struct of a context.
@@ -69,6 +69,7 @@ objects! {
     isl_local_space, isl_local_space_copy, isl_local_space_free;
     isl_map, isl_map_copy, isl_map_free;
     isl_map_list, isl_map_list_copy, isl_map_list_free;
+    isl_mat, isl_mat_copy, isl_mat_free;
     isl_multi_aff, isl_multi_aff_copy, isl_multi_aff_free;
     isl_point, isl_point_copy, isl_point_free;
     isl_pw_multi_aff, isl_pw_multi_aff_copy, isl_pw_multi_aff_free;
@@ -220,6 +221,9 @@ calls! {
     point_get_coordinate_val = isl_point_get_coordinate_val(p: Keep<isl_point>, ty: DimType, pos: Int) -> Give<isl_val>;
     point_is_void = isl_point_is_void(p: Keep<isl_point>) -> Bool;
 
+    mat_alloc = isl_mat_alloc(ctx: Ctx, rows: Uint, columns: Uint) -> Give<isl_mat>;
+    mat_set_element_val = isl_mat_set_element_val(m: Move<isl_mat>, row: Int, column: Int, v: Take<isl_val>) -> Give<isl_mat>;
+    basic_set_from_constraint_matrices = isl_basic_set_from_constraint_matrices(s: Take<isl_space>, eq: Take<isl_mat>, ineq: Take<isl_mat>, c1: DimType, c2: DimType, c3: DimType, c4: DimType) -> Give<isl_basic_set>;
     set_unwrap = isl_set_unwrap(s: Take<isl_set>) -> Give<isl_map>;
     set_flatten = isl_set_flatten(s: Take<isl_set>) -> Give<isl_set>;
     set_identity = isl_set_identity(s: Take<isl_set>) -> Give<isl_map>;

@@ -8,6 +8,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use crate::context::Context;
@@ -40,6 +41,14 @@ impl<T: Object> Handle<T> {
     /// The object, for a call that keeps it.
     pub(crate) fn raw(&self) -> *mut T {
         self.ptr.as_ptr()
+    }
+
+    /// Gives the reference up without freeing it; the reference to the context goes.
+    fn into_raw(self) -> *mut T {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is never dropped, so that its context is dropped once, here.
+        unsafe { std::ptr::drop_in_place(&raw mut this.context) };
+        this.raw()
     }
 
     /// Takes over a reference that isl gave.
@@ -97,6 +106,8 @@ pub(crate) trait Return {
 
 /// An argument whose reference isl takes over; the caller keeps its own.
 pub(crate) struct Take<T>(PhantomData<T>);
+/// An argument whose reference the caller gives up: isl can then change the object in place.
+pub(crate) struct Move<T>(PhantomData<T>);
 /// An argument that isl only looks at.
 pub(crate) struct Keep<T>(PhantomData<T>);
 /// A result whose reference the caller owns.
@@ -125,6 +136,17 @@ impl<T: Object + 'static> Argument for Take<T> {
     fn lower(safe: &Handle<T>) -> *mut T {
         // SAFETY: the object is live.
         unsafe { T::copy(safe.raw()) }
+    }
+}
+
+impl<T: Object + 'static> Argument for Move<T> {
+    type Safe<'a> = Handle<T>;
+    type Raw = *mut T;
+    fn belongs(safe: &Handle<T>, context: &Context) -> bool {
+        safe.context == *context
+    }
+    fn lower(safe: Handle<T>) -> *mut T {
+        safe.into_raw()
     }
 }
 

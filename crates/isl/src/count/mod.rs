@@ -16,6 +16,7 @@
 //! # Not done
 //! Barvinok's algorithm, which is polynomial in the size of the coefficients too. isl's own `count_val` enumerates all dimensions but the last.
 
+mod exact;
 mod polynomial;
 mod sum;
 mod system;
@@ -25,10 +26,11 @@ use num_bigint::BigUint;
 use crate::affine::{Affine, Conjunction, Floor, Relation};
 use crate::error::{Error, Result};
 use crate::set::Set;
+use sum::Limits;
 use system::{Row, System};
 
 /// Systems looked at in one count before it is given up with [`Error::LimitExceeded`].
-pub const MAX_PIECES: u64 = 100_000;
+pub const MAX_PIECES: u64 = 1_000_000;
 
 impl Set {
     /// The number of points of a bounded set that does not depend on parameters.
@@ -52,10 +54,10 @@ impl Set {
         if pieces.len() > 1 {
             pieces = named.compute_divs()?.make_disjoint()?.constraints()?;
         }
-        let mut budget = MAX_PIECES;
+        let mut limits = Limits { context: self.context(), pieces: MAX_PIECES };
         let mut total = BigUint::default();
         for piece in &pieces {
-            total += sum::count(translate(piece, &names)?, &mut budget)?;
+            total += sum::count(translate(piece, &names)?, &mut limits)?;
         }
         Ok(total)
     }

@@ -8,6 +8,7 @@
 //! - A variable all of whose bounds have unit coefficients is summed: where the i-th lower bound is the greatest and the j-th
 //!   upper bound the least (the first of equal ones), its sum is a polynomial in the others, by Faulhaber's formula.
 //! - Otherwise bounds are rounded quotients: another variable is split by its residue modulo the divisor, or by its value if it has few.
+//!   Before a split into many pieces isl says which values the variables really take.
 //!
 //! The recursion is as deep as there are variables, times the splits of each.
 
@@ -16,21 +17,32 @@ use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 
+use crate::context::Context;
+use crate::count::exact;
 use crate::count::polynomial::Polynomial;
 use crate::count::system::{Intervals, Row, System};
 use crate::error::{Error, Result};
 
+/// What a count may use.
+pub(super) struct Limits<'a> {
+    /// Where isl is asked.
+    pub(super) context: &'a Context,
+    /// Systems still allowed.
+    pub(super) pieces: u64,
+}
+
 /// The number of solutions.
-pub(super) fn count(system: System, budget: &mut u64) -> Result<BigUint> {
+pub(super) fn count(system: System, limits: &mut Limits<'_>) -> Result<BigUint> {
     let one = Polynomial::constant(system.n(), BigRational::one());
-    let total = total(system, one, budget)?;
+    let total = total(system, one, limits)?;
     let whole = total.is_integer().then(|| total.to_integer().to_biguint()).flatten();
     whole.ok_or_else(|| Error::Isl(format!("a count came out as {total}")))
 }
 
 /// The sum of `summand` over the solutions.
-fn total(mut system: System, mut summand: Polynomial, budget: &mut u64) -> Result<BigRational> {
-    *budget = budget.checked_sub(1).ok_or_else(|| Error::LimitExceeded("too many pieces in a count".to_string()))?;
+fn total(mut system: System, mut summand: Polynomial, limits: &mut Limits<'_>) -> Result<BigRational> {
+    limits.pieces =
+        limits.pieces.checked_sub(1).ok_or_else(|| Error::LimitExceeded("too many pieces in a count".to_string()))?;
     if !system.normalize()? {
         return Ok(BigRational::zero());
     }
@@ -50,7 +62,7 @@ fn total(mut system: System, mut summand: Polynomial, budget: &mut u64) -> Resul
             let mut product = factor;
             for group in groups {
                 let one = Polynomial::constant(system.n(), BigRational::one());
-                product *= total(group, one, budget)?;
+                product *= total(group, one, limits)?;
                 if product.is_zero() {
                     break;
                 }
@@ -59,8 +71,18 @@ fn total(mut system: System, mut summand: Polynomial, budget: &mut u64) -> Resul
         }
     }
     let intervals = system.intervals();
-    match choose(&system, &intervals)? {
-        Step::Sum(var) => sum_over(&system, var, &summand, budget),
+    let step = match choose(&system, &intervals)? {
+        Some(step) => step,
+        None => match split(&system, &intervals)? {
+            step if step.pieces() <= MOST_VALUES => step,
+            _ => match exact::intervals(limits.context, &system)? {
+                Some(intervals) => split(&system, &intervals)?,
+                None => return Ok(BigRational::zero()),
+            },
+        },
+    };
+    match step {
+        Step::Sum(var) => sum_over(&system, var, &summand, limits),
         Step::Residues { var, modulus } => {
             let mut sum = BigRational::zero();
             for residue in 0..modulus {
@@ -68,7 +90,7 @@ fn total(mut system: System, mut summand: Polynomial, budget: &mut u64) -> Resul
                 value.coefficients[var] = modulus;
                 let mut piece = system.clone();
                 piece.substitute(var, &value)?;
-                sum += total(piece, summand.substitute(var, &value), budget)?;
+                sum += total(piece, summand.substitute(var, &value), limits)?;
             }
             Ok(sum)
         }
@@ -79,7 +101,7 @@ fn total(mut system: System, mut summand: Polynomial, budget: &mut u64) -> Resul
                 let mut piece = system.clone();
                 piece.substitute(var, &value)?;
                 piece.alive[var] = false;
-                sum += total(piece, summand.substitute(var, &value), budget)?;
+                sum += total(piece, summand.substitute(var, &value), limits)?;
             }
             Ok(sum)
         }
@@ -150,10 +172,24 @@ enum Step {
     Values { var: usize, least: i128, greatest: i128 },
 }
 
-/// The variable with the fewest regions among those that can be summed; else the split into the fewest pieces that brings
-/// one nearer to that. Ties: the last variable, for inner loops have the simpler bounds.
-fn choose(system: &System, intervals: &Intervals) -> Result<Step> {
-    let mut best: Option<(usize, usize)> = None;
+impl Step {
+    /// The number of systems that a split makes.
+    fn pieces(&self) -> i128 {
+        match self {
+            Step::Sum(_) => 1,
+            Step::Residues { modulus, .. } => *modulus,
+            Step::Values { least, greatest, .. } => greatest.saturating_sub(*least).saturating_add(1),
+        }
+    }
+}
+
+/// A variable with more values than this is not split by value where it can be summed; a split into more pieces is worth asking isl first.
+const MOST_VALUES: i128 = 16;
+
+/// The variable with the fewest regions among those that can be summed, or values among those with few. Ties: the last variable,
+/// for inner loops have the simpler bounds. `None` if there is neither.
+fn choose(system: &System, intervals: &Intervals) -> Result<Option<Step>> {
+    let mut best: Option<(i128, Step)> = None;
     for var in system.live() {
         let coefficients = || system.inequalities.iter().map(|row| row.coefficients[var]).filter(|c| *c != 0);
         let lower = coefficients().filter(|c| *c > 0).count();
@@ -161,17 +197,22 @@ fn choose(system: &System, intervals: &Intervals) -> Result<Step> {
         if lower == 0 || upper == 0 {
             return Err(Error::Unbounded);
         }
-        if coefficients().all(|c| c.abs() == 1) && best.is_none_or(|(cost, _)| lower * upper <= cost) {
-            best = Some((lower * upper, var));
+        let regions = i128::try_from(lower * upper).unwrap_or(i128::MAX);
+        if coefficients().all(|c| c.abs() == 1) && best.as_ref().is_none_or(|(cost, _)| regions <= *cost) {
+            best = Some((regions, Step::Sum(var)));
+        }
+        if let (Some(least), Some(greatest)) = intervals[var] {
+            let values = greatest.saturating_sub(least).saturating_add(1).max(1);
+            if values <= MOST_VALUES && best.as_ref().is_none_or(|(cost, _)| values < *cost) {
+                best = Some((values, Step::Values { var, least, greatest }));
+            }
         }
     }
-    match best {
-        Some((_, var)) => Ok(Step::Sum(var)),
-        None => split(system, intervals),
-    }
+    Ok(best.map(|(_, step)| step))
 }
 
-/// The split for the variable whose rounded bounds need the fewest residues in all.
+/// The split for the variable whose rounded bounds need the fewest residues or values in all. With coarse intervals moduli multiply
+/// where a few values would do, which is why a large split is decided on exact ones.
 fn split(system: &System, intervals: &Intervals) -> Result<Step> {
     let pieces_of = |var: usize, modulus: i128| match intervals[var] {
         (Some(least), Some(greatest)) => modulus.min(greatest.saturating_sub(least).saturating_add(1).max(1)),
@@ -211,7 +252,7 @@ fn split(system: &System, intervals: &Intervals) -> Result<Step> {
 }
 
 /// Sums a variable whose bounds have unit coefficients, region by region.
-fn sum_over(system: &System, var: usize, summand: &Polynomial, budget: &mut u64) -> Result<BigRational> {
+fn sum_over(system: &System, var: usize, summand: &Polynomial, limits: &mut Limits<'_>) -> Result<BigRational> {
     let mut base = system.clone();
     base.alive[var] = false;
     base.inequalities.retain(|row| row.coefficients[var] == 0);
@@ -242,7 +283,7 @@ fn sum_over(system: &System, var: usize, summand: &Polynomial, budget: &mut u64)
                 region.inequalities.push(margin);
             }
             let value = prefix.substitute(var, greatest).sub(&up_to_below);
-            sum += total(region, value, budget)?;
+            sum += total(region, value, limits)?;
         }
     }
     Ok(sum)
