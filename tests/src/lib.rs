@@ -1,5 +1,9 @@
 //! What the tests of the whole project share: where it lies, and which files are its own.
 
+pub mod commands;
+pub mod compilers;
+pub mod header;
+
 use std::path::{Path, PathBuf};
 
 /// The project's top folder.

@@ -1,5 +1,6 @@
 //! What is written of a result: a dump, the text form, C.
 
+use nestegg_codegen::c::{self, COptions};
 use nestegg_ir::{LinearizedKernel, Program};
 
 use crate::error::Error;
@@ -29,11 +30,19 @@ pub fn text(program: &LinearizedKernel) -> Product {
     product("knl", Notation::Text.write(&Program::Linearized(program.clone())))
 }
 
-/// C.
+/// C11: the source, and its header.
+///
 /// # Errors
 /// If C has no words for something in the kernel.
-pub fn c(_optimized: &Optimized) -> Result<Vec<Product>, Error> {
-    Ok(vec![])
+pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
+    let kernel = &optimized.program.kernel;
+    let described =
+        optimized.report.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.to_string()));
+    let options = COptions { notes: described.collect(), symbol: None };
+    let refused = |error| Error::Refused { pass: "emit", kernel: kernel.name.clone(), source: Box::new(error) };
+    let emitted = c::emit(&optimized.program, &options).map_err(refused)?;
+    let header = Product { is_companion: true, ..product("h", emitted.header) };
+    Ok(vec![product("c", emitted.source), header])
 }
 
 fn product(extension: &'static str, text: String) -> Product {

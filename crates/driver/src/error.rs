@@ -3,6 +3,7 @@
 use nestegg_dump::ReadErrors;
 use nestegg_ir::count::CountError;
 use nestegg_ir::order::OrderError;
+use nestegg_rules::RuleErrors;
 
 /// What can go wrong.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
@@ -11,6 +12,17 @@ pub enum Error {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Read(Box<ReadErrors>),
+    /// A rule file is wrong.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Rules(Box<RuleErrors>),
+    /// A strategy file without a strategy.
+    #[error("`{file}` defines no strategy")]
+    #[diagnostic(code(driver::no_strategy), help("a file of rules only is given by `--rules`"))]
+    NoStrategy {
+        /// The file's name.
+        file: String,
+    },
     /// A value for a parameter that the kernel does not have.
     #[error("kernel `{kernel}` has no parameter `{name}`")]
     #[diagnostic(code(driver::unknown_parameter))]
@@ -95,11 +107,5 @@ impl Error {
     #[must_use]
     pub fn is_wrong_result(&self) -> bool {
         matches!(self, Self::Broken { .. } | Self::NotEqual { .. })
-    }
-}
-
-impl From<Box<ReadErrors>> for Error {
-    fn from(errors: Box<ReadErrors>) -> Self {
-        Self::Read(errors)
     }
 }

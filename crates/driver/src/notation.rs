@@ -19,7 +19,7 @@ impl Notation {
     /// The notation that a kernel is in: JSON begins with a brace.
     #[must_use]
     pub fn of(source: &Source) -> Self {
-        if source.text.trim_start_matches('\u{feff}').trim_start().starts_with('{') { Self::Json } else { Self::Text }
+        if source.text.trim_start().starts_with('{') { Self::Json } else { Self::Text }
     }
 
     /// The one that this is not.
@@ -36,7 +36,7 @@ impl Notation {
     pub fn write(self, program: &Program) -> String {
         match self {
             Self::Json => nestegg_dump::write_json(program),
-            Self::Text => nestegg_dump::write_json(program),
+            Self::Text => nestegg_dump::write_text(program),
         }
     }
 }
@@ -46,5 +46,5 @@ impl Notation {
 /// # Errors
 /// If it is not a kernel.
 pub fn read(source: &Source) -> Result<Read, Error> {
-    Ok(nestegg_dump::read_json(source)?)
+    nestegg_dump::read(source).map_err(Error::Read)
 }

@@ -1,6 +1,7 @@
 //! The values that costs and checks assume for parameters.
 
-use nestegg_ir::Kernel;
+use nestegg_ir::affine::{self, Var};
+use nestegg_ir::{ExprId, Kernel};
 
 use crate::error::Error;
 use crate::report::{AssumedParameter, ParameterSource};
@@ -35,6 +36,17 @@ pub fn assumed(kernel: &Kernel, given: &[(String, i64)]) -> Result<Vec<AssumedPa
 #[must_use]
 pub fn values(assumed: &[AssumedParameter]) -> Vec<(String, i64)> {
     assumed.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect()
+}
+
+/// The value of an expression that is affine in parameters, under these values; `None` of any other.
+#[must_use]
+pub fn evaluate(kernel: &Kernel, expression: ExprId, values: &[(String, i64)]) -> Option<i64> {
+    let affine = affine::of(&kernel.exprs, expression)?;
+    affine.terms.iter().try_fold(affine.constant, |sum, (var, coefficient)| {
+        let Var::Parameter(parameter) = var else { return None };
+        let (_, value) = values.iter().find(|(name, _)| *name == kernel[*parameter].name)?;
+        sum.checked_add(coefficient.checked_mul(*value)?)
+    })
 }
 
 fn unknown(kernel: &Kernel, name: &str) -> Error {

@@ -11,8 +11,8 @@
 //! # Not done
 //! Nothing here decides about a kernel: rules propose, the extractor chooses, the scheduler orders.
 
-use indexmap::IndexMap;
 use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_rules::{ResolvedStrategy, RuleBook};
 use nestegg_span::Source;
 
 use crate::config::{Config, Strategy, Validation};
@@ -20,7 +20,8 @@ use crate::count::operations;
 use crate::error::Error;
 use crate::notation::read;
 use crate::parameters;
-use crate::report::{Gap, LimitHit, Report, Validated};
+use crate::report::{Report, Validated};
+use crate::search::{search, verified};
 use crate::stages::{Stages, VALIDATE};
 use crate::temporaries;
 use crate::validation;
@@ -43,10 +44,11 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     let input = stages.run("read", || read(source))?.program;
     let assumed = parameters::assumed(input.kernel(), &config.parameters)?;
     let values = parameters::values(&assumed);
-    let strategy = strategy_name(&config.strategy);
+    let (book, name) = rule_book(config)?;
+    let strategy = resolved(&book, &name)?;
 
     let before = stages.run("count", || operations(&input, &values))?;
-    let found = search(&input, config, &values, &mut stages)?;
+    let found = search(&input, &strategy, &values, &mut stages)?;
     let output = Program::Linearized(found.program);
     verified("the optimizer", &output)?;
     let after = stages.run("count", || operations(&output, &values))?;
@@ -57,12 +59,12 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     let Program::Linearized(program) = output else { unreachable!("the output was made linearized above") };
     let report = Report {
         kernel: program.kernel.name.clone(),
-        strategy,
+        strategy: name,
         cost: config.cost,
         parameters: assumed,
         before,
         after,
-        temporaries: temporaries::describe(&program, &values),
+        temporaries: temporaries::describe(&program, &values, &found.saved),
         rules: found.rules,
         limits: found.limits,
         gap: found.gap,
@@ -72,39 +74,30 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     Ok(Optimized { program, report })
 }
 
-/// What the optimizer made of a kernel.
-struct Found {
-    program: LinearizedKernel,
-    rules: IndexMap<String, u64>,
-    limits: Vec<LimitHit>,
-    gap: Gap,
-}
-
-/// From the kernel as it came to the cheapest equal one: all stages between reading and writing.
-fn search(input: &Program, _config: &Config, _values: &[(String, i64)], stages: &mut Stages) -> Result<Found, Error> {
-    let linearized = stages.run("linearize", || linearized(input))?;
-    Ok(Found { program: linearized, rules: IndexMap::new(), limits: Vec::new(), gap: Gap::NotProved })
-}
-
-/// The kernel in its order.
-fn linearized(input: &Program) -> Result<LinearizedKernel, Error> {
-    let kernel = input.kernel().name.clone();
-    input.clone().into_linearized().map_err(|source| Error::Order { kernel, source })
-}
-
-/// Refuses what a pass made if it is no kernel.
-fn verified(pass: &'static str, program: &Program) -> Result<(), Error> {
-    let violations = nestegg_ir::verify::verify(program);
-    if violations.is_empty() {
-        return Ok(());
+/// The rules and strategies of this run.
+fn rule_book(config: &Config) -> Result<(RuleBook, String), Error> {
+    let mut files = config.rules.clone();
+    if let Strategy::InFile(source) = &config.strategy
+        && !files.contains(source)
+    {
+        files.push(source.clone());
     }
-    let shown: Vec<String> = violations.iter().take(5).map(|error| error.violation.to_string()).collect();
-    Err(Error::Broken { pass, kernel: program.kernel().name.clone(), violations: shown.join("; ") })
-}
-
-fn strategy_name(strategy: &Strategy) -> String {
-    match strategy {
+    let book = nestegg_egraph::builtin::rule_book(&files).map_err(|errors| Error::Rules(Box::new(errors)))?;
+    let name = match &config.strategy {
         Strategy::Named(name) => name.clone(),
-        Strategy::InFile(source) => source.name.to_string(),
-    }
+        Strategy::InFile(source) => {
+            let last = book.strategies.values().rev().find(|strategy| strategy.source.name == source.name);
+            let last = last.ok_or_else(|| Error::NoStrategy { file: source.name.to_string() })?;
+            last.name.to_string()
+        }
+    };
+    Ok((book, name))
+}
+
+/// The strategy of that name.
+fn resolved<'b>(book: &'b RuleBook, name: &str) -> Result<ResolvedStrategy<'b>, Error> {
+    book.resolve(name).map_err(|_| {
+        let known: Vec<String> = book.strategies.keys().map(|name| format!("`{name}`")).collect();
+        Error::UnknownStrategy { name: name.to_owned(), help: format!("there are {}", known.join(", ")) }
+    })
 }

@@ -6,6 +6,8 @@
 
 mod text;
 
+use std::fmt;
+
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -101,8 +103,8 @@ pub struct LimitHit {
     pub place: String,
     /// Which limit.
     pub limit: String,
-    /// Its value.
-    pub value: u64,
+    /// Its value, where it has one.
+    pub value: Option<u64>,
 }
 
 /// How far a choice can be from the best one.
@@ -111,8 +113,10 @@ pub struct LimitHit {
 pub enum Gap {
     /// No choice among the forms that were found costs less than this.
     Proved {
-        /// In units of the cost.
+        /// In units of the cost, as selection counts it.
         lower_bound: u128,
+        /// What was chosen, in the same units.
+        cost: u128,
     },
     /// Nothing is known.
     NotProved,
@@ -132,6 +136,18 @@ pub enum Validated {
         /// In words.
         reason: String,
     },
+}
+
+/// One line: its loops, its value, its uses.
+impl fmt::Display for Temporary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.definition)?;
+        if !self.loops.is_empty() {
+            write!(f, ", for each {}", self.loops.join(", "))?;
+        }
+        write!(f, "; read in {} places", self.uses)?;
+        self.saved.map_or(Ok(()), |saved| write!(f, "; saves {saved} operations"))
+    }
 }
 
 impl Report {

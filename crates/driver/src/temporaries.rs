@@ -1,18 +1,28 @@
 //! What each temporary of a result is, for the report and for comments in C.
 
+use indexmap::IndexMap;
 use nestegg_ir::{ArrayId, InsnId, InstructionKind, Kernel, LinearizedKernel};
 
+use crate::excerpt::excerpt;
+use crate::parameters;
 use crate::report::Temporary;
 
-/// Describes every temporary that instructions write, in order of declaration.
+/// Describes every temporary that instructions write, in order of declaration; `saved` says what selection knows of some.
 #[must_use]
-pub fn describe(program: &LinearizedKernel, values: &[(String, i64)]) -> Vec<Temporary> {
+pub fn describe(
+    program: &LinearizedKernel,
+    values: &[(String, i64)],
+    saved: &IndexMap<String, u128>,
+) -> Vec<Temporary> {
     let kernel = &program.kernel;
     let sites = Sites::of(kernel);
     kernel
         .array_ids()
         .filter(|&array| kernel[array].is_temporary())
-        .map(|array| temporary(kernel, array, &sites, values))
+        .map(|array| Temporary {
+            saved: saved.get(&kernel[array].name).copied(),
+            ..temporary(kernel, array, &sites, values)
+        })
         .collect()
 }
 
@@ -23,7 +33,7 @@ fn temporary(kernel: &Kernel, array: ArrayId, sites: &Sites, values: &[(String, 
     Temporary {
         name: kernel[array].name.clone(),
         dtype: kernel[array].dtype.to_string(),
-        shape: kernel[array].shape.iter().map(|&size| crate::excerpt::excerpt(kernel, size)).collect(),
+        shape: kernel[array].shape.iter().map(|&size| excerpt(kernel, size)).collect(),
         size: size(kernel, array, values),
         loops: loops.iter().map(|&iname| kernel[iname].name.clone()).collect(),
         definition: definition.join("; "),
@@ -35,21 +45,14 @@ fn temporary(kernel: &Kernel, array: ArrayId, sites: &Sites, values: &[(String, 
 /// The number of elements, where the sizes are affine in parameters.
 fn size(kernel: &Kernel, array: ArrayId, values: &[(String, i64)]) -> Option<u128> {
     kernel[array].shape.iter().try_fold(1_u128, |size, &dim| {
-        let affine = nestegg_ir::affine::of(&kernel.exprs, dim)?;
-        let mut extent = i128::from(affine.constant);
-        for (var, coefficient) in &affine.terms {
-            let nestegg_ir::affine::Var::Parameter(parameter) = var else { return None };
-            let (_, value) = values.iter().find(|(name, _)| *name == kernel[*parameter].name)?;
-            extent += i128::from(*coefficient) * i128::from(*value);
-        }
-        size.checked_mul(u128::try_from(extent).ok()?)
+        size.checked_mul(u128::try_from(parameters::evaluate(kernel, dim, values)?).ok()?)
     })
 }
 
 /// The value that an instruction gives to what it writes, in the text form.
 fn definition(kernel: &Kernel, insn: InsnId) -> String {
     match &kernel[insn].kind {
-        InstructionKind::Assignment { expression, .. } => crate::excerpt::excerpt(kernel, *expression),
+        InstructionKind::Assignment { expression, .. } => excerpt(kernel, *expression),
         InstructionKind::Call { function, .. } => format!("a result of {}", kernel[*function]),
         InstructionKind::Opaque { .. } => format!("opaque code {}", kernel[insn].id),
     }

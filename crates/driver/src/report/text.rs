@@ -28,10 +28,12 @@ impl fmt::Display for Report {
         self.write_rules(f)?;
         self.write_limits(f)?;
         match self.gap {
-            Gap::Proved { lower_bound } if lower_bound == after => {
+            Gap::Proved { lower_bound, cost } if lower_bound == cost => {
                 writeln!(f, "choice: proved the best of the forms found")?
             }
-            Gap::Proved { lower_bound } => writeln!(f, "choice: at least {lower_bound} among the forms found")?,
+            Gap::Proved { lower_bound, cost } => {
+                writeln!(f, "choice: {cost}, proved to be at least {lower_bound} among the forms found")?
+            }
             Gap::NotProved => writeln!(f, "choice: best found, gap not proved")?,
         }
         match &self.validation {
@@ -101,7 +103,10 @@ impl Report {
         if self.limits.is_empty() {
             return writeln!(f, "no limits hit");
         }
-        self.limits.iter().try_for_each(|hit| writeln!(f, "limit hit: {} {} in {}", hit.limit, hit.value, hit.place))
+        self.limits.iter().try_for_each(|hit| {
+            let value = hit.value.map_or_else(String::new, |value| format!(" of {value}"));
+            writeln!(f, "limit hit: {}{value} in {}", hit.limit, hit.place)
+        })
     }
 
     fn write_stages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,5 @@
+//! What benchmarks measure and compare with: the fixtures, the figures published for them, kernels of any size.
+
+pub mod fixtures;
+pub mod generate;
+pub mod peers;

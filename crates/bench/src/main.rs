@@ -1,0 +1,81 @@
+//! Benchmarks of nestegg, one command each.
+//!
+//! # Input
+//! The kernels in `fixtures/` with their `peers.csv`, and kernels made by [`nestegg_bench::generate`].
+//! # Output
+//! Tables on standard output, as text or Markdown.
+//! # Method
+//! * `operations` optimizes every fixture at each level and sets the counts beside every published figure.
+//! * `scaling` measures seconds and peak memory of each stage against the size of the kernel.
+//! * `runtime` compiles the C of input and output and runs them in turn in one process.
+//!
+//! `operations` gives the same numbers everywhere; the other two measure this machine.
+
+mod memory;
+mod operations;
+mod runtime;
+mod scaling;
+mod statistics;
+mod table;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use miette::{Context, IntoDiagnostic};
+use nestegg_bench::fixtures::{self, Fixture};
+
+/// Benchmarks of nestegg.
+#[derive(Debug, Parser)]
+#[command(name = "nestegg-bench")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Operations at each level against the figures of other compilers, over all fixtures
+    Operations(operations::OperationsArgs),
+    /// Seconds and peak memory of each stage against the size of the kernel
+    Scaling(scaling::ScalingArgs),
+    /// Run time of the emitted C of the output against that of the input
+    Runtime(runtime::RuntimeArgs),
+}
+
+/// Which kernels, and how the table looks.
+#[derive(Debug, Args)]
+struct CommonArgs {
+    /// The folder with the kernels and their figures
+    #[arg(long, default_value = "fixtures")]
+    fixtures: PathBuf,
+    /// Only kernels whose `group/name` holds one of these words
+    #[arg(value_name = "WORD")]
+    words: Vec<String>,
+    /// Print Markdown
+    #[arg(long)]
+    markdown: bool,
+}
+
+impl CommonArgs {
+    /// The fixtures that are chosen.
+    fn chosen(&self) -> miette::Result<Vec<Fixture>> {
+        let all = fixtures::fixtures(&self.fixtures).into_diagnostic().wrap_err_with(|| {
+            format!("no fixtures in `{}`; run this from the project's folder", self.fixtures.display())
+        })?;
+        let is_chosen =
+            |name: &str| self.words.is_empty() || self.words.iter().any(|word| name.contains(word.as_str()));
+        Ok(all.into_iter().filter(|fixture| is_chosen(&fixture.full_name())).collect())
+    }
+}
+
+fn main() -> miette::Result<()> {
+    let text = match Cli::parse().command {
+        Command::Operations(args) => operations::run(&args)?,
+        Command::Scaling(args) => scaling::run(&args)?,
+        Command::Runtime(args) => runtime::run(&args)?,
+    };
+    // Nobody is left to tell if standard output is gone.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! From a kernel as it came to the cheapest equal one that a strategy finds.
+//!
+//! # Input
+//! A checked program, a strategy, and values for parameters.
+//! # Output
+//! A linearized kernel with the same meaning, and what happened on the way.
+//! # Method
+//! The stages in their order: linearize, normalise, encode, saturate, select, realize, schedule. A strategy without phases
+//! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
+//! made; none knows of another.
+//! # Not done
+//! One seed, one e-graph: strategies with several come later.
+
+use indexmap::IndexMap;
+use nestegg_egraph::pattern::Functions;
+use nestegg_egraph::{encode, saturate};
+use nestegg_extract::{Extracted, Search};
+use nestegg_ir::domains::Domains;
+use nestegg_ir::{FunctionId, Kernel, LinearizedKernel, Program};
+use nestegg_rules::{OptionValue, ResolvedStrategy};
+
+use crate::error::Error;
+use crate::report::{Gap, LimitHit};
+use crate::stages::Stages;
+
+/// What a strategy made of a kernel.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The result.
+    pub program: LinearizedKernel,
+    /// Rules that found something, with how often.
+    pub rules: IndexMap<String, u64>,
+    /// Limits that were hit.
+    pub limits: Vec<LimitHit>,
+    /// How far the choice can be from the best one.
+    pub gap: Gap,
+    /// Operations that each temporary saves, by its name.
+    pub saved: IndexMap<String, u128>,
+}
+
+/// Runs a strategy on a program.
+pub(crate) fn search(
+    input: &Program,
+    strategy: &ResolvedStrategy<'_>,
+    values: &[(String, i64)],
+    stages: &mut Stages,
+) -> Result<Found, Error> {
+    let linearized = stages.run("linearize", || linearized(input))?;
+    let search = selection(strategy);
+    if search == Search::BottomUp && strategy.phases.is_empty() {
+        let program = stages.run("eliminate dead", || nestegg_transform::eliminate_dead(linearized));
+        return Ok(Found::untouched(program));
+    }
+    let context = nestegg_isl::Context::new();
+    let pass = Passes { kernel: linearized.kernel.name.clone() };
+    let form = stages.run("normalise", || pass.done("normalise", nestegg_transform::normalise(linearized)))?.linearized;
+    pass.verified("normalise", &form)?;
+    let (domains, mut encoded) = stages.run("encode", || {
+        let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(values);
+        let encoded = pass.done("encode", encode::encode(&form, &domains))?;
+        Ok::<_, Error>((domains, encoded))
+    })?;
+    let functions = functions(&form.kernel);
+    let saturation = stages
+        .run("saturate", || pass.done("saturate", saturate::saturate(&mut encoded.graph, strategy, &functions)))?;
+    let extracted =
+        stages.run("select", || pass.done("select", nestegg_extract::extract(&form, &encoded, &domains, search)))?;
+    let Extracted { constructed, selection } = extracted;
+    pass.verified("select", &constructed.linearized)?;
+    let realized =
+        stages.run("realize", || pass.done("realize", nestegg_schedule::realize_reductions(constructed.linearized)))?;
+    pass.verified("realize", &realized)?;
+    let program = stages.run("eliminate dead", || nestegg_transform::eliminate_dead(realized));
+    let gap = if selection.bound > nestegg_extract::Cost::ZERO {
+        Gap::Proved { lower_bound: selection.bound.operations(), cost: selection.cost.operations() }
+    } else {
+        Gap::NotProved
+    };
+    let saved = constructed.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.saved.operations()));
+    Ok(Found {
+        program,
+        rules: saturation.fired.iter().map(|(rule, &times)| (rule.clone(), times as u64)).collect(),
+        limits: limits(strategy, &saturation, &selection.limits_hit),
+        gap,
+        saved: saved.collect(),
+    })
+}
+
+impl Found {
+    /// A result that no rule had a part in.
+    fn untouched(program: LinearizedKernel) -> Self {
+        Self { program, rules: IndexMap::new(), limits: Vec::new(), gap: Gap::NotProved, saved: IndexMap::new() }
+    }
+}
+
+/// Errors of passes, with the kernel's name.
+struct Passes {
+    kernel: String,
+}
+
+impl Passes {
+    fn done<T, E>(&self, pass: &'static str, res: Result<T, E>) -> Result<T, Error>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        res.map_err(|source| Error::Refused { pass, kernel: self.kernel.clone(), source: Box::new(source) })
+    }
+
+    /// Refuses what a pass made if it is no kernel.
+    fn verified(&self, pass: &'static str, linearized: &LinearizedKernel) -> Result<(), Error> {
+        verified(pass, &Program::Linearized(linearized.clone()))
+    }
+}
+
+/// Refuses what a pass made if it is no kernel.
+pub(crate) fn verified(pass: &'static str, program: &Program) -> Result<(), Error> {
+    let violations = nestegg_ir::verify::verify(program);
+    if violations.is_empty() {
+        return Ok(());
+    }
+    let shown: Vec<String> = violations.iter().take(5).map(|error| error.violation.to_string()).collect();
+    Err(Error::Broken { pass, kernel: program.kernel().name.clone(), violations: shown.join("; ") })
+}
+
+/// The kernel in its order.
+fn linearized(input: &Program) -> Result<LinearizedKernel, Error> {
+    let kernel = input.kernel().name.clone();
+    input.clone().into_linearized().map_err(|source| Error::Order { kernel, source })
+}
+
+/// How the strategy wants forms chosen.
+fn selection(strategy: &ResolvedStrategy<'_>) -> Search {
+    match strategy.options.get("selection") {
+        Some(OptionValue::Word(word)) if *word == "as-is" => Search::BottomUp,
+        _ => Search::Local,
+    }
+}
+
+/// The functions that rules may call: those that the kernel calls.
+fn functions(kernel: &Kernel) -> Functions {
+    kernel.functions.iter().enumerate().map(|(idx, name)| (name.clone(), FunctionId::new(idx))).collect()
+}
+
+/// Limits that were hit, with their values where the strategy states them.
+fn limits<'s>(
+    strategy: &ResolvedStrategy<'_>,
+    saturation: &saturate::Saturation,
+    of_selection: impl IntoIterator<Item = &'s &'static str>,
+) -> Vec<LimitHit> {
+    let value = |place: &str, limit: &str| {
+        let phase = strategy.phases.iter().find(|phase| phase.name.as_str() == place);
+        phase.filter(|_| limit == "nodes").map(|phase| u64::from(phase.nodes))
+    };
+    let of_saturation = saturation.limits_hit.iter().map(|(place, limit)| LimitHit {
+        place: place.clone(),
+        limit: limit.clone(),
+        value: value(place, limit),
+    });
+    let of_selection = of_selection.into_iter().map(|limit| LimitHit {
+        place: "select".to_owned(),
+        limit: (*limit).to_owned(),
+        value: None,
+    });
+    of_saturation.chain(of_selection).collect()
+}

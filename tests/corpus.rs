@@ -1,0 +1,99 @@
+//! What nestegg promises on real kernels, for every kernel in `fixtures/`, each by itself.
+//!
+//! * `optimize` at O1 succeeds, is validated, and writes a dump that reads back: linearized, with the same arguments.
+//! * Its operations are at most the published figure that the level is measured by.
+//! * Optimizing the result again adds no operation, and the same bytes come out twice.
+//! * The peers' own best programs count exactly as published.
+
+use std::path::Path;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use nestegg_bench::fixtures::{self, Fixture};
+use nestegg_bench::peers::{Peers, accepted_column};
+use nestegg_driver::config::{Config, Strategy};
+use nestegg_driver::report::Validated;
+use nestegg_driver::{emit, optimize};
+use nestegg_ir::{Kernel, Program};
+use nestegg_span::Source;
+use nestegg_tests::root;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let folder = root().join("fixtures");
+    let mut trials = Vec::new();
+    for fixture in fixtures::fixtures(&folder).expect("the fixtures are there") {
+        let name = fixture.full_name();
+        let (again, folder) = (fixture.clone(), folder.clone());
+        trials.push(Trial::test(format!("optimize/{name}"), move || optimizes(&folder, &fixture)));
+        trials.push(Trial::test(format!("unoptimized/{name}"), move || keeps_at_o0(&again)));
+    }
+    for program in fixtures::peer_programs(&folder).expect("the peers' programs are there") {
+        let folder = folder.clone();
+        let name = program.full_name();
+        trials.push(Trial::test(format!("count/{name}"), move || counts_as_published(&folder, &program)));
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn optimizes(folder: &Path, fixture: &Fixture) -> Result<(), Failed> {
+    let source = fixture.read()?;
+    let first = optimized(&source, "O1")?;
+    let text = emit::dump(&first.program).text;
+    check_dump(&source, &text)?;
+    if let Validated::NotCompared { reason } = &first.report.validation {
+        return Err(format!("not validated: {reason}").into());
+    }
+    let ours = first.report.after.total as f64;
+    let bound = Peers::read(folder, fixture.group)?.figure(&fixture.name, accepted_column(fixture.group));
+    if let Some(bound) = bound.filter(|bound| ours > *bound) {
+        return Err(format!("{ours} operations, the figure is {bound}: {:.3}", ours / bound).into());
+    }
+    if emit::dump(&optimized(&source, "O1")?.program).text != text {
+        return Err("a second run wrote other bytes".into());
+    }
+    let again = optimized(&Source::new("again.json", text.as_str()), "O1")?;
+    if again.report.after.total > first.report.after.total {
+        let (first, again) = (first.report.after.total, again.report.after.total);
+        return Err(format!("optimizing the result adds operations: {first} -> {again}").into());
+    }
+    Ok(())
+}
+
+fn keeps_at_o0(fixture: &Fixture) -> Result<(), Failed> {
+    let source = fixture.read()?;
+    let optimized = optimized(&source, "O0")?;
+    check_dump(&source, &emit::dump(&optimized.program).text)?;
+    if optimized.report.after.total > optimized.report.before.total {
+        return Err("O0 adds operations".into());
+    }
+    Ok(())
+}
+
+fn counts_as_published(folder: &Path, program: &Fixture) -> Result<(), Failed> {
+    let counted = nestegg_driver::count(&program.read()?, &[]).map_err(|error| error.to_string())?.total as f64;
+    match Peers::read(folder, program.group)?.figure(&program.name, "best") {
+        Some(published) if published != counted => Err(format!("counted {counted}, published {published}").into()),
+        Some(_) => Ok(()),
+        None => Err("no figure".into()),
+    }
+}
+
+fn optimized(source: &Source, level: &str) -> Result<nestegg_driver::Optimized, Failed> {
+    let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::default() };
+    optimize(source, &config).map_err(|error| format!("{:?}", miette::Report::new(error)).into())
+}
+
+/// The text is a dump with a linearization, of the same arguments in the same order.
+fn check_dump(input: &Source, text: &str) -> Result<(), Failed> {
+    let read = |source: &Source| nestegg_driver::read(source).map_err(|error| format!("{:?}", miette::Report::new(error)));
+    let (input, output) = (read(input)?.program, read(&Source::new("output.json", text))?.program);
+    if !matches!(output, Program::Linearized(_)) {
+        return Err("the output has no linearization".into());
+    }
+    let (before, after) = (arguments(input.kernel()), arguments(output.kernel()));
+    if before == after { Ok(()) } else { Err(format!("arguments were {before:?}, are {after:?}").into()) }
+}
+
+fn arguments(kernel: &Kernel) -> Vec<String> {
+    kernel.arguments().map(|array| format!("{} {} {}", kernel[array].name, kernel[array].dtype, kernel[array].shape.len())).collect()
+}

@@ -1,0 +1,189 @@
+//! The commands of filetests: one per pass, and one per thing that the command line does.
+//!
+//! A command runs in this process on the kernel of its file. It answers a text that is compared with a snapshot, or
+//! nothing where it only asserts.
+//!
+//! | command | options | what it does |
+//! | --- | --- | --- |
+//! | `check` | | answers the rendered errors, or that there are none |
+//! | `convert` | `to=json` or `to=text` | answers the kernel in that notation; asserts that both round trips lose nothing |
+//! | `count` | `param=n:5` | answers the operations |
+//! | `linearize` | | answers the kernel in its default order |
+//! | `normalise` | | answers the kernel in value form |
+//! | `realize` | | answers the kernel with its reductions realized |
+//! | `schedule` | | the same, scheduled |
+//! | `optimize` | `level=O1` `param=n:5` | answers result and story; asserts that the result is validated |
+//! | `run` | `seed=0` `param=n:5` | answers the outputs of the interpreter |
+//! | `c` | `level=O1` | answers the C; asserts that compilers accept it without a warning |
+
+use std::fmt::Write;
+
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
+use nestegg_driver::config::{Config, Strategy};
+use nestegg_driver::report::{Report, Validated};
+use nestegg_driver::{Notation, emit, parameters};
+use nestegg_interp::{Inputs, RunOptions, Values};
+use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_span::Source;
+
+use crate::compilers;
+use crate::header::TestCommand;
+
+/// Names of commands that answer a text.
+const ANSWERING: [&str; 10] =
+    ["check", "convert", "count", "linearize", "normalise", "realize", "schedule", "optimize", "run", "c"];
+
+/// Whether the command answers a text.
+#[must_use]
+pub fn answers(name: &str) -> bool {
+    ANSWERING.contains(&name)
+}
+
+/// Runs a command on the kernel in `source`; `bytes` are those of the file, which need not be text.
+///
+/// # Errors
+/// If the command fails, asserts something that does not hold, or is not known.
+pub fn run(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<Option<String>, String> {
+    match command.name.as_str() {
+        "check" => check(command, source, bytes),
+        "convert" => convert(command, source),
+        "count" => count(command, source),
+        "linearize" => pass(command, source, Ok),
+        "normalise" => pass(command, source, |program| {
+            Ok(nestegg_transform::normalise(program).map_err(|error| error.to_string())?.linearized)
+        }),
+        "realize" => {
+            pass(command, source, |program| nestegg_schedule::realize_reductions(program).map_err(|error| error.to_string()))
+        }
+        "optimize" => optimize(command, source),
+        "run" => interpret(command, source),
+        "c" => c(command, source),
+        other => Err(format!("there is no command `{other}`")),
+    }
+    .map(Some)
+}
+
+fn check(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<String, String> {
+    command.allow(&[])?;
+    match nestegg_dump::read_bytes(&source.name, bytes) {
+        Ok(_) => Ok("well-formed".to_owned()),
+        Err(errors) => Ok(rendered(&errors)),
+    }
+}
+
+fn convert(command: &TestCommand, source: &Source) -> Result<String, String> {
+    command.allow(&["to"])?;
+    let program = read(source)?;
+    let (json, text) = (Notation::Json.write(&program), Notation::Text.write(&program));
+    for written in [&json, &text] {
+        let again = read(&Source::new("written", written.as_str()))?;
+        if Notation::Json.write(&again) != json || Notation::Text.write(&again) != text {
+            return Err(format!("reading this again gives another kernel:\n{written}"));
+        }
+    }
+    match command.option("to").unwrap_or("json") {
+        "json" => Ok(json),
+        "text" => Ok(text),
+        other => Err(format!("there is no notation `{other}`")),
+    }
+}
+
+fn count(command: &TestCommand, source: &Source) -> Result<String, String> {
+    command.allow(&["param"])?;
+    let counted = nestegg_driver::count(source, &command.parameters()?).map_err(|error| rendered(&error))?;
+    let mut text = format!("{}\n", counted.total);
+    for entry in counted.entries {
+        let _ = writeln!(text, "{} loops: {} {}", entry.depth, entry.operations, entry.kind);
+    }
+    Ok(text)
+}
+
+/// A pass from one linearized kernel to another; its result is verified.
+fn pass(
+    command: &TestCommand,
+    source: &Source,
+    pass: impl FnOnce(LinearizedKernel) -> Result<LinearizedKernel, String>,
+) -> Result<String, String> {
+    command.allow(&[])?;
+    let linearized = read(source)?.into_linearized().map_err(|error| error.to_string())?;
+    let result = Program::Linearized(pass(linearized)?);
+    let violations = nestegg_ir::verify::verify(&result);
+    match violations.as_slice() {
+        [] => Ok(Notation::Text.write(&result)),
+        [first, ..] => Err(format!("the result is broken: {}", first.violation)),
+    }
+}
+
+fn optimize(command: &TestCommand, source: &Source) -> Result<String, String> {
+    command.allow(&["level", "param"])?;
+    let optimized = optimized(command, source)?;
+    Ok(format!("{}\n{}", story(&optimized.report), emit::text(&optimized.program).text))
+}
+
+fn optimized(command: &TestCommand, source: &Source) -> Result<nestegg_driver::Optimized, String> {
+    let config = Config {
+        strategy: Strategy::Named(command.option("level").unwrap_or("O1").to_owned()),
+        parameters: command.parameters()?,
+        ..Config::default()
+    };
+    let optimized = nestegg_driver::optimize(source, &config).map_err(|error| rendered(&error))?;
+    match &optimized.report.validation {
+        Validated::Equal { .. } => Ok(optimized),
+        Validated::NotCompared { reason } => Err(format!("the result was not validated: {reason}")),
+    }
+}
+
+/// The report without what changes from run to run.
+fn story(report: &Report) -> String {
+    let text = report.to_string();
+    let lines = text.lines().filter(|line| !line.starts_with("seconds"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn interpret(command: &TestCommand, source: &Source) -> Result<String, String> {
+    command.allow(&["seed", "param"])?;
+    let seed = command.option("seed").unwrap_or("0").parse().map_err(|_| "the seed is no number")?;
+    let program = read(source)?;
+    let assumed = parameters::assumed(program.kernel(), &command.parameters()?).map_err(|error| rendered(&error))?;
+    let values = parameters::values(&assumed).into_iter().collect();
+    let inputs = Inputs::random(program.kernel(), &values, seed).map_err(|error| error.to_string())?;
+    let outputs = match nestegg_interp::run(&program, &inputs, &RunOptions::default()) {
+        Ok(outputs) => outputs,
+        Err(error) => return Ok(format!("error: {error}\n")),
+    };
+    let mut text = String::new();
+    for (name, output) in &outputs.arrays {
+        // Fewer digits than there are: a snapshot must not depend on a C library's last bit.
+        let elements: Vec<String> = match &output.values {
+            Values::Floats(values) => values.iter().map(|value| format!("{value:.9e}")).collect(),
+            Values::Ints(values) => values.iter().map(i64::to_string).collect(),
+        };
+        let _ = writeln!(text, "{name} = {}", elements.join(" "));
+    }
+    Ok(text)
+}
+
+fn c(command: &TestCommand, source: &Source) -> Result<String, String> {
+    command.allow(&["level", "param"])?;
+    let products = emit::c(&optimized(command, source)?).map_err(|error| rendered(&error))?;
+    let mut text = String::new();
+    for product in &products {
+        compilers::accept(product.extension, &product.text)?;
+        let _ = writeln!(text, "/* .{} */\n{}", product.extension, product.text);
+    }
+    Ok(text)
+}
+
+fn read(source: &Source) -> Result<Program, String> {
+    nestegg_driver::read(source).map(|read| read.program).map_err(|error| rendered(&error))
+}
+
+/// An error as the command line shows it, without colours and at a fixed width.
+fn rendered(error: &dyn Diagnostic) -> String {
+    let mut text = String::new();
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
+    match handler.render_report(&mut text, error) {
+        Ok(()) => text,
+        Err(_) => error.to_string(),
+    }
+}
