@@ -93,9 +93,14 @@ impl Errors {
         self.errors.len()
     }
 
+    /// Whether unknown names are still compared with known ones.
+    pub(crate) fn may_suggest(&self) -> bool {
+        self.n_suggestions < MAX_SUGGESTIONS
+    }
+
     /// The known name nearest to an unknown one, as a help; nothing if none is near.
     pub(crate) fn suggest<'a>(&mut self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-        if self.n_suggestions == MAX_SUGGESTIONS {
+        if !self.may_suggest() {
             return None;
         }
         self.n_suggestions += 1;

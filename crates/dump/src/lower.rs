@@ -30,7 +30,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Errors;
 use crate::spans::Spans;
-use crate::syntax::KernelSyntax;
+use crate::syntax::{KernelSyntax, NodeId};
 use types::Type;
 
 /// What a name stands for.
@@ -71,6 +71,8 @@ struct Lowering<'k, 's> {
     exprs: Vec<ExprId>,
     /// The type of each node, by position.
     types: Vec<Type>,
+    /// Conditions, and the inames within which they were lowered last.
+    conditions: FxHashMap<NodeId, (InameSet, ExprId)>,
 }
 
 /// Lowers a kernel. The answer is meaningful only if no errors were reported.
@@ -88,6 +90,7 @@ pub(crate) fn lower(syntax: &KernelSyntax<'_>, errors: &mut Errors) -> (Program,
         has_all_names: !syntax.has_lost_names,
         exprs: Vec::new(),
         types: Vec::new(),
+        conditions: FxHashMap::default(),
     };
     let filler = lowering.kernel.exprs.int(0);
     lowering.kernel.exprs = nestegg_ir::Exprs::new();

@@ -17,7 +17,7 @@ pub(crate) struct Name<'s> {
 }
 
 /// Position of an expression in [`Nodes`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NodeId(u32);
 
 impl NodeId {

@@ -5,6 +5,8 @@
 
 use nestegg_ir::{Expr, ExprId, InameId, InameSet, Number, Op, SubstitutionId};
 
+use rustc_hash::FxHashMap;
+
 use super::names::wrong_kind;
 use super::types::{self, Need, Type};
 use super::{Entity, Lowering};
@@ -13,9 +15,10 @@ use crate::error::{Mismatch, ReadError};
 use crate::syntax::{Name, NodeId, NodeKind};
 
 /// What has a value where an expression stands.
-pub(super) struct Scope<'a, 's> {
+pub(super) struct Scope<'a> {
     place: Place<'a>,
-    formals: &'a [Name<'s>],
+    /// The positions of a rule's formal parameters.
+    formals: FxHashMap<&'a str, u32>,
 }
 
 enum Place<'a> {
@@ -27,17 +30,18 @@ enum Place<'a> {
     Size,
 }
 
-impl<'a, 's> Scope<'a, 's> {
+impl<'a> Scope<'a> {
     pub(super) fn within(inames: &'a InameSet, is_complete: bool) -> Self {
-        Self { place: Place::Within { inames, is_complete }, formals: &[] }
+        Self { place: Place::Within { inames, is_complete }, formals: FxHashMap::default() }
     }
 
-    pub(super) fn rule(formals: &'a [Name<'s>]) -> Self {
+    pub(super) fn rule(parameters: &'a [Name<'_>]) -> Self {
+        let formals = parameters.iter().zip(0..).map(|(formal, idx)| (&*formal.text, idx)).collect();
         Self { place: Place::Rule { free: InameSet::new(), reduced: InameSet::new() }, formals }
     }
 
     pub(super) fn size() -> Self {
-        Self { place: Place::Size, formals: &[] }
+        Self { place: Place::Size, formals: FxHashMap::default() }
     }
 
     /// The free and the reduced inames of a rule's body.
@@ -108,7 +112,7 @@ impl Reductions {
 
 impl<'k, 's> Lowering<'k, 's> {
     /// Lowers one expression.
-    pub(super) fn expression(&mut self, root: NodeId, scope: &mut Scope<'_, 's>) -> (ExprId, Type) {
+    pub(super) fn expression(&mut self, root: NodeId, scope: &mut Scope<'_>) -> (ExprId, Type) {
         let syntax = self.syntax;
         let too_deep = u32::try_from(MAX_EXPRESSION_DEPTH + 1).unwrap_or(u32::MAX);
         if syntax.nodes[root].depth >= too_deep {
@@ -129,7 +133,7 @@ impl<'k, 's> Lowering<'k, 's> {
         (self.exprs[root.index()], self.types[root.index()])
     }
 
-    fn reductions(&mut self, root: NodeId, scope: &mut Scope<'_, 's>) -> Reductions {
+    fn reductions(&mut self, root: NodeId, scope: &mut Scope<'_>) -> Reductions {
         let syntax = self.syntax;
         let nodes = &syntax.nodes;
         let mut res = Reductions { first: nodes[root].first as usize, ..Reductions::default() };
@@ -176,7 +180,7 @@ impl<'k, 's> Lowering<'k, 's> {
     }
 
     /// Lowers one node whose operands are lowered; `None` if something was reported.
-    fn node(&mut self, node: NodeId, scope: &mut Scope<'_, 's>, reductions: &Reductions) -> Option<(ExprId, Type)> {
+    fn node(&mut self, node: NodeId, scope: &mut Scope<'_>, reductions: &Reductions) -> Option<(ExprId, Type)> {
         let syntax = self.syntax;
         let (kind, at) = (&syntax.nodes[node].kind, syntax.nodes.span(node));
         let children = syntax.nodes.children(node);
@@ -252,11 +256,10 @@ impl<'k, 's> Lowering<'k, 's> {
         &mut self,
         name: &Name<'s>,
         node: NodeId,
-        scope: &mut Scope<'_, 's>,
+        scope: &mut Scope<'_>,
         reductions: &Reductions,
     ) -> Option<(ExprId, Type)> {
-        if let Some(idx) = scope.formals.iter().position(|formal| formal.text == name.text) {
-            let idx = u32::try_from(idx).unwrap_or(u32::MAX);
+        if let Some(&idx) = scope.formals.get(&*name.text) {
             return Some((self.kernel.exprs.intern(Expr::Formal(idx)), Type::Unknown));
         }
         let entity = self.entity(name)?;
@@ -291,7 +294,7 @@ impl<'k, 's> Lowering<'k, 's> {
         &mut self,
         name: &Name<'s>,
         node: NodeId,
-        scope: &mut Scope<'_, 's>,
+        scope: &mut Scope<'_>,
         reductions: &Reductions,
     ) -> Option<(ExprId, Type)> {
         let rule = match self.entity(name)? {
@@ -331,7 +334,7 @@ impl<'k, 's> Lowering<'k, 's> {
         rule: SubstitutionId,
         name: &Name<'_>,
         around: Option<usize>,
-        scope: &mut Scope<'_, 's>,
+        scope: &mut Scope<'_>,
         reductions: &Reductions,
     ) {
         let (free, reduced) = (self.rules[rule.index()].free.clone(), self.rules[rule.index()].reduced.clone());

@@ -52,8 +52,9 @@ impl<'k, 's> Lowering<'k, 's> {
             }
         }
         let depends_on = self.dependences(insn, ids);
+        let predicates =
+            insn.predicates.iter().map(|&predicate| self.condition(predicate, &set, is_complete)).collect();
         let mut scope = Scope::within(&set, is_complete);
-        let predicates = insn.predicates.iter().map(|&predicate| self.condition(predicate, &mut scope)).collect();
         let kind = match &insn.kind {
             InstructionKindSyntax::Assignment { assignee, expression } => {
                 let (value, ty) = self.expression(*expression, &mut scope);
@@ -123,14 +124,22 @@ impl<'k, 's> Lowering<'k, 's> {
         self.errors.push(ReadError::UnknownInstruction { id, at: name.span, help });
     }
 
-    /// A condition, negated if it stands for an `else`.
-    pub(super) fn condition(&mut self, condition: ConditionSyntax, scope: &mut Scope<'_, 's>) -> ExprId {
-        let (expr, _) = self.expression(condition.node, scope);
-        self.check(condition.node, Need::Bool, || "a predicate is".to_owned());
+    /// A condition inside loops over `within`, negated if it stands for an `else`. In the text form many
+    /// instructions share one: it is lowered once for each run of instructions inside the same loops.
+    pub(super) fn condition(&mut self, condition: ConditionSyntax, within: &InameSet, is_complete: bool) -> ExprId {
+        let expr = match self.conditions.get(&condition.node) {
+            Some((known_within, expr)) if known_within == within => *expr,
+            _ => {
+                let (expr, _) = self.expression(condition.node, &mut Scope::within(within, is_complete));
+                self.check(condition.node, Need::Bool, || "a predicate is".to_owned());
+                self.conditions.insert(condition.node, (within.clone(), expr));
+                expr
+            }
+        };
         if condition.is_negated { self.kernel.exprs.op(Op::Not, [expr]) } else { expr }
     }
 
-    fn assignee(&mut self, node: NodeId, scope: &mut Scope<'_, 's>) -> Option<Assignee> {
+    fn assignee(&mut self, node: NodeId, scope: &mut Scope<'_>) -> Option<Assignee> {
         let syntax = self.syntax;
         let name = match &syntax.nodes[node].kind {
             NodeKind::Name(text) => Name { text: text.clone(), span: syntax.nodes.span(node) },

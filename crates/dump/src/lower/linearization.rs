@@ -6,7 +6,6 @@ use nestegg_span::Span;
 use rustc_hash::FxHashMap;
 
 use super::Lowering;
-use super::exprs::Scope;
 use crate::error::ReadError;
 use crate::syntax::{ItemKindSyntax, Name};
 
@@ -42,10 +41,7 @@ impl<'k, 's> Lowering<'k, 's> {
                     }
                     Item::End(iname)
                 }),
-                ItemKindSyntax::If(condition) => {
-                    let mut scope = Scope::within(&open_set, true);
-                    Some(Item::If(self.condition(*condition, &mut scope)))
-                }
+                ItemKindSyntax::If(condition) => Some(Item::If(self.condition(*condition, &open_set, true))),
                 ItemKindSyntax::EndIf => Some(Item::EndIf),
                 ItemKindSyntax::Run(name) => self.run(name, &ids, &open, &open_set, &mut runs),
             };

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use nestegg_ir::{Array, ArrayKind, Dtype, InameSet, InameTag, Parameter, ParameterId, Substitution, SubstitutionId};
 use nestegg_span::Span;
+use rustc_hash::FxHashSet;
 
 use super::{Entity, Lowering, Rule};
 use crate::error::{Mismatch, ReadError};
@@ -177,9 +178,10 @@ impl<'k, 's> Lowering<'k, 's> {
             self.check_function_name(name);
             self.declare(name, Entity::Substitution(SubstitutionId::new(idx)));
             let mut parameters: Vec<String> = Vec::new();
+            let mut seen = FxHashSet::default();
             for formal in &substitution.parameters {
                 self.check_name(formal);
-                if parameters.iter().any(|other| *other == *formal.text) {
+                if !seen.insert(&*formal.text) {
                     self.errors.push(ReadError::RepeatedName { name: formal.text.to_string(), at: formal.span });
                 }
                 parameters.push(formal.text.to_string());

@@ -27,6 +27,9 @@ impl<'k, 's> Lowering<'k, 's> {
     }
 
     pub(super) fn suggest(&mut self, name: &str, of_kind: impl Fn(Entity) -> bool) -> Option<String> {
+        if !self.errors.may_suggest() {
+            return None;
+        }
         let mut known: Vec<&str> =
             self.names.iter().filter(|(_, (entity, _))| of_kind(*entity)).map(|(name, _)| *name).collect();
         known.sort_unstable();

@@ -2,6 +2,8 @@
 
 use nestegg_ir::SubstitutionId;
 
+use rustc_hash::FxHashSet;
+
 use super::cycles::{describe, successors_first};
 use super::exprs::Scope;
 use super::{Entity, Lowering, Rule};
@@ -13,10 +15,11 @@ impl<'k, 's> Lowering<'k, 's> {
         let syntax = self.syntax;
         let rules = &syntax.substitutions;
         let used = |idx: usize| -> Vec<usize> {
+            let formals: FxHashSet<&str> = rules[idx].parameters.iter().map(|formal| &*formal.text).collect();
             let mut res = Vec::new();
             for node in syntax.nodes.subtree(rules[idx].expression) {
                 let name = match &syntax.nodes[node].kind {
-                    NodeKind::Name(text) if !rules[idx].parameters.iter().any(|formal| formal.text == *text) => text,
+                    NodeKind::Name(text) if !formals.contains(&**text) => text,
                     NodeKind::Apply(name) | NodeKind::Substitution(name) => &name.text,
                     _ => continue,
                 };

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use nestegg_ir::linearization::MAX_NESTING;
 use nestegg_span::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -89,7 +90,9 @@ impl<'s> Parser<'s, '_> {
         let options = if self.peek() == Token::OpenBrace { self.options()? } else { Options::default() };
         let mut around: Vec<Name<'s>> = Vec::new();
         let mut conditions = Vec::new();
-        for Block { kind, .. } in &self.blocks {
+        // Deeper nesting was reported, and is not followed.
+        let blocks = if self.n_levels <= MAX_NESTING { &*self.blocks } else { &[] };
+        for Block { kind, .. } in blocks {
             match kind {
                 BlockKind::For(names) => around.extend(names.iter().cloned()),
                 BlockKind::If(condition) => conditions.push(*condition),

@@ -36,6 +36,8 @@ pub(super) struct Parser<'s, 'e> {
     pub is_linearized: bool,
     /// The blocks that are open, outermost first.
     pub blocks: Vec<Block<'s>>,
+    /// How many loops and conditions they are.
+    pub n_levels: usize,
     /// The instructions without an id of their own: positions.
     pub nameless: Vec<usize>,
     /// Positions of runs in the linearization, and the instructions they run.
@@ -56,6 +58,7 @@ pub(crate) fn read<'s>(source: &'s Source, errors: &mut Errors) -> Option<Kernel
         kernel: KernelSyntax { span: Span::point(0), ..KernelSyntax::default() },
         is_linearized: false,
         blocks: Vec::new(),
+        n_levels: 0,
         nameless: Vec::new(),
         runs: Vec::new(),
         order: None,

@@ -27,6 +27,16 @@ pub(super) enum BlockKind<'s> {
     If(ConditionSyntax),
 }
 
+impl BlockKind<'_> {
+    /// How many loops and conditions it is.
+    fn n_levels(&self) -> usize {
+        match self {
+            Self::For(names) => names.len(),
+            Self::If(_) => 1,
+        }
+    }
+}
+
 impl<'s> Parser<'s, '_> {
     /// Reads one statement, without its end.
     pub(super) fn statement(&mut self) -> Parsed<()> {
@@ -304,7 +314,9 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn open_block(&mut self, span: Span, kind: BlockKind<'s>) {
-        if self.blocks.len() == MAX_NESTING {
+        let n_levels = self.n_levels;
+        self.n_levels += kind.n_levels();
+        if n_levels <= MAX_NESTING && self.n_levels > MAX_NESTING {
             self.errors.push(ReadError::LoopsNestedTooDeep { limit: MAX_NESTING, at: span });
         }
         self.blocks.push(Block { kind, span });
@@ -348,7 +360,9 @@ impl<'s> Parser<'s, '_> {
 
     fn close_block(&mut self) -> Parsed<()> {
         let span = self.bump();
-        match self.blocks.pop() {
+        let block = self.blocks.pop();
+        self.n_levels -= block.as_ref().map_or(0, |block| block.kind.n_levels());
+        match block {
             None => {
                 self.errors.push(ReadError::UnmatchedEnd { at: span });
                 return Err(Reported);
