@@ -17,6 +17,7 @@ use std::cmp::Ordering;
 use egg::{Analysis, DidMerge, EGraph, Id};
 use nestegg_ir::types::Type;
 use nestegg_ir::{InameSet, Op, ReduceOp};
+use rustc_hash::FxHashSet;
 
 use crate::context::{Context, Index, Stamp};
 use crate::language::Node;
@@ -113,13 +114,15 @@ pub struct Facts {
     pub context: Context,
     /// Two different constants that met in one e-class, if that happened.
     pub contradiction: Option<(Rational, Rational)>,
+    /// E-nodes that grouping made: their operands are operands of another form, which is the one to search.
+    pub grouped: FxHashSet<Node>,
 }
 
 impl Facts {
     /// The analysis over a context.
     #[must_use]
     pub fn new(context: Context) -> Self {
-        Self { context, contradiction: None }
+        Self { context, ..Self::default() }
     }
 }
 

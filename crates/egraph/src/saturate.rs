@@ -18,7 +18,7 @@ use indexmap::IndexMap;
 use nestegg_rules::{Name, ResolvedStrategy, Rule, RuleKind};
 
 use crate::analysis::Graph;
-use crate::apply::{APPLIERS, Pass, count_uses};
+use crate::apply::{APPLIERS, Pass, count_uses, refresh_grouped};
 use crate::pattern::{Functions, PatternRule};
 use crate::rational::Rational;
 
@@ -136,6 +136,7 @@ fn run_pass(
         res.limits_hit.extend(pass.limits_hit.into_iter().map(|limit| (rule.name.to_string(), limit)));
         // Canonical ids go stale with unions; rebuilding between rules keeps every search on a congruent e-graph.
         graph.rebuild();
+        refresh_grouped(graph);
     }
     if let Some((first, second)) = graph.analysis.contradiction.take() {
         return Err(Unsound { first, second, rules: fired.into_iter().map(|(name, _)| name).collect() });

@@ -24,15 +24,15 @@ use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::sequences::{SequenceIdx, Sequences};
 use nestegg_ir::types::Type;
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, ExprId, Exprs, InameId, InameSet, InsnId, Instruction, InstructionKind, Item,
-    Kernel, LinearizedKernel, Op,
+    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, Exprs, InameId, InameSet, InsnId, Instruction, InstructionKind,
+    Item, Kernel, LinearizedKernel, Op,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cost::Cost;
 use crate::emit;
 use crate::place::Placement;
-use crate::product::Vertex;
+use crate::product::{Candidate, Vertex};
 
 /// A temporary that selection introduced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -380,10 +380,11 @@ impl Constructor<'_> {
     /// The expression of a vertex's chosen e-node over its operands.
     fn node(&mut self, vertex: Vertex, ty: Type) -> (ExprId, SequenceIdx) {
         let class = self.placement.product.classes[vertex];
-        let node = &self.placement.candidate(vertex).node;
+        let candidate = self.placement.candidate(vertex);
+        let node = &candidate.node;
         if !matches!(node, Node::Number(_)) {
             // Operands that are not kept are written first, so that the closure below only looks them up.
-            for &child in &self.placement.candidate(vertex).children {
+            for &child in &candidate.children {
                 if self.values[child].is_none() {
                     self.expression(child, ty);
                 }
@@ -398,8 +399,7 @@ impl Constructor<'_> {
                 let graph = &self.encoded.graph;
                 emit::node(graph, &mut exprs, class, node, &mut |exprs: &mut Exprs, id, ty| {
                     std::mem::swap(&mut self.kernel.exprs, exprs);
-                    let vertex = self.placement.vertex(graph.find(id));
-                    let (value, bound) = self.write(vertex, ty);
+                    let (value, bound) = self.operand(candidate, graph.find(id), ty);
                     std::mem::swap(&mut self.kernel.exprs, exprs);
                     deepest.push(bound);
                     value
@@ -413,6 +413,20 @@ impl Constructor<'_> {
             }
         }
         (res, sequence)
+    }
+
+    /// The expression of an operand of a candidate: the reduction itself if it is accumulated.
+    fn operand(&mut self, candidate: &Candidate, class: Id, ty: Type) -> (ExprId, SequenceIdx) {
+        match candidate.accumulated.iter().find(|(id, _)| *id == class) {
+            Some((_, Node::Reduce(reduction, [body]))) => {
+                let graph = &self.encoded.graph;
+                let reduction = graph.analysis.context.reduction(*reduction).clone();
+                let (body, sequence) = self.write(self.placement.vertex(graph.find(*body)), ty);
+                let expr = Expr::Reduce { op: reduction.op, inames: reduction.inames, body };
+                (self.kernel.exprs.intern(expr), sequence)
+            }
+            _ => self.write(self.placement.vertex(class), ty),
+        }
     }
 
     /// The sequence that the state of memory which a node reads is bound to.

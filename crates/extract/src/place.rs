@@ -67,13 +67,19 @@ impl<'a> Placement<'a> {
             res.use_points[vertex] = res.use_points[vertex] + points(context);
             is_hoisted[vertex] |= context != inames(vertex);
         };
+        let mut is_root = vec![false; n];
         for root in roots {
+            is_root[product.vertices[&root.class]] = true;
             used_in(product.vertices[&root.class], &kernel[root.insn].within_set(), &mut res);
         }
         for vertex in res.order.clone() {
             let candidate = res.candidate(vertex);
-            let context = context(graph, inames(vertex), &candidate.node);
-            for child in candidate.children.clone() {
+            for &child in &candidate.children {
+                // An operand of an accumulated reduction and of the rest of the sum is in both contexts; the larger counts.
+                let of_accumulated = candidate.accumulated.iter().map(|(_, node)| node);
+                let users = [&candidate.node].into_iter().chain(of_accumulated);
+                let user = users.filter(|node| node.children().contains(&product.classes[child])).last();
+                let context = context(graph, inames(vertex), user.unwrap_or(&candidate.node));
                 used_in(child, &context, &mut res);
             }
         }
@@ -84,7 +90,10 @@ impl<'a> Placement<'a> {
             let below = candidate.children.iter().filter(|&&child| !res.is_kept[child]).map(|&child| depth[child]);
             depth[vertex] = below.max().unwrap_or(0) + 1;
             let data = &graph[product.classes[vertex]].data;
-            let is_worth = candidate.cost > Cost::ZERO && (res.n_uses[vertex] > 1 || is_hoisted[vertex]);
+            // What is accumulated into must be somewhere: the place of the root, or a temporary.
+            let is_target = !candidate.accumulated.is_empty() && !is_root[vertex];
+            let is_shared = res.n_uses[vertex] > 1 || is_hoisted[vertex] || is_target;
+            let is_worth = candidate.cost > Cost::ZERO && is_shared;
             let is_operation = !candidate.node.is_leaf() && !matches!(candidate.node, Node::Access(..));
             res.is_kept[vertex] =
                 !data.guarded && data.constant.is_none() && is_operation && (is_worth || depth[vertex] > DEPTH_LIMIT);

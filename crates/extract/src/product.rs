@@ -6,12 +6,15 @@
 
 use egg::{Id, Language};
 use nestegg_egraph::analysis::Graph;
-use nestegg_egraph::language::Node;
-use nestegg_ir::InameSet;
+use nestegg_egraph::language::{Node, ReductionId};
 use nestegg_ir::domains::{DomainError, Domains};
+use nestegg_ir::{InameSet, ReduceOp};
 use rustc_hash::FxHashMap;
 
 use crate::cost::{Cost, operations};
+
+/// How many reductions of one term are tried as accumulations.
+pub const FORMS_LIMIT: usize = 6;
 
 /// An e-class, by position.
 pub type Vertex = usize;
@@ -21,6 +24,8 @@ pub type Vertex = usize;
 pub struct Candidate {
     /// The e-node, children canonical.
     pub node: Node,
+    /// Operands of a sum that are accumulated into it: reductions of its own inames, computed for it alone.
+    pub accumulated: Vec<(Id, Node)>,
     /// The distinct e-classes that it needs, in increasing order.
     pub children: Vec<Vertex>,
     /// What it costs beside them.
@@ -82,9 +87,13 @@ impl ProductGraph {
                     candidates.push(candidate);
                 }
             }
+            for node in &graph[class].nodes {
+                res.accumulations(graph, vertex, class, node, domains, &mut candidates)?;
+            }
             // E-nodes come in an order that depends on the history of unions; theirs is that of the language.
-            candidates.sort_by(|a, b| (a.cost, &a.node).cmp(&(b.cost, &b.node)));
-            candidates.dedup_by(|a, b| a.node == b.node);
+            let key = |candidate: &Candidate| (candidate.cost, candidate.node.clone(), candidate.accumulated.clone());
+            candidates.sort_by_cached_key(key);
+            candidates.dedup_by(|a, b| a.node == b.node && a.accumulated == b.accumulated);
             res.candidates.push(candidates);
         }
         Ok(res)
@@ -130,6 +139,90 @@ impl ProductGraph {
             return Ok(None);
         }
         let cost = Cost::new(operations(graph, class, &node)) * points;
-        Ok(Some(Candidate { node, children, cost }))
+        Ok(Some(Candidate { node, accumulated: Vec::new(), children, cost }))
+    }
+
+    /// A sum into which reductions among its terms are accumulated: `x = a; for q: x = x + b(q)` has one addition
+    /// less than `x = a + sum(q, b(q))`. All reductions together, and each by itself.
+    fn accumulations(
+        &self,
+        graph: &Graph,
+        vertex: Vertex,
+        class: Id,
+        node: &Node,
+        domains: &Domains,
+        candidates: &mut Vec<Candidate>,
+    ) -> Result<(), DomainError> {
+        let node = node.clone().map_children(|child| graph.find(child));
+        let Some(terms) = node.terms().filter(|terms| terms.len() > 1) else { return Ok(()) };
+        let inames = &graph[class].data.inames;
+        let mut forms: Vec<(Id, Vec<Node>)> = Vec::new();
+        for (coefficient, child) in terms.clone() {
+            if coefficient.is_unit() && graph[child].data.inames == *inames {
+                let mut own: Vec<Node> = graph[child]
+                    .nodes
+                    .iter()
+                    .filter(|node| matches!(node, Node::Reduce(reduction, _) if is_sum(graph, *reduction)))
+                    .map(|node| node.clone().map_children(|child| graph.find(child)))
+                    .collect();
+                own.sort();
+                own.dedup();
+                own.truncate(FORMS_LIMIT);
+                if !own.is_empty() {
+                    forms.push((child, own));
+                }
+            }
+        }
+        let n_forms = forms.iter().map(|(_, own)| own.len()).max().unwrap_or(0);
+        let mut choices: Vec<Vec<(Id, Node)>> = Vec::new();
+        for idx in 0..n_forms {
+            choices.push(forms.iter().map(|(child, own)| (*child, own[idx.min(own.len() - 1)].clone())).collect());
+        }
+        if forms.len() > 1 {
+            choices.extend(forms.iter().flat_map(|(child, own)| own.iter().map(|form| vec![(*child, form.clone())])));
+        }
+        for accumulated in choices {
+            let mut children: Vec<Vertex> = Vec::new();
+            let mut cost = Cost::ZERO;
+            for child in node.children().iter().filter(|child| accumulated.iter().all(|(id, _)| id != *child)) {
+                children.push(self.vertices[child]);
+            }
+            let n_rest = children.len() as u128;
+            let mut is_possible = true;
+            for (child, form) in &accumulated {
+                match self.candidate(graph, self.vertices[child], *child, form, domains)? {
+                    Some(reduction) => {
+                        cost = cost + reduction.cost;
+                        children.extend(reduction.children);
+                    }
+                    None => is_possible = false,
+                }
+            }
+            children.sort_unstable();
+            children.dedup();
+            let within = |child: &Vertex| {
+                let below = &graph[self.classes[*child]].data.inames;
+                let bound = accumulated.iter().fold(inames.clone(), |all, (_, form)| all.union(&bound_by(graph, form)));
+                below.is_subset(&bound)
+            };
+            if !is_possible || children.contains(&vertex) || !children.iter().all(within) {
+                continue;
+            }
+            let joins = operations(graph, class, &node) - (terms.len() as u128 - 1) + n_rest.saturating_sub(1);
+            let cost = cost + Cost::new(joins) * self.points[vertex];
+            candidates.push(Candidate { node: node.clone(), accumulated, children, cost });
+        }
+        Ok(())
+    }
+}
+
+fn is_sum(graph: &Graph, reduction: ReductionId) -> bool {
+    graph.analysis.context.reduction(reduction).op == ReduceOp::Sum
+}
+
+fn bound_by(graph: &Graph, node: &Node) -> InameSet {
+    match node {
+        Node::Reduce(reduction, _) => graph.analysis.context.reduction(*reduction).inames.iter().copied().collect(),
+        _ => InameSet::new(),
     }
 }

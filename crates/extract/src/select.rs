@@ -401,6 +401,7 @@ mod tests {
                     .iter()
                     .map(|(cost, children)| Candidate {
                         node: Node::sum([]),
+                        accumulated: Vec::new(),
                         children: children.to_vec(),
                         cost: Cost::new(*cost),
                     })

@@ -4,7 +4,7 @@
 //! in {q} may join either. Every set of the family closed under union gives one form; extraction chooses.
 //! Source: reference 000 (the grouping of the predecessor, for nested sets only); `DESIGN.md`, "Rules".
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use egg::Id;
 use nestegg_ir::InameSet;
@@ -24,21 +24,26 @@ pub fn sums(pass: &mut Pass<'_>) {
         let forms: Vec<Vec<(Rational, Id)>> = pass.graph[class]
             .nodes
             .iter()
+            .filter(|node| !pass.is_grouped(node))
             .filter_map(Node::terms)
             .filter(|terms| terms.len() > 2)
             .map(|terms| terms.map(|(coefficient, child)| (coefficient.clone(), child)).collect())
             .collect();
         for terms in forms {
+            let terms = by_set(pass, terms, |pass, terms| {
+                // The group's sign is that of its first term, so that a - b and b - a meet.
+                let negative = terms[0].0.is_negative();
+                let sign = if negative { Rational::MINUS_ONE } else { Rational::ONE };
+                let group = terms.into_iter().map(|(coefficient, id)| (coefficient.times(&sign), id));
+                (sign.clone(), build::sum(pass.graph, group))
+            });
             let sets: Vec<InameSet> = terms.iter().map(|(_, id)| pass.graph[*id].data.inames.clone()).collect();
             for union in family(pass, &sets, limit) {
                 let (inside, outside) = partition(&terms, &sets, &union);
-                if inside.len() > 1 && !outside.is_empty() {
-                    // The group's sign is that of its first term, so that a - b and b - a meet.
-                    let sign = inside[0].0.clone();
-                    let sign = if sign.is_negative() { Rational::MINUS_ONE } else { Rational::ONE };
-                    let group = inside.into_iter().map(|(coefficient, id)| (coefficient.times(&sign), id));
-                    let group = build::sum(pass.graph, group);
-                    let form = build::sum(pass.graph, outside.into_iter().chain([(sign, group)]));
+                if !outside.is_empty() {
+                    let group = build::sum(pass.graph, inside);
+                    let form = build::sum(pass.graph, outside.into_iter().chain([(Rational::ONE, group)]));
+                    pass.mark_grouped(form);
                     pass.equate(class, form);
                 }
             }
@@ -56,22 +61,49 @@ pub fn products(pass: &mut Pass<'_>) {
         let forms: Vec<Vec<(i32, Id)>> = pass.graph[class]
             .nodes
             .iter()
+            .filter(|node| !pass.is_grouped(node))
             .filter_map(Node::factors)
             .filter(|factors| factors.len() > 2)
             .map(Iterator::collect)
             .collect();
         for factors in forms {
+            let factors = by_set(pass, factors, |pass, factors| (1, build::product(pass.graph, factors)));
             let sets: Vec<InameSet> = factors.iter().map(|(_, id)| pass.graph[*id].data.inames.clone()).collect();
             for union in family(pass, &sets, limit) {
                 let (inside, outside) = partition(&factors, &sets, &union);
-                if inside.len() > 1 && !outside.is_empty() {
+                if !outside.is_empty() {
                     let group = build::product(pass.graph, inside);
                     let form = build::product(pass.graph, outside.into_iter().chain([(1, group)]));
+                    pass.mark_grouped(form);
                     pass.equate(class, form);
                 }
             }
         }
     }
+}
+
+/// One operand for each iname set: operands with equal sets are joined, which loses no placement.
+fn by_set<W>(
+    pass: &mut Pass<'_>,
+    operands: Vec<(W, Id)>,
+    join: impl Fn(&mut Pass<'_>, Vec<(W, Id)>) -> (W, Id),
+) -> Vec<(W, Id)> {
+    let mut groups: BTreeMap<InameSet, Vec<(W, Id)>> = BTreeMap::new();
+    for operand in operands {
+        groups.entry(pass.graph[operand.1].data.inames.clone()).or_default().push(operand);
+    }
+    if groups.len() == 1 {
+        return groups.into_values().flatten().collect();
+    }
+    groups
+        .into_values()
+        .map(|mut operands| {
+            if operands.len() == 1 {
+                return operands.remove(0);
+            }
+            join(pass, operands)
+        })
+        .collect()
 }
 
 /// All unions of the sets, at most `limit` of them, smaller families first.

@@ -17,6 +17,7 @@ use nestegg_rules::Name;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::Graph;
+use crate::language::Node;
 
 /// One application of one rule to the whole e-graph.
 #[derive(Debug)]
@@ -43,6 +44,22 @@ impl Pass<'_> {
         if self.graph.union(class, form) {
             self.fired += 1;
         }
+    }
+
+    /// Says that a form only groups the operands of another form of its value.
+    pub fn mark_grouped(&mut self, form: Id) {
+        let nodes = &self.graph[form].nodes;
+        if let [node] = nodes.as_slice() {
+            let node = node.clone().map_children(|child| self.graph.find(child));
+            self.graph.analysis.grouped.insert(node);
+        }
+    }
+
+    /// Whether a form only groups operands: they stand in another form of the same value, ungrouped, and a search
+    /// that looks at both finds everything twice (and at every grouping of everything, without end).
+    #[must_use]
+    pub fn is_grouped(&self, node: &Node) -> bool {
+        self.graph.analysis.grouped.contains(node)
     }
 
     /// The value of one of the rule's limits.
@@ -78,6 +95,17 @@ pub fn count_uses(graph: &Graph) -> FxHashMap<Id, usize> {
         }
     }
     uses
+}
+
+/// Brings the e-nodes that grouping made up to date with the unions since.
+pub fn refresh_grouped(graph: &mut Graph) {
+    let grouped = std::mem::take(&mut graph.analysis.grouped);
+    // The order in which a set is walked cannot be seen in the set that comes out.
+    #[allow(clippy::iter_over_hash_type)]
+    for node in grouped {
+        let node = node.map_children(|child| graph.find(child));
+        graph.analysis.grouped.insert(node);
+    }
 }
 
 /// A guided rule's code and what rule files may say of it.

@@ -53,11 +53,12 @@ fn can_be_inner(graph: &Graph, iname: InameId, inames: &InameSet) -> bool {
 }
 
 /// Products (with exponents) that a class is, a multiple of a value counting as a product with a constant.
-fn products(graph: &mut Graph, class: Id) -> Vec<Vec<(i32, Id)>> {
+fn products(pass: &mut Pass<'_>, class: Id) -> Vec<Vec<(i32, Id)>> {
     let mut res: Vec<Vec<(i32, Id)>> = Vec::new();
     let mut multiples: Vec<(Rational, Id)> = Vec::new();
-    for node in &graph[class].nodes {
+    for node in &pass.graph[class].nodes {
         match node {
+            Node::Product { .. } if pass.is_grouped(node) => {}
             Node::Product { .. } => res.extend(node.factors().map(Iterator::collect)),
             Node::Sum { coefficients, children } if children.len() == 1 => {
                 multiples.push((coefficients[0].clone(), children[0]));
@@ -66,7 +67,7 @@ fn products(graph: &mut Graph, class: Id) -> Vec<Vec<(i32, Id)>> {
         }
     }
     for (factor, base) in multiples {
-        let factor = build::number(graph, factor);
+        let factor = build::number(pass.graph, factor);
         res.push(vec![(1, factor), (1, base)]);
     }
     res
@@ -82,7 +83,7 @@ pub fn pull_invariant(pass: &mut Pass<'_>) {
             if form.op != ReduceOp::Sum {
                 continue;
             }
-            for factors in products(pass.graph, form.body) {
+            for factors in products(pass, form.body) {
                 let (bound, free): (Vec<_>, Vec<_>) =
                     factors.iter().copied().partition(|&(_, id)| depends(pass.graph, id, &form.inames));
                 if !free.is_empty() {
@@ -122,6 +123,7 @@ pub fn split(pass: &mut Pass<'_>) {
             let sums: Vec<Vec<(Rational, Id)>> = pass.graph[form.body]
                 .nodes
                 .iter()
+                .filter(|node| !pass.is_grouped(node))
                 .filter_map(Node::terms)
                 .filter(|terms| terms.len() > 1)
                 .map(|terms| terms.map(|(coefficient, child)| (coefficient.clone(), child)).collect())
@@ -131,7 +133,7 @@ pub fn split(pass: &mut Pass<'_>) {
                 let mut rest = Vec::new();
                 for (coefficient, id) in terms {
                     let can_pull = !depends(pass.graph, id, &form.inames)
-                        || products(pass.graph, id)
+                        || products(pass, id)
                             .iter()
                             .flatten()
                             .any(|&(_, factor)| !depends(pass.graph, factor, &form.inames));
