@@ -2,7 +2,7 @@
 
 use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, Op, ReduceOp, affine};
 
-use crate::rename::Workspace;
+use crate::workspace::Workspace;
 
 /// What is joined to an element's old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,6 @@ impl Workspace {
     /// Reads `value`, which is stored in `array[indices]`, as that element joined with something that does not
     /// read the array: along sums, differences, products, minima or maxima, down to the one read of the element.
     pub(crate) fn accumulation(&mut self, array: ArrayId, indices: &[ExprId], value: ExprId) -> Option<Accumulation> {
-        let reads = |this: &Self, expr: ExprId| this.facts.memory(expr).binary_search(&array).is_ok();
         let mut op: Option<ReduceOp> = None;
         let mut terms: Vec<(Op, ExprId)> = Vec::new();
         let mut spine = value;
@@ -25,7 +24,7 @@ impl Workspace {
             match &self.kernel.exprs[spine] {
                 Expr::Access { array: read, indices: at } if *read == array => {
                     let is_same = at.iter().zip(indices).all(|(&a, &b)| self.is_same_index(a, b));
-                    let reads_itself = at.iter().any(|&index| reads(self, index));
+                    let reads_itself = at.iter().any(|&index| self.reads(index, array));
                     if !is_same || reads_itself {
                         return None;
                     }
@@ -45,7 +44,7 @@ impl Workspace {
                     op = Some(own);
                     let mut next = None;
                     for (idx, &operand) in operands.iter().enumerate().rev() {
-                        if !reads(self, operand) {
+                        if !self.reads(operand, array) {
                             terms.push((if idx > 0 { *operator } else { Op::Add }, operand));
                         } else if next.replace(operand).is_some() || (*operator == Op::Sub && idx > 0) {
                             return None;

@@ -6,7 +6,7 @@
 use nestegg_ir::types::Type;
 use nestegg_ir::{Dtype, Expr, ExprId, Float, Kernel, Number, Op, ReduceOp};
 
-use crate::rename::Workspace;
+use crate::workspace::Workspace;
 
 /// The one float dtype of a kernel that has one only: where floats of two sizes do not meet, a literal needs no conversion.
 pub(crate) fn has_two_float_types(kernel: &Kernel) -> bool {
@@ -47,7 +47,11 @@ impl Workspace {
 
     /// `base op term`, as an element of type `dtype` holds it.
     pub(crate) fn combine(&mut self, op: ReduceOp, base: ExprId, term: ExprId, dtype: Dtype) -> ExprId {
-        let is_identity = match self.kernel.exprs[base] {
+        let literal = match self.kernel.exprs[base] {
+            Expr::Cast { operand, .. } => operand,
+            _ => base,
+        };
+        let is_identity = match self.kernel.exprs[literal] {
             Expr::Number(number) => identity(op).is_some_and(|identity| number.to_f64() == identity),
             _ => false,
         };

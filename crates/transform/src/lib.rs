@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 mod accumulation;
+mod alias;
 mod coerce;
 mod compact;
 mod dead;
@@ -15,6 +16,7 @@ pub mod normalise;
 mod ranges;
 mod rename;
 pub mod versions;
+mod workspace;
 
 pub use dead::eliminate_dead;
 pub use nest::NestError;

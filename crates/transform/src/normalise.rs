@@ -20,12 +20,13 @@
 
 mod element;
 mod hoist;
+pub(crate) mod joint;
+mod prepare;
 mod resolve;
 
-use nestegg_ir::domains::{DomainError, Domains};
-use nestegg_ir::inline::{RecursiveRule, inline_substitutions};
+use nestegg_ir::domains::DomainError;
+use nestegg_ir::inline::RecursiveRule;
 use nestegg_ir::{Expr, ExprId, InsnId, InstructionKind, Item, LinearizedKernel, ReduceOp};
-use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
 use crate::dead::eliminate_dead;
@@ -33,9 +34,8 @@ use crate::depends::set_dependences;
 use crate::nest::{Entry, Nest, NestError, NodeId, NodeKind};
 use crate::normalise::element::Element;
 use crate::normalise::resolve::Reader;
-use crate::ranges::Ranges;
-use crate::rename::Workspace;
 use crate::versions::{self, Versions};
+use crate::workspace::Workspace;
 
 /// A kernel in value form.
 #[derive(Clone, Debug)]
@@ -58,6 +58,12 @@ pub enum NormaliseError {
     /// A substitution rule is recursive.
     #[error(transparent)]
     RecursiveRule(#[from] RecursiveRule),
+    /// A reduction uses an iname that is bound around it, and its domain cannot be copied.
+    #[error("a reduction over `{iname}` is inside another or inside a loop over it")]
+    BoundTwice {
+        /// The iname.
+        iname: String,
+    },
     /// A temporary is read and never written.
     #[error("instruction `{insn}` reads `{array}`, which no instruction writes")]
     Undefined {
@@ -72,34 +78,13 @@ pub enum NormaliseError {
 ///
 /// # Errors
 /// If the kernel is not well-formed, or reads a temporary that nothing writes.
-pub fn normalise(mut linearized: LinearizedKernel) -> Result<ValueForm, NormaliseError> {
-    inline_rules(&mut linearized)?;
+pub fn normalise(linearized: LinearizedKernel) -> Result<ValueForm, NormaliseError> {
     let resolved = Normaliser::new(linearized)?.run()?;
     let linearized = hoist::hoist_accumulations(eliminate_dead(resolved))?;
     let mut linearized = eliminate_dead(linearized);
     set_dependences(&mut linearized.kernel, &linearized.linearization);
     let versions = versions::versions(&linearized)?;
     Ok(ValueForm { linearized, versions })
-}
-
-fn inline_rules(linearized: &mut LinearizedKernel) -> Result<(), RecursiveRule> {
-    let mut conditions: Vec<&mut ExprId> = linearized
-        .linearization
-        .iter_mut()
-        .filter_map(|item| match item {
-            Item::If(condition) => Some(condition),
-            _ => None,
-        })
-        .collect();
-    inline_substitutions(&mut linearized.kernel, &mut conditions)
-}
-
-/// A kernel as a workspace, with a context of isl's of its own.
-fn workspace(kernel: nestegg_ir::Kernel) -> Result<Workspace, DomainError> {
-    let context = isl::Context::new();
-    let domains = Domains::new(&context, &kernel)?;
-    let ranges = Ranges::new(&kernel, &domains)?;
-    Ok(Workspace::new(kernel, ranges, &context))
 }
 
 /// What an instruction stored, resolved.
@@ -113,6 +98,24 @@ struct Stored {
     predicates: Vec<ExprId>,
 }
 
+/// The writers of an array that came so far: reads of constant elements pass over writes of other constant elements.
+#[derive(Clone, Debug, Default)]
+struct Written {
+    /// Positions of the writers of each constant element.
+    constant: FxHashMap<Box<[i64]>, Vec<usize>>,
+    /// Positions of all other writers.
+    other: Vec<usize>,
+}
+
+impl Written {
+    fn push(&mut self, position: usize, element: Option<&Element>) {
+        match element.and_then(Element::as_constant) {
+            Some(constant) => self.constant.entry(constant).or_default().push(position),
+            None => self.other.push(position),
+        }
+    }
+}
+
 /// The state of the pass.
 struct Normaliser {
     work: Workspace,
@@ -120,6 +123,8 @@ struct Normaliser {
     linearization: Vec<Item>,
     /// For each array the positions of its writers.
     writers: Vec<Vec<usize>>,
+    /// For each array its writers so far, by what they write.
+    written: Vec<Written>,
     /// For each instruction what it stored; nothing before it is resolved, or if it is no assignment to a temporary.
     stored: Vec<Option<Stored>>,
     /// For each instruction the element that it writes; nothing if it may write any.
@@ -132,8 +137,9 @@ struct Normaliser {
 
 impl Normaliser {
     fn new(linearized: LinearizedKernel) -> Result<Self, NormaliseError> {
-        let LinearizedKernel { kernel, linearization } = linearized;
-        let nest = Nest::new(&kernel, &linearization)?;
+        let (work, linearization) = prepare::prepare(linearized)?;
+        let kernel = &work.kernel;
+        let nest = Nest::new(kernel, &linearization)?;
         let mut writers = vec![Vec::new(); kernel.arrays.len()];
         for (position, entry) in nest.entries() {
             if let Entry::Run(insn) = entry {
@@ -145,8 +151,6 @@ impl Normaliser {
         for positions in &mut writers {
             positions.dedup();
         }
-        let mut work = workspace(kernel)?;
-        rename_nested_reductions(&mut work);
         let elements = work.kernel.instructions.iter().map(|instruction| match &instruction.kind {
             InstructionKind::Assignment { assignee, .. } => Some(Element::new(&work, &assignee.indices)),
             _ => None,
@@ -157,6 +161,7 @@ impl Normaliser {
             work,
             nest,
             linearization,
+            written: vec![Written::default(); writers.len()],
             writers,
             stored: vec![None; n_insns],
             elements,
@@ -211,14 +216,19 @@ impl Normaliser {
         }
         self.work.kernel[insn].map_expressions(|expr| memo.get(&expr).copied().unwrap_or(expr));
         let InstructionKind::Assignment { assignee, expression } = self.work.kernel[insn].kind.clone() else {
+            for array in self.work.kernel[insn].written_arrays() {
+                self.written[array.index()].push(position, None);
+            }
             return Ok(());
         };
-        self.elements[insn.index()] = Some(Element::new(&self.work, &assignee.indices));
+        let element = Element::new(&self.work, &assignee.indices);
+        self.written[assignee.array.index()].push(position, Some(&element));
+        self.elements[insn.index()] = Some(element);
         let array = assignee.array;
         if !self.work.kernel[array].is_temporary() {
             return Ok(());
         }
-        let accumulation = if self.work.facts.memory(expression).binary_search(&array).is_ok() {
+        let accumulation = if self.work.reads(expression, array) {
             self.work.accumulation(array, &assignee.indices, expression)
         } else {
             None
@@ -293,45 +303,5 @@ impl Normaliser {
             return res;
         };
         known
-    }
-}
-
-/// Renames reductions that stand inside a reduction over the same iname, as substitution rules can make them.
-fn rename_nested_reductions(work: &mut Workspace) {
-    let roots: Vec<ExprId> =
-        work.kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
-    let order = work.kernel.exprs.reachable(roots);
-    let is_nested = |work: &Workspace, id: ExprId| match &work.kernel.exprs[id] {
-        Expr::Reduce { inames, body, .. } => {
-            inames.iter().any(|iname| work.facts.bound(*body).binary_search(iname).is_ok())
-        }
-        _ => false,
-    };
-    if !order.iter().any(|&id| is_nested(work, id)) {
-        return;
-    }
-    let mut memo: FxHashMap<ExprId, ExprId> = FxHashMap::default();
-    for id in order {
-        let mut expr = work.kernel.exprs[id].clone();
-        for child in expr.children_mut() {
-            *child = memo[child];
-        }
-        if let Expr::Reduce { inames, body, .. } = &mut expr {
-            for iname in inames.iter_mut() {
-                if work.facts.bound(*body).binary_search(iname).is_ok() {
-                    let mut taken: nestegg_ir::InameSet = work.facts.bound(*body).iter().copied().collect();
-                    taken.extend(work.facts.free(*body).iter().copied());
-                    if let Some(alias) = work.alias(*iname, &taken) {
-                        *body = work.rename_free(*body, *iname, alias);
-                        *iname = alias;
-                    }
-                }
-            }
-        }
-        let res = work.intern(expr);
-        memo.insert(id, res);
-    }
-    for instruction in &mut work.kernel.instructions {
-        instruction.map_expressions(|id| memo[&id]);
     }
 }

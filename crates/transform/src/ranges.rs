@@ -33,6 +33,8 @@ struct Range {
     is_interval: bool,
     /// Inames on whose values the range depends.
     dependencies: InameSet,
+    /// The inames that bound each other with this one, itself included.
+    component: InameSet,
     /// The values, dimension `x`; of an iname with dependences the projection of its domain.
     set: isl::Set,
 }
@@ -63,23 +65,31 @@ impl Ranges {
                 if !is_product {
                     dependencies.extend(inames.iter().copied().filter(|&other| other != iname));
                 }
-                ranges[iname.index()] = Some(Range::new(domains, iname, name, dependencies)?);
+                let component =
+                    if is_product { std::iter::once(iname).collect() } else { inames.iter().copied().collect() };
+                ranges[iname.index()] = Some(Range::new(domains, iname, name, dependencies, component)?);
             }
         }
         let ranges = ranges.into_iter().map(|range| range.expect("every iname is in one domain")).collect();
         Ok(Self { ranges, subsets: RefCell::default() })
     }
 
-    /// Adds the range of an iname that ranges over the values of `origin`, inames it depends on renamed.
-    pub(crate) fn push_copy(&mut self, origin: InameId, dependencies: InameSet) {
+    /// Adds the range of an iname that ranges over the values of `origin`, with other inames to depend on.
+    pub(crate) fn push_copy(&mut self, origin: InameId, dependencies: InameSet, component: InameSet) {
         let mut range = self.ranges[origin.index()].clone();
         range.dependencies = dependencies;
+        range.component = component;
         self.ranges.push(range);
     }
 
     /// The inames on whose values the range of `iname` depends.
     pub(crate) fn dependencies(&self, iname: InameId) -> &InameSet {
         &self.ranges[iname.index()].dependencies
+    }
+
+    /// The inames whose ranges and that of `iname` bound each other, itself included.
+    pub(crate) fn component(&self, iname: InameId) -> &InameSet {
+        &self.ranges[iname.index()].component
     }
 
     /// The least and greatest value of `iname`, where they are constants.
@@ -135,7 +145,13 @@ impl Ranges {
 }
 
 impl Range {
-    fn new(domains: &Domains, iname: InameId, name: &str, dependencies: InameSet) -> Result<Self, DomainError> {
+    fn new(
+        domains: &Domains,
+        iname: InameId,
+        name: &str,
+        dependencies: InameSet,
+        component: InameSet,
+    ) -> Result<Self, DomainError> {
         let own = domains.of(&std::iter::once(iname).collect())?;
         let is_bounded = (own.dim_min_val(name).ok().flatten(), own.dim_max_val(name).ok().flatten());
         let set = own.with_dim_names(&["x"])?;
@@ -155,7 +171,7 @@ impl Range {
             }
             _ => false,
         };
-        Ok(Self { bounds: is_bounded, is_interval, dependencies, set })
+        Ok(Self { bounds: is_bounded, is_interval, dependencies, component, set })
     }
 }
 

@@ -7,7 +7,9 @@
 //! reader (a loop, a condition, or the instruction itself) in which nothing writes the array. Between the writers before and
 //! after it in its sequence, at fixed values of the loops around that sequence, the array does not change.
 //! # Complexity
-//! For each read a walk over the nesting, and the writers in one sequence.
+//! For each read a walk over the nesting; for each sequence its writers.
+
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use nestegg_ir::order::arrays_read;
@@ -25,10 +27,25 @@ pub struct Version {
     pub array: ArrayId,
     /// The loops in which the state is another in each iteration.
     pub pinned: InameSet,
-    /// Writers that come before, within one iteration of the pinned loops: those of the preceding items of the sequence.
-    pub after: Vec<InsnId>,
-    /// Writers that come after: those of the following items, or of the reading instruction itself.
-    pub before: Vec<InsnId>,
+    /// All writers in the sequence, in order.
+    writers: Arc<[InsnId]>,
+    /// How many of them come before.
+    n_before: usize,
+}
+
+impl Version {
+    /// The writers after which the state is seen, within one iteration of the pinned loops: those of the preceding items of the sequence,
+    /// in order.
+    #[must_use]
+    pub fn after(&self) -> &[InsnId] {
+        &self.writers[..self.n_before]
+    }
+
+    /// The writers before which it is seen: those of the following items, or the reading instruction itself, in order.
+    #[must_use]
+    pub fn before(&self) -> &[InsnId] {
+        &self.writers[self.n_before..]
+    }
 }
 
 /// The versions that a kernel's instructions read.
@@ -77,6 +94,7 @@ pub fn versions(linearized: &LinearizedKernel) -> Result<Versions, NestError> {
     }
     let mut res = Versions::default();
     let mut known: FxHashMap<(ArrayId, NodeId, usize), usize> = FxHashMap::default();
+    let mut sequences: FxHashMap<(ArrayId, NodeId), Arc<[InsnId]>> = FxHashMap::default();
     for (reader, arrays) in kernel.insn_ids().zip(arrays_read(kernel)) {
         for array in arrays {
             let writers = &writers[array.index()];
@@ -87,24 +105,24 @@ pub fn versions(linearized: &LinearizedKernel) -> Result<Versions, NestError> {
                 writers.partition_point(|&writer| writer < start)..writers.partition_point(|&writer| writer < end)
             };
             let position = nest.position(reader);
-            let (mut start, mut end, mut level) = (position, position + 1, nest.home(reader));
-            let writes_itself = !writes_in(start, end).is_empty();
-            if !writes_itself {
+            let (mut start, mut level) = (position, nest.home(reader));
+            if writes_in(position, position + 1).is_empty() {
                 while level != NodeId::ROOT && writes_in(nest[level].start, nest[level].end).is_empty() {
-                    (start, end, level) = (nest[level].start, nest[level].end, nest[level].parent);
+                    (start, level) = (nest[level].start, nest[level].parent);
                 }
             }
             let before = writes_in(nest[level].start, start);
-            let from = if writes_itself { start } else { end };
-            let after = writes_in(from, nest[level].end);
-            let id = *known.entry((array, level, before.end)).or_insert_with(|| {
-                let insns = |range: std::ops::Range<usize>| writers[range].iter().map(|&at| nest.run_at(at)).collect();
+            let id = *known.entry((array, level, before.len())).or_insert_with(|| {
+                let writers = sequences.entry((array, level)).or_insert_with(|| {
+                    let range = writes_in(nest[level].start, nest[level].end);
+                    writers[range].iter().map(|&at| nest.run_at(at)).collect()
+                });
                 res.versions.push(Version {
                     id: res.versions.len(),
                     array,
                     pinned: nest.loops(level).collect(),
-                    after: insns(before),
-                    before: insns(after),
+                    writers: Arc::clone(writers),
+                    n_before: before.len(),
                 });
                 res.versions.len() - 1
             });

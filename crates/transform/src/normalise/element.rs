@@ -9,8 +9,9 @@
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::{ExprId, InameId, InameSet};
 
+use crate::normalise::joint::{self, Pair};
 use crate::ranges::{Answer, Ranges};
-use crate::rename::Workspace;
+use crate::workspace::Workspace;
 
 /// An element of an array, by index expressions and what affine functions they are.
 #[derive(Clone, Debug)]
@@ -24,6 +25,11 @@ impl Element {
     pub(crate) fn new(workspace: &Workspace, indices: &[ExprId]) -> Self {
         let affine = indices.iter().map(|&index| affine::of(&workspace.kernel.exprs, index)).collect();
         Self { indices: indices.to_vec(), affine }
+    }
+
+    /// Its indices if they are constants.
+    pub(crate) fn as_constant(&self) -> Option<Box<[i64]>> {
+        self.affine.iter().map(|affine| affine.as_ref()?.as_constant()).collect()
     }
 }
 
@@ -47,6 +53,34 @@ struct Equation {
 /// The instances of a writer, with loops `inner` of its own, that write the element `read`. Other inames in `written` have the
 /// values that they have at the read.
 pub(crate) fn source(workspace: &Workspace, written: &Element, inner: &InameSet, read: &Element) -> Source {
+    match plain_source(workspace, written, inner, read) {
+        Source::Unknown => match pair(workspace, written, inner, read) {
+            Some(pair) => joint::source(workspace, &pair),
+            None => Source::Unknown,
+        },
+        known => known,
+    }
+}
+
+/// The question for isl, unless dimensions that are not affine differ.
+fn pair(workspace: &Workspace, written: &Element, inner: &InameSet, read: &Element) -> Option<Pair> {
+    let mut dims = Vec::with_capacity(read.indices.len());
+    for dim in 0..read.indices.len() {
+        match (&written.affine[dim], &read.affine[dim]) {
+            (Some(write), Some(read)) => dims.push((write.clone(), read.clone())),
+            _ => {
+                let index = written.indices[dim];
+                let is_fixed = workspace.facts.free(index).iter().all(|&iname| !inner.contains(iname));
+                if !is_fixed || index != read.indices[dim] {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(Pair { dims, inner: inner.clone() })
+}
+
+fn plain_source(workspace: &Workspace, written: &Element, inner: &InameSet, read: &Element) -> Source {
     let ranges = &workspace.ranges;
     let mut is_known = true;
     let mut equations = Vec::with_capacity(read.indices.len());
@@ -138,18 +172,21 @@ fn solve(equation: &Equation) -> Option<(InameId, Affine)> {
 /// Whether an earlier iteration of the loop over `iname` may write the element that is read in this one. `inner` are
 /// the writer's loops from that one inwards.
 pub(crate) fn may_be_carried(
-    ranges: &Ranges,
+    workspace: &Workspace,
     written: &Element,
     iname: InameId,
     inner: &InameSet,
     read: &Element,
 ) -> bool {
-    !written.affine.iter().zip(&read.affine).any(|(write, read)| match (write, read) {
-        (Some(write), Some(read)) => {
-            equation(write, inner, read).is_some_and(|equation| is_not_earlier(ranges, &equation, iname))
-        }
-        _ => false,
-    })
+    let affine =
+        || written.affine.iter().zip(&read.affine).filter_map(|(write, read)| write.as_ref().zip(read.as_ref()));
+    let is_refuted = affine().any(|(write, read)| {
+        equation(write, inner, read).is_some_and(|equation| is_not_earlier(&workspace.ranges, &equation, iname))
+    });
+    // A dimension that is not affine may hold anything; the others must refute alone.
+    let dims = || affine().map(|(write, read)| (write.clone(), read.clone())).collect();
+    let is_scalar = read.indices.is_empty() || affine().next().is_none();
+    !is_refuted && (is_scalar || joint::may_be_carried(workspace, &Pair { dims: dims(), inner: inner.clone() }, iname))
 }
 
 /// Whether the equation holds for no earlier value of `iname`: `inner` has it as the writer sees it, `outer` as the

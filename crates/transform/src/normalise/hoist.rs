@@ -17,8 +17,8 @@ use rustc_hash::FxHashSet;
 use crate::accumulation::Accumulation;
 use crate::dead::without_empty;
 use crate::nest::{Entry, Nest, NodeId, NodeKind};
-use crate::normalise::{NormaliseError, workspace};
-use crate::rename::Workspace;
+use crate::normalise::NormaliseError;
+use crate::workspace::Workspace;
 
 /// Where an accumulation goes.
 struct Move {
@@ -33,7 +33,7 @@ struct Move {
 pub(crate) fn hoist_accumulations(linearized: LinearizedKernel) -> Result<LinearizedKernel, NormaliseError> {
     let LinearizedKernel { kernel, linearization } = linearized;
     let nest = Nest::new(&kernel, &linearization)?;
-    let work = workspace(kernel)?;
+    let work = Workspace::new(kernel)?;
     let mut hoister =
         Hoister { touches: vec![Vec::new(); work.kernel.arrays.len()], accumulations: Vec::new(), work, nest };
     hoister.find_accumulations();
@@ -62,10 +62,9 @@ impl Hoister {
             let accumulation = match self.work.kernel[insn].kind.clone() {
                 InstructionKind::Assignment { assignee, expression } => {
                     let array = assignee.array;
-                    let reads = |this: &Self, expr: ExprId| this.work.facts.memory(expr).binary_search(&array).is_ok();
                     let others = assignee.indices.iter().chain(&self.work.kernel[insn].predicates);
-                    let is_clean = !others.copied().any(|expr| reads(self, expr));
-                    if is_clean && reads(self, expression) {
+                    let is_clean = !others.copied().any(|expr| self.work.reads(expr, array));
+                    if is_clean && self.work.reads(expression, array) {
                         self.work.accumulation(array, &assignee.indices, expression)
                     } else {
                         None

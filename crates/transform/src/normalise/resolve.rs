@@ -67,42 +67,32 @@ impl Normaliser {
         let read = Element::new(&self.work, indices);
         let mut layers: Vec<Layer> = Vec::new();
         let (mut node, mut position) = (reader.node, reader.position);
+        let constant = read.as_constant();
         let base = 'walk: loop {
-            let writers = &self.writers[array.index()];
-            let n_before = writers.partition_point(|&writer| writer < position);
             let start = self.nest[node].start;
-            match n_before.checked_sub(1).map(|idx| writers[idx]).filter(|&writer| writer >= start) {
-                Some(last) => {
-                    let item = self.item_start(node, last);
-                    let mut agreement = Agreement::default();
-                    for idx in (0..n_before).rev() {
-                        let writer = self.writers[array.index()][idx];
-                        if writer < item {
-                            break;
-                        }
-                        match self.effect(reader, node, writer, array, &read, &mut agreement) {
-                            Effect::Pass => {}
-                            Effect::Layer(layer) => layers.push(layer),
-                            Effect::Value(value) => break 'walk value,
-                            Effect::Unknown => return None,
-                        }
-                    }
-                    position = item;
+            let Some(last) = self.writer_before(array, constant.as_deref(), start, position) else {
+                match self.nest[node].kind {
+                    NodeKind::Root => return None,
+                    NodeKind::Loop(iname) if self.may_be_carried(node, iname, array, &read) => return None,
+                    NodeKind::Loop(_) | NodeKind::Branch(_) => {}
                 }
-                None => {
-                    match self.nest[node].kind {
-                        NodeKind::Root => return None,
-                        NodeKind::Branch(_) => {}
-                        NodeKind::Loop(iname) => {
-                            if self.may_be_carried(node, iname, array, &read) {
-                                return None;
-                            }
-                        }
-                    }
-                    position = start;
-                    node = self.nest[node].parent;
+                position = start;
+                node = self.nest[node].parent;
+                continue;
+            };
+            let item = self.item_start(node, last);
+            let mut agreement = Agreement::default();
+            let mut next = Some(last);
+            while let Some(writer) = next {
+                match self.effect(reader, node, writer, array, &read, &mut agreement) {
+                    Effect::Pass => {}
+                    Effect::Layer(layer) => layers.push(layer),
+                    Effect::Value(value) => break 'walk value,
+                    Effect::Unknown => return None,
                 }
+                next = self.writer_before(array, constant.as_deref(), item, writer);
             }
+            position = item;
         };
         let dtype = self.work.kernel[array].dtype;
         let mut value = base;
@@ -117,6 +107,21 @@ impl Normaliser {
             };
         }
         Some(value)
+    }
+
+    /// The last writer of the array from `start` on and before `end`, both before the reader; for a constant element, none that writes
+    /// another constant element.
+    fn writer_before(&self, array: ArrayId, constant: Option<&[i64]>, start: usize, end: usize) -> Option<usize> {
+        let last = |positions: &[usize]| positions[..positions.partition_point(|&writer| writer < end)].last().copied();
+        let found = match constant {
+            None => last(&self.writers[array.index()]),
+            Some(constant) => {
+                let written = &self.written[array.index()];
+                let same = written.constant.get(constant).and_then(|positions| last(positions));
+                same.max(last(&written.other))
+            }
+        };
+        found.filter(|&writer| writer >= start)
     }
 
     /// Where the item of `node` begins that contains a position.
@@ -134,7 +139,7 @@ impl Normaliser {
             let insn = self.nest.run_at(writer);
             let Some(written) = &self.elements[insn.index()] else { return true };
             let inner: InameSet = self.inner_loops(insn, self.nest[node].parent).map(|(_, iname)| iname).collect();
-            element::may_be_carried(&self.work.ranges, written, iname, &inner, read)
+            element::may_be_carried(&self.work, written, iname, &inner, read)
         })
     }
 
@@ -174,6 +179,10 @@ impl Normaliser {
         let span = self.between(reader, node, insn);
         let parts = conditions.iter().chain(&indices).chain([&stored.value]);
         if parts.copied().any(|part| self.is_written_between(part, span)) {
+            return Effect::Unknown;
+        }
+        if loops.is_empty() && conditions.is_empty() && stored.accumulation.is_some() {
+            // What it joined its term to could not be resolved, and is what would have to be resolved here.
             return Effect::Unknown;
         }
         let (at, all): (Vec<_>, Vec<_>) =

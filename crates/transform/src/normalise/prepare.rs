@@ -1,0 +1,132 @@
+//! What comes before resolution: substitution rules inlined, index expressions in one spelling, no name bound twice.
+//!
+//! # Output
+//! A workspace in which no reduction is inside another over the same iname or inside a loop over it, and equal affine indices
+//! are equal expressions.
+//! # Method
+//! Reductions in the bodies of rules with parameters get inames of their own first, so that inlining captures nothing of
+//! the arguments. After inlining, a reduction inside one over the same iname is renamed, innermost first.
+
+use nestegg_ir::inline::inline_substitutions;
+use nestegg_ir::{Expr, ExprId, InameId, InameSet, Item, Kernel, Linearization, LinearizedKernel};
+use rustc_hash::FxHashMap;
+
+use crate::nest::Nest;
+use crate::normalise::NormaliseError;
+use crate::workspace::Workspace;
+
+/// A workspace on the kernel, prepared.
+pub(super) fn prepare(linearized: LinearizedKernel) -> Result<(Workspace, Linearization), NormaliseError> {
+    let LinearizedKernel { kernel, mut linearization } = linearized;
+    let kernel = inline_rules(kernel, &mut linearization)?;
+    let mut work = Workspace::new(kernel)?;
+    tidy_expressions(&mut work, &mut linearization)?;
+    separate_loops(&mut work, &linearization)?;
+    Ok((work, linearization))
+}
+
+fn inline_rules(mut kernel: Kernel, linearization: &mut Linearization) -> Result<Kernel, NormaliseError> {
+    let has_parameters = kernel.substitutions.iter().any(|rule| !rule.parameters.is_empty());
+    if has_parameters && kernel.exprs.iter().any(|(_, expr)| matches!(expr, Expr::Reduce { .. })) {
+        kernel = separate_rules(kernel)?;
+    }
+    let mut conditions: Vec<&mut ExprId> = linearization
+        .iter_mut()
+        .filter_map(|item| match item {
+            Item::If(condition) => Some(condition),
+            _ => None,
+        })
+        .collect();
+    inline_substitutions(&mut kernel, &mut conditions)?;
+    Ok(kernel)
+}
+
+/// Gives the reductions in rules with parameters inames that nothing else uses.
+fn separate_rules(kernel: Kernel) -> Result<Kernel, NormaliseError> {
+    let mut work = Workspace::new(kernel)?;
+    for rule in work.kernel.substitution_ids() {
+        let body = work.kernel[rule].expression;
+        let bound: Vec<InameId> = work.facts.bound(body).to_vec();
+        if bound.is_empty() || work.kernel[rule].parameters.is_empty() {
+            continue;
+        }
+        let all: InameSet = work.kernel.iname_ids().collect();
+        let Some(body) = work.unbind(body, &bound, &all) else { return Err(cannot_rename(&work, bound[0])) };
+        work.kernel[rule].expression = body;
+    }
+    Ok(work.kernel)
+}
+
+/// Spells affine indices alike, and renames reductions that are inside one over the same iname.
+fn tidy_expressions(work: &mut Workspace, linearization: &mut Linearization) -> Result<(), NormaliseError> {
+    let mut roots: Vec<ExprId> =
+        work.kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
+    roots.extend(linearization.iter().filter_map(|item| match item {
+        Item::If(condition) => Some(*condition),
+        _ => None,
+    }));
+    let order = work.kernel.exprs.reachable(roots);
+    let mut memo: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+    for id in order {
+        let mut expr = work.kernel.exprs[id].clone();
+        for child in expr.children_mut() {
+            *child = memo[child];
+        }
+        match &mut expr {
+            Expr::Access { indices, .. } => {
+                for index in indices {
+                    *index = work.canonical_index(*index);
+                }
+            }
+            Expr::Reduce { inames, body, .. } => {
+                let twice = inames.iter().copied().find(|&iname| work.is_bound(*body, iname));
+                if let Some(iname) = twice {
+                    let around: InameSet = work.facts.free(*body).iter().chain(inames.iter()).copied().collect();
+                    match work.unbind(*body, inames, &around) {
+                        Some(separate) => *body = separate,
+                        None => return Err(cannot_rename(work, iname)),
+                    }
+                }
+            }
+            _ => {}
+        }
+        let res = work.intern(expr);
+        memo.insert(id, res);
+    }
+    for instruction in &mut work.kernel.instructions {
+        instruction.map_expressions(|id| memo[&id]);
+    }
+    for item in linearization {
+        if let Item::If(condition) = item {
+            *condition = memo[condition];
+        }
+    }
+    Ok(())
+}
+
+/// Renames reductions over an iname of a loop around them, as rules can make them.
+fn separate_loops(work: &mut Workspace, linearization: &Linearization) -> Result<(), NormaliseError> {
+    let nest = Nest::new(&work.kernel, linearization)?;
+    for insn in work.kernel.insn_ids() {
+        let loops: Vec<InameId> = nest.loops(nest.home(insn)).collect();
+        let exprs: Vec<ExprId> = work.kernel[insn].expressions().collect();
+        let Some(&iname) = loops.iter().find(|&&iname| exprs.iter().any(|&expr| work.is_bound(expr, iname))) else {
+            continue;
+        };
+        let mut around: InameSet = loops.iter().copied().collect();
+        around.extend(exprs.iter().flat_map(|&expr| work.facts.bound(expr)).copied());
+        let mut memo: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+        for expr in exprs {
+            match work.unbind(expr, &loops, &around) {
+                Some(separate) => memo.insert(expr, separate),
+                None => return Err(cannot_rename(work, iname)),
+            };
+        }
+        work.kernel[insn].map_expressions(|id| memo[&id]);
+    }
+    Ok(())
+}
+
+fn cannot_rename(work: &Workspace, iname: InameId) -> NormaliseError {
+    NormaliseError::BoundTwice { iname: work.kernel[iname].name.clone() }
+}

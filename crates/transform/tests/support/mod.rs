@@ -1,0 +1,58 @@
+//! What the tests of this crate share: reading kernels, and comparing what they mean.
+#![allow(dead_code)]
+
+use indexmap::IndexMap;
+use nestegg_dump::{read, write_text};
+use nestegg_interp::{Inputs, RunOptions, run_field};
+use nestegg_ir::verify::verify;
+use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_span::Source;
+use nestegg_transform::{ValueForm, normalise};
+
+/// A kernel in either notation.
+pub fn parse(name: &str, text: &str) -> Program {
+    match read(&Source::new(name, text)) {
+        Ok(read) => {
+            assert_eq!(verify(&read.program), [], "{name}: what is given is verified");
+            read.program
+        }
+        Err(errors) => panic!("{name}: {errors}: {:#?}", errors.errors()),
+    }
+}
+
+/// The value form of a kernel, which is verified and means the same.
+pub fn normalised(name: &str, text: &str) -> ValueForm {
+    let program = parse(name, text);
+    let linearized = program.clone().into_linearized().expect("the kernel has an order");
+    let form = normalise(linearized).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_same_meaning(name, &program, &form.linearized);
+    form
+}
+
+/// Compares two kernels on random arrays in a prime field.
+pub fn assert_same_meaning(name: &str, before: &Program, after: &LinearizedKernel) {
+    let after = Program::Linearized(after.clone());
+    assert_eq!(verify(&after), [], "{name}: the result is verified\n{}", write_text(&after));
+    for seed in 0..2 {
+        let inputs = Inputs::random(before.kernel(), &IndexMap::new(), seed).expect("inputs are drawn");
+        let options = RunOptions::default();
+        let expected = run_field(before, &inputs, seed, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let found = run_field(&after, &inputs, seed, &options);
+        let found = found.unwrap_or_else(|error| panic!("{name}: {error}\n{}", write_text(&after)));
+        assert_eq!(found, expected, "{name}: the meaning changed\n{}", write_text(&after));
+    }
+}
+
+/// A kernel in its order as text.
+pub fn text(linearized: LinearizedKernel) -> String {
+    write_text(&Program::Linearized(linearized))
+}
+
+/// The part of the text after the declarations.
+pub fn body(linearized: LinearizedKernel) -> String {
+    let is_declaration = |line: &&str| {
+        let words = ["kernel ", "param ", "assume ", "arg ", "table "];
+        words.iter().any(|word| line.starts_with(word))
+    };
+    text(linearized).lines().filter(|line| !is_declaration(line)).map(|line| format!("{line}\n")).collect()
+}
