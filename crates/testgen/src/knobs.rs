@@ -1,0 +1,276 @@
+//! What kernels are made of: sizes, and how often each feature occurs.
+
+/// Sizes, and weights of features in percent: 0 is never, 100 is wherever possible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Knobs {
+    /// At most so many instructions, but for the initialisations that others need.
+    pub instructions: u32,
+    /// At most so many loops around an instruction.
+    pub depth: u32,
+    /// Literal sizes of inames are at most this.
+    pub extent: u32,
+    /// Operands of a sum or product, at most.
+    pub terms: u32,
+    /// Operations of one expression, about.
+    pub operations: u32,
+
+    /// Parametric sizes, which may be zero.
+    pub parametric: u8,
+    /// Inames whose bounds depend on an outer iname.
+    pub triangular: u8,
+    /// Inames with a stride.
+    pub strided: u8,
+    /// Inames that leave out the first or last values of their size.
+    pub interior: u8,
+    /// Several inames in one domain.
+    pub joint_domains: u8,
+    /// Inames that are tagged `sequential`, with recurrences over them.
+    pub sequential: u8,
+    /// Other tags, meta data, unused details.
+    pub decoration: u8,
+
+    /// Constant tables.
+    pub table: u8,
+    /// Temporaries.
+    pub temporary: u8,
+    /// Accumulation into arguments, and into temporaries that were initialised.
+    pub accumulation: u8,
+    /// Products, minima and maxima among reductions and accumulations.
+    pub other_reductions: u8,
+    /// Reductions in expressions.
+    pub reduction: u8,
+    /// Arrays that are read and then overwritten.
+    pub update: u8,
+    /// Predicates, and conditions around several instructions.
+    pub predicate: u8,
+    /// Conditions that depend on data.
+    pub data_dependent: u8,
+    /// Loops over an iname that had a loop before.
+    pub reopened: u8,
+    /// Kernels with a linearization.
+    pub linearized: u8,
+
+    /// Sums, differences, products: everything else is less than this.
+    pub arithmetic: u8,
+    /// Expressions that occur again.
+    pub sharing: u8,
+    /// Selections.
+    pub selection: u8,
+    /// Operations that are only defined under the guard that they have.
+    pub guard: u8,
+    /// Minima and maxima.
+    pub extremum: u8,
+    /// Functions of math.h.
+    pub function: u8,
+    /// Powers.
+    pub power: u8,
+    /// Quotients.
+    pub quotient: u8,
+    /// Substitution rules, with and without parameters.
+    pub substitution: u8,
+    /// Integer data and arithmetic.
+    pub integer: u8,
+    /// Operations on bits, where there are integers.
+    pub bits: u8,
+    /// Data of truth values.
+    pub boolean: u8,
+    /// `float32` beside `float64`.
+    pub single: u8,
+    /// Conversions.
+    pub cast: u8,
+    /// Conversions of floats to integers, which have no meaning in the prime field of validation.
+    pub truncation: u8,
+    /// Indices read from memory.
+    pub indirect: u8,
+    /// Indices `i + 1`, `2*i`, `n - 1 - i`, `i + j`.
+    pub offset: u8,
+
+    /// Calls with several results, which have no meaning in floats.
+    pub call: u8,
+    /// Opaque instructions, which have no meaning in floats.
+    pub opaque: u8,
+}
+
+impl Knobs {
+    /// Sums and products of arguments over boxes, and nothing else.
+    pub const PLAIN: Self = Self {
+        instructions: 4,
+        depth: 3,
+        extent: 4,
+        terms: 3,
+        operations: 6,
+        parametric: 0,
+        triangular: 0,
+        strided: 0,
+        interior: 0,
+        joint_domains: 30,
+        sequential: 0,
+        decoration: 0,
+        table: 0,
+        temporary: 0,
+        accumulation: 0,
+        other_reductions: 0,
+        reduction: 0,
+        update: 0,
+        predicate: 0,
+        data_dependent: 0,
+        reopened: 0,
+        linearized: 0,
+        arithmetic: 100,
+        sharing: 0,
+        selection: 0,
+        guard: 0,
+        extremum: 0,
+        function: 0,
+        power: 0,
+        quotient: 0,
+        substitution: 0,
+        integer: 0,
+        bits: 0,
+        boolean: 0,
+        single: 0,
+        cast: 0,
+        truncation: 0,
+        indirect: 0,
+        offset: 0,
+        call: 0,
+        opaque: 0,
+    };
+
+    /// Element tensors: tables, coefficients in scalars, contractions over quadrature points.
+    #[must_use]
+    pub fn finite_element() -> Self {
+        Self {
+            instructions: 6,
+            operations: 10,
+            joint_domains: 60,
+            table: 60,
+            temporary: 40,
+            accumulation: 60,
+            reduction: 30,
+            linearized: 30,
+            sharing: 20,
+            function: 8,
+            power: 4,
+            quotient: 8,
+            substitution: 8,
+            ..Self::PLAIN
+        }
+    }
+
+    /// Values at neighbouring points of parametric grids, and time steps.
+    #[must_use]
+    pub fn stencil() -> Self {
+        Self {
+            instructions: 5,
+            terms: 5,
+            operations: 10,
+            extent: 6,
+            parametric: 50,
+            interior: 60,
+            sequential: 20,
+            temporary: 40,
+            update: 20,
+            guard: 8,
+            linearized: 30,
+            sharing: 15,
+            substitution: 15,
+            offset: 60,
+            ..Self::PLAIN
+        }
+    }
+
+    /// Many small statements that hand values to each other.
+    #[must_use]
+    pub fn statements() -> Self {
+        Self {
+            instructions: 14,
+            operations: 4,
+            parametric: 10,
+            temporary: 80,
+            accumulation: 15,
+            update: 25,
+            sequential: 10,
+            predicate: 10,
+            reopened: 30,
+            linearized: 50,
+            selection: 5,
+            function: 5,
+            quotient: 5,
+            ..Self::PLAIN
+        }
+    }
+
+    /// Every feature that has a meaning in floats and in the prime field.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self {
+            instructions: 8,
+            depth: 3,
+            extent: 5,
+            terms: 4,
+            operations: 8,
+            parametric: 25,
+            triangular: 15,
+            strided: 8,
+            interior: 15,
+            joint_domains: 30,
+            sequential: 20,
+            decoration: 20,
+            table: 20,
+            temporary: 50,
+            accumulation: 30,
+            other_reductions: 25,
+            reduction: 12,
+            update: 20,
+            predicate: 20,
+            data_dependent: 30,
+            reopened: 30,
+            linearized: 50,
+            arithmetic: 60,
+            sharing: 12,
+            selection: 8,
+            guard: 8,
+            extremum: 6,
+            function: 8,
+            power: 6,
+            quotient: 8,
+            substitution: 8,
+            integer: 15,
+            bits: 15,
+            boolean: 10,
+            single: 20,
+            cast: 5,
+            truncation: 0,
+            indirect: 10,
+            offset: 25,
+            call: 0,
+            opaque: 0,
+        }
+    }
+
+    /// Every feature of the format, also those that only some stages can run.
+    #[must_use]
+    pub fn whole_format() -> Self {
+        Self { truncation: 10, call: 10, opaque: 6, ..Self::everything() }
+    }
+
+    /// The presets of which every kernel runs, by name.
+    #[must_use]
+    pub fn presets() -> [(&'static str, Self); 4] {
+        [
+            ("finite_element", Self::finite_element()),
+            ("stencil", Self::stencil()),
+            ("statements", Self::statements()),
+            ("everything", Self::everything()),
+        ]
+    }
+
+    /// The same features in kernels of about `n_nodes` nodes of the expression DAG.
+    #[must_use]
+    pub fn with_nodes(self, n_nodes: u32) -> Self {
+        // An instruction with its expression has about this many nodes that no other has.
+        let per_instruction = self.operations.max(1);
+        Self { instructions: n_nodes.div_ceil(per_instruction), ..self }
+    }
+}
