@@ -22,7 +22,7 @@ use std::fmt::Write;
 
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::to_tree;
-use nestegg_ir::{ArrayId, ArrayKind, ExprId, InsnId, Item, Kernel, LinearizedKernel};
+use nestegg_ir::{ArrayId, ArrayKind, ExprId, Item, Kernel, LinearizedKernel};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 mod arrays;
@@ -103,7 +103,7 @@ pub fn emit(kernel: &LinearizedKernel, options: &COptions) -> Result<CText, Code
     let tree = to_tree(&linearization)?;
     let declarations = temporaries::declarations(&kernel, &tree);
     let mut writer = Writer::new(&kernel, &linearization, options.symbol.as_deref())?;
-    let temporaries = Temporaries { notes: notes(&kernel, options, &declarations), declarations };
+    let temporaries = Temporaries { notes: notes(&writer, options, &declarations), declarations };
     let extents = extents(&mut writer)?;
     let statements = writer.statements(&tree, &temporaries, &mut Vec::new())?;
     Ok(assemble(&writer, &temporaries, extents, statements))
@@ -148,25 +148,28 @@ fn conditions(items: &mut [Item]) -> Vec<&mut ExprId> {
         .collect()
 }
 
-/// Notes on the temporaries and tables.
+/// Notes on the temporaries and tables, and whether each was given.
 fn notes(
-    kernel: &Kernel,
+    writer: &Writer<'_>,
     options: &COptions,
     declarations: &BTreeMap<ArrayId, Declaration>,
 ) -> BTreeMap<ArrayId, (String, bool)> {
-    let mut writers: BTreeMap<ArrayId, Vec<InsnId>> = BTreeMap::new();
+    let kernel = writer.kernel;
+    let mut definitions: BTreeMap<ArrayId, Vec<&str>> = BTreeMap::new();
     for insn in kernel.insn_ids() {
         for array in kernel[insn].written_arrays() {
-            writers.entry(array).or_default().push(insn);
+            definitions.entry(array).or_default().push(&kernel[insn].id);
         }
     }
+    let interface = Interface::new(writer, false);
     kernel
         .array_ids()
         .filter(|array| declarations.contains_key(array) || kernel[*array].table().is_some())
         .map(|array| {
-            let of_array = writers.get(&array).map_or(&[][..], Vec::as_slice);
-            let is_given = options.notes.contains_key(&kernel[array].name);
-            (array, (temporaries::note(kernel, array, &options.notes, of_array), is_given))
+            let defined_by = definitions.get(&array).map_or(&[][..], Vec::as_slice);
+            let given = options.notes.get(&kernel[array].name);
+            let note = temporaries::note(&kernel[array], &interface.shape(array), given, defined_by);
+            (array, (note, given.is_some()))
         })
         .collect()
 }
@@ -179,6 +182,7 @@ fn extents(writer: &mut Writer<'_>) -> Result<Vec<Code>, CodegenError> {
         res.append(&mut evaluated.regions[ROOT]);
         let value = writer.convert(expr, evaluated.roots.swap_remove(0), nestegg_ir::Dtype::Int64);
         res.push(Code::line(format!("const int64_t {name} = {};", value.text)));
+        writer.arrays.extent_texts.push(value.text);
     }
     Ok(res)
 }

@@ -55,12 +55,15 @@ pub(crate) struct Arrays {
     layouts: Vec<Layout>,
     /// Variables that hold sizes which are more than affine, with their expressions.
     pub(crate) extents: Vec<(String, ExprId)>,
+    /// The values of these variables in C.
+    pub(crate) extent_texts: Vec<String>,
 }
 
 impl Arrays {
     /// The layouts of a kernel's arrays. Affine sizes are written in place, others get a variable.
     pub(crate) fn of(kernel: &Kernel, symbols: &mut Symbols) -> Result<Self, CodegenError> {
-        let mut res = Self { layouts: Vec::with_capacity(kernel.arrays.len()), extents: Vec::new() };
+        let mut res =
+            Self { layouts: Vec::with_capacity(kernel.arrays.len()), extents: Vec::new(), extent_texts: Vec::new() };
         let mut on_stack = 0_i64;
         for id in kernel.array_ids() {
             let array = &kernel[id];
@@ -170,6 +173,7 @@ fn flat(indices: &[Text], extents: &[Extent]) -> Text {
         })
         .collect();
     let Some(inner) = inner else { return horner(indices, extents, widen) };
+    let inner_size = inner.iter().fold(1_i64, |n, &size| n.saturating_mul(size));
     let mut terms = Vec::with_capacity(indices.len());
     let mut offset = 0_i64;
     for (at, index) in indices.iter().enumerate() {
@@ -177,6 +181,10 @@ fn flat(indices: &[Text], extents: &[Extent]) -> Text {
         match index.text.parse::<i64>() {
             Ok(number) => offset = offset.saturating_add(number.saturating_mul(stride)),
             Err(_) if stride == 1 => terms.push(index.clone()),
+            // What lies within one index of the first dimension fits 32 bits, or is widened too.
+            Err(_) if at > 0 && inner_size <= i64::from(i32::MAX) => {
+                terms.push(Text::product(&[index.clone(), long(stride)]));
+            }
             Err(_) => terms.push(Text::product(&[widen(index), long(stride)])),
         }
     }

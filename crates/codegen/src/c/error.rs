@@ -31,6 +31,12 @@ pub enum CodegenError {
         /// The name.
         name: String,
     },
+    /// A function that nobody can define under its name in C, or that takes what kernels do not have.
+    #[error("`{function}` cannot be called from C as the kernel does: the name means something else there")]
+    Function {
+        /// The function.
+        function: String,
+    },
     /// A function is called with different numbers of arguments or results.
     #[error("function `{function}` is called with {first} and with {second}, which is no C function")]
     Arity {

@@ -1,5 +1,5 @@
-//! What is known of each expression before any is written: dtype, inames bound by reductions around it, whether it can be negative,
-//! and the text of those that are cheap enough to be written wherever they are used.
+//! What is known of each expression before any is written: dtype, inames bound by reductions around it, whether it can be
+//! negative or fail, and the text of those that are cheap enough to be written wherever they are used.
 //!
 //! Linear in the DAG below the roots.
 
@@ -9,6 +9,7 @@ use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, InameSet, Kernel, Number, Op};
 use super::arrays::Arrays;
 use super::literal::literal;
 use super::loops::Loops;
+use super::math;
 use super::symbols::Symbols;
 use super::text::Text;
 
@@ -24,6 +25,7 @@ pub(crate) struct Facts {
     bound: Vec<InameSet>,
     cheap: Vec<Option<Text>>,
     non_negative: Vec<bool>,
+    harmless: Vec<bool>,
 }
 
 impl Facts {
@@ -36,8 +38,10 @@ impl Facts {
             bound: vec![InameSet::new(); n],
             cheap: vec![None; n],
             non_negative: Vec::new(),
+            harmless: vec![false; n],
         };
         facts.find_bound(kernel, &reachable);
+        facts.find_harmless(kernel, &reachable);
         if reachable.iter().any(|&id| matches!(kernel.exprs[id], Expr::Op { op: Op::FloorDiv | Op::Mod, .. })) {
             facts.find_non_negative(kernel, loops, &reachable);
         }
@@ -63,6 +67,26 @@ impl Facts {
     /// Whether it is an integer that is never negative, as far as is known.
     pub(crate) fn is_non_negative(&self, id: ExprId) -> bool {
         self.non_negative.get(id.index()).copied().unwrap_or(false)
+    }
+
+    /// Whether it can be evaluated where the kernel does not: nothing in it reads memory at an index, divides or
+    /// overflows integers, or converts to them.
+    pub(crate) fn is_harmless(&self, id: ExprId) -> bool {
+        self.harmless[id.index()]
+    }
+
+    fn find_harmless(&mut self, kernel: &Kernel, reachable: &[ExprId]) {
+        for &id in reachable {
+            let expr = &kernel.exprs[id];
+            let own = match expr {
+                Expr::Number(_) | Expr::Iname(_) | Expr::Parameter(_) => true,
+                Expr::Access { indices, .. } => indices.is_empty(),
+                Expr::Op { .. } | Expr::Cast { .. } => !self.dtype(id).is_integer(),
+                Expr::Call { function, .. } => math::standard(&kernel[*function]).is_some(),
+                Expr::Reduce { .. } | Expr::Formal(_) | Expr::Substitution { .. } => false,
+            };
+            self.harmless[id.index()] = own && expr.children().iter().all(|child| self.harmless[child.index()]);
+        }
     }
 
     fn find_bound(&mut self, kernel: &Kernel, reachable: &[ExprId]) {

@@ -162,8 +162,17 @@ fn write_main(kernel: &Kernel, n_functions: usize, arguments: &[Argument], mode:
             format!("run_time({n_functions}, {n_rounds}, {milliseconds}, prepare, call, difference)")
         }
     };
-    let both = "(void)run_print;\n    (void)run_time;\n    (void)print_outputs;\n    (void)difference;";
-    let _ = write!(out, "int main(void)\n{{\n    {both}\n    return {run};\n}}\n");
+    // A function that is mentioned is used: compilers do not complain.
+    let mut mentioned =
+        vec!["run_print".to_owned(), "run_time".to_owned(), "print_outputs".to_owned(), "difference".to_owned()];
+    for dtype in Dtype::ALL {
+        mentioned.extend(["fill", "print", "difference"].map(|name| format!("{name}_{}", type_name(dtype))));
+    }
+    out.push_str("int main(void)\n{\n");
+    for name in mentioned {
+        let _ = writeln!(out, "    (void){name};");
+    }
+    let _ = write!(out, "    return {run};\n}}\n");
 }
 
 /// The value of each parameter, in the kernel's order.

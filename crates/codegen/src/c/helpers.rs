@@ -58,14 +58,14 @@ impl Helper {
             Self::FloorMod(dtype) if dtype.is_integer() => {
                 let t = type_name(dtype);
                 format!(
-                    "/* The remainder, with the sign of the divisor. */\nstatic inline {t} {name}({t} a, {t} b)\n{{\n    \
+                    "/* What division leaves, with the sign of the divisor. */\nstatic inline {t} {name}({t} a, {t} b)\n{{\n    \
                      const {t} r = a % b;\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}}\n"
                 )
             }
             Self::FloorMod(dtype) => {
                 let (t, f) = (type_name(dtype), float_suffix(dtype));
                 format!(
-                    "/* The remainder, with the sign of the divisor. */\nstatic inline {t} {name}({t} a, {t} b)\n{{\n    \
+                    "/* What division leaves, with the sign of the divisor. */\nstatic inline {t} {name}({t} a, {t} b)\n{{\n    \
                      return a - b * floor{f}(a / b);\n}}\n"
                 )
             }

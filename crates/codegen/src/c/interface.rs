@@ -84,6 +84,9 @@ impl<'w, 'k> Interface<'w, 'k> {
         for id in kernel.arguments() {
             lines.push(format!("  {}: {}", self.writer.symbols.arrays[id.index()], self.describe(id)));
         }
+        for ((name, _), text) in self.writer.arrays.extents.iter().zip(&self.writer.arrays.extent_texts) {
+            lines.push(format!("  where {name} is {text}"));
+        }
         if let Some(assumptions) = &kernel.assumptions {
             lines.push(format!("Sizes must satisfy {assumptions}."));
         }

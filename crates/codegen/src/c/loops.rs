@@ -208,7 +208,7 @@ impl Spelling<'_> {
             None => format!("{name} <= {}", self.extremum(&upper, false, dtype).at_least(Precedence::Sum)),
         };
         let head = format!("for ({} {name} = {}; {end}; {step})", type_name(dtype), start.text);
-        let guard = if bounds.exact { None } else { Some(self.guard(&bounds.guard)?) };
+        let guard = if bounds.exact { None } else { Some(self.guard(&bounds.guard)) };
         let trip_count = match (constants, &bounds.stride, bounds.exact) {
             ((Some(from), Some(to)), None, true) => Some(to.saturating_sub(from).saturating_add(1).max(0)),
             _ => None,
@@ -255,56 +255,65 @@ impl Spelling<'_> {
                 return Ok(long(first));
             }
         }
-        let remainder = self.affine(&stride.remainder, dtype);
-        let off = match constant {
-            Some(0) => remainder,
-            _ => Text::difference(remainder, start.clone()),
+        let off = match (constant, stride.remainder.as_constant()) {
+            (Some(0), _) => self.affine(&stride.remainder, dtype),
+            (_, Some(0)) => Text::negation(start.clone()),
+            _ => Text::difference(self.affine(&stride.remainder, dtype), start.clone()),
         };
         let off = self.helpers.floor_mod(off, long(stride.modulus), dtype, false);
         Ok(if constant == Some(0) { off } else { Text::sum(&[start, off]) })
     }
 
     /// One of the conjunctions holds.
-    fn guard(&mut self, disjunction: &[isl::Conjunction]) -> Result<String, isl::Error> {
+    fn guard(&mut self, disjunction: &[isl::Conjunction]) -> String {
         let mut alternatives = Vec::with_capacity(disjunction.len());
         for conjunction in disjunction {
             let mut conditions = Vec::with_capacity(conjunction.len());
             for constraint in conjunction {
-                conditions.push(self.condition(constraint)?);
+                conditions.push(self.condition(constraint));
             }
             alternatives.push(match conditions.len() {
-                0 => return Ok("true".to_owned()),
+                0 => return "true".to_owned(),
                 1 => conditions.swap_remove(0),
                 _ => Text::chain("&&", Precedence::And, Precedence::Comparison, &conditions),
             });
         }
-        Ok(match alternatives.len() {
+        match alternatives.len() {
             0 => "false".to_owned(),
             1 => alternatives.swap_remove(0).text,
             _ => Text::chain("||", Precedence::Or, Precedence::Comparison, &alternatives).text,
-        })
+        }
     }
 
-    /// A constraint with positive coefficients on both sides.
-    fn condition(&mut self, constraint: &isl::Constraint) -> Result<Text, isl::Error> {
+    /// A constraint with positive coefficients on both sides, and the constant where no coefficient is.
+    fn condition(&mut self, constraint: &isl::Constraint) -> Text {
         let affine = &constraint.affine;
-        let mut left = isl::Affine { constant: affine.constant.max(0), ..isl::Affine::default() };
-        let mut right = isl::Affine { constant: affine.constant.min(0), ..isl::Affine::default() };
+        let mut sides = [isl::Affine::default(), isl::Affine::default()];
         for (name, coefficient) in &affine.terms {
-            (if *coefficient > 0 { &mut left } else { &mut right }).terms.push((name.clone(), *coefficient));
+            sides[usize::from(*coefficient < 0)].terms.push((name.clone(), coefficient.saturating_abs()));
         }
         for (floor, coefficient) in &affine.floors {
-            (if *coefficient > 0 { &mut left } else { &mut right }).floors.push((floor.clone(), *coefficient));
+            sides[usize::from(*coefficient < 0)].floors.push((floor.clone(), coefficient.saturating_abs()));
         }
-        let right = right.scale(-1)?;
-        let wide = self.is_wide(affine);
-        let dtype = if wide { Dtype::Int64 } else { Dtype::Int32 };
-        let operator = match constraint.relation {
-            isl::Relation::Equality => "==",
-            isl::Relation::Inequality => ">=",
+        let [mut left, mut right] = sides;
+        let is_empty = |side: &isl::Affine| side.terms.is_empty() && side.floors.is_empty();
+        let less = is_empty(&left) && !is_empty(&right);
+        if is_empty(&right) || (!less && affine.constant < 0) {
+            right.constant = affine.constant.saturating_neg();
+        } else {
+            left.constant = affine.constant;
+        }
+        let dtype = if self.is_wide(affine) { Dtype::Int64 } else { Dtype::Int32 };
+        let operator = match (constraint.relation, less) {
+            (isl::Relation::Equality, _) => "==",
+            (isl::Relation::Inequality, false) => ">=",
+            (isl::Relation::Inequality, true) => "<=",
         };
+        if less {
+            std::mem::swap(&mut left, &mut right);
+        }
         let sides = [self.affine(&left, dtype), self.affine(&right, dtype)];
-        Ok(Text::chain(operator, Precedence::Comparison, Precedence::Sum, &sides))
+        Text::chain(operator, Precedence::Comparison, Precedence::Sum, &sides)
     }
 
     fn is_wide(&self, affine: &isl::Affine) -> bool {

@@ -1,7 +1,30 @@
-//! The functions of C11's `math.h` that return a float and take floats.
+//! The functions of C11's `math.h` that a kernel may call.
 
-/// Their names without suffix, and how many arguments each takes.
-const STANDARD: &[(&str, usize)] = &[
+/// What a function of `math.h` takes and returns besides floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Only floats.
+    Float,
+    /// An integer as its last argument.
+    Exponent,
+    /// An integer as its result; it has a name for each float type.
+    Whole,
+    /// A truth value as its result; one name for all float types.
+    Classification,
+}
+
+/// A function of `math.h` that takes no pointers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standard {
+    /// Its name without suffix.
+    pub(crate) name: &'static str,
+    /// How many arguments it takes.
+    pub(crate) n_arguments: usize,
+    /// What they are.
+    pub(crate) kind: Kind,
+}
+
+const FLOAT: &[(&str, usize)] = &[
     ("acos", 1),
     ("acosh", 1),
     ("asin", 1),
@@ -27,7 +50,6 @@ const STANDARD: &[(&str, usize)] = &[
     ("fmin", 2),
     ("fmod", 2),
     ("hypot", 2),
-    ("ldexp", 2),
     ("lgamma", 1),
     ("log", 1),
     ("log10", 1),
@@ -49,41 +71,44 @@ const STANDARD: &[(&str, usize)] = &[
     ("trunc", 1),
 ];
 
-/// Names of `math.h` that are no pure functions of floats, but cannot be variables either.
-const OTHER: &[&str] = &[
-    "frexp",
-    "ilogb",
-    "llrint",
-    "llround",
-    "lrint",
-    "lround",
-    "modf",
-    "nan",
-    "nexttoward",
-    "remquo",
-    "scalbln",
-    "scalbn",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "isnormal",
-    "signbit",
-    "fpclassify",
-    "isgreater",
-    "isgreaterequal",
-    "isless",
-    "islessequal",
-    "islessgreater",
-    "isunordered",
+const EXPONENT: &[&str] = &["ldexp", "scalbln", "scalbn"];
+
+const WHOLE: &[&str] = &["ilogb", "llrint", "llround", "lrint", "lround"];
+
+const CLASSIFICATION: &[(&str, usize)] = &[
+    ("isfinite", 1),
+    ("isgreater", 2),
+    ("isgreaterequal", 2),
+    ("isinf", 1),
+    ("isless", 2),
+    ("islessequal", 2),
+    ("islessgreater", 2),
+    ("isnan", 1),
+    ("isnormal", 1),
+    ("isunordered", 2),
+    ("signbit", 1),
 ];
 
-/// The function of `math.h` that a kernel's function is, without float suffix; `abs` is `fabs`.
-pub(crate) fn standard(name: &str) -> Option<(&'static str, usize)> {
+/// Names of `math.h` that no kernel can call: they take pointers or text, or mean more than their arguments.
+const OTHER: &[&str] = &["fpclassify", "frexp", "modf", "nan", "nexttoward", "remquo"];
+
+/// The function of `math.h` that a kernel's function is; `abs` is `fabs`.
+pub(crate) fn standard(name: &str) -> Option<Standard> {
     let name = if name == "abs" { "fabs" } else { name };
-    STANDARD.iter().find(|entry| entry.0 == name && name != "ldexp").copied()
+    let of = |list: &'static [(&'static str, usize)], kind| {
+        let found = list.iter().find(|entry| entry.0 == name)?;
+        Some(Standard { name: found.0, n_arguments: found.1, kind })
+    };
+    let one_of = |list: &'static [&'static str], n_arguments, kind| {
+        list.iter().find(|entry| **entry == name).map(|name| Standard { name, n_arguments, kind })
+    };
+    of(FLOAT, Kind::Float)
+        .or_else(|| one_of(EXPONENT, 2, Kind::Exponent))
+        .or_else(|| one_of(WHOLE, 1, Kind::Whole))
+        .or_else(|| of(CLASSIFICATION, Kind::Classification))
 }
 
 /// Whether `math.h` declares the name.
 pub(crate) fn is_standard(name: &str) -> bool {
-    STANDARD.iter().any(|entry| entry.0 == name) || OTHER.contains(&name)
+    OTHER.contains(&name) || (name != "abs" && standard(name).is_some())
 }

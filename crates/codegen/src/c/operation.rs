@@ -8,7 +8,7 @@ use nestegg_ir::{Dtype, Expr, ExprId, Op, ReduceOp};
 use super::facts::{element, literal_of};
 use super::helpers::{Helper, float_suffix};
 use super::literal::{int, literal};
-use super::math;
+use super::math::{self, Kind};
 use super::plan::whole_exponent;
 use super::text::{Precedence, Text};
 use super::writer::{Signature, Writer};
@@ -184,16 +184,27 @@ impl Writer<'_> {
 
     /// A call of a function with one result.
     pub(crate) fn call(&mut self, name: &str, dtype: Dtype, ids: &[ExprId], texts: Vec<Text>) -> Text {
-        let (function, of_function) = match (math::standard(name), self.signatures.get(name)) {
-            (Some((function, _)), _) => {
-                let dtype = if dtype == Dtype::Float32 { dtype } else { Dtype::Float64 };
-                (format!("{function}{}", float_suffix(dtype)), dtype)
-            }
-            (None, Some(Signature::Pure { dtype, .. })) => (name.to_owned(), *dtype),
-            (None, _) => (name.to_owned(), dtype),
+        let standard = math::standard(name);
+        let of_function = match (standard, self.signatures.get(name)) {
+            (None, Some(Signature::Pure { dtype, .. })) => *dtype,
+            _ if dtype == Dtype::Float32 => dtype,
+            _ => Dtype::Float64,
         };
-        let texts: Vec<Text> = ids.iter().zip(texts).map(|(&id, text)| self.convert(id, text, of_function)).collect();
-        Text::call(&function, &texts).cast(of_function, dtype)
+        let mut texts: Vec<Text> =
+            ids.iter().zip(texts).map(|(&id, text)| self.convert(id, text, of_function)).collect();
+        let suffix = float_suffix(of_function);
+        let Some(standard) = standard else { return Text::call(name, &texts).cast(of_function, dtype) };
+        if standard.kind == Kind::Exponent {
+            let exponent = texts.pop().map(|exponent| Text::prefix("(int)", exponent));
+            texts.extend(exponent);
+        }
+        match standard.kind {
+            Kind::Float | Kind::Exponent => {
+                Text::call(&format!("{}{suffix}", standard.name), &texts).cast(of_function, dtype)
+            }
+            Kind::Whole => Text::call(&format!("{}{suffix}", standard.name), &texts).cast(Dtype::Int64, dtype),
+            Kind::Classification => Text::call(standard.name, &texts).cast(Dtype::Int32, dtype),
+        }
     }
 
     /// What a reduction over nothing is.

@@ -9,8 +9,8 @@
 //! Roots, each with the region in which it is needed.
 //! # Output
 //! [`Plan`]: every operation below the roots that is not cheap has an instance for each region that needs its own, so that
-//! no operation runs where the kernel would not evaluate it, shared operations run once, and none runs inside a
-//! reduction that it does not depend on if it is itself a reduction and that loop runs at least once.
+//! no operation that can fail runs where the kernel would not evaluate it, shared operations run once, and no reduction
+//! runs inside another that it does not depend on if the other's loop runs at least once.
 //! # Method
 //! Uses come before operands in decreasing order of id; a use passes its region down to its operands.
 //! # Complexity
@@ -27,6 +27,9 @@ use super::facts::{Facts, literal_of};
 pub(crate) const MAX_INSTANCES: usize = 1 << 22;
 /// How deep regions may nest.
 pub(crate) const MAX_REGIONS: u32 = 4000;
+
+/// How deep branches nest before those in which nothing can fail are evaluated whether they are chosen or not.
+const MAX_LAZY: usize = 24;
 
 /// A region, by position.
 pub(crate) type RegionId = usize;
@@ -189,15 +192,20 @@ impl Plan {
         region: RegionId,
         runs: &mut dyn FnMut(&Self, RegionId, &[InameId]) -> bool,
     ) -> Vec<RegionId> {
+        let depth = self.regions[region].depth as usize;
+        let is_lazy = |operands: &[ExprId], n_levels: usize| {
+            let deep = depth + n_levels > MAX_LAZY && operands.iter().all(|&operand| facts.is_harmless(operand));
+            !deep && operands.iter().any(|&operand| facts.cheap(operand).is_none())
+        };
         match &kernel.exprs[expr] {
             Expr::Reduce { inames, .. } => {
                 let runs = runs(self, region, inames);
                 vec![self.region(region, inames, runs)]
             }
-            Expr::Op { op: Op::If, operands } if operands[1..].iter().any(|&o| facts.cheap(o).is_none()) => {
+            Expr::Op { op: Op::If, operands } if is_lazy(&operands[1..], 1) => {
                 vec![self.region(region, &[], false), self.region(region, &[], false)]
             }
-            Expr::Op { op: Op::And | Op::Or, operands } if operands[1..].iter().any(|&o| facts.cheap(o).is_none()) => {
+            Expr::Op { op: Op::And | Op::Or, operands } if is_lazy(&operands[1..], operands.len() - 1) => {
                 let mut inner = Vec::with_capacity(operands.len() - 1);
                 let mut around = region;
                 for _ in 1..operands.len() {

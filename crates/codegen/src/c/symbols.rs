@@ -40,8 +40,8 @@ impl Symbols {
         for function in &kernel.functions {
             if math::standard(function).is_none() {
                 identifier(function)?;
-                names.take(function);
             }
+            names.take(function);
         }
         let wanted = symbol.unwrap_or(&kernel.name);
         identifier(wanted)?;

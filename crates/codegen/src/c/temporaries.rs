@@ -13,6 +13,9 @@ use rustc_hash::FxHashMap;
 
 use super::symbols::is_scalar;
 
+/// How many of a temporary's instructions a note names.
+const MAX_DEFINITIONS: usize = 4;
+
 /// How a temporary is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Declaration {
@@ -152,23 +155,19 @@ fn accessed(kernel: &Kernel, root: ExprId) -> Vec<ArrayId> {
     res
 }
 
-/// What is said of a temporary where it is declared: the note that was given, or its dtype and definition.
-pub(crate) fn note(kernel: &Kernel, array: ArrayId, notes: &BTreeMap<String, String>, writers: &[InsnId]) -> String {
-    let Array { name, dtype, kind, .. } = &kernel[array];
-    if let Some(note) = notes.get(name) {
+/// What is said of a temporary where it is declared: the note that was given, or its dtype, shape and definition.
+pub(crate) fn note(array: &Array, shape: &str, given: Option<&String>, defined_by: &[&str]) -> String {
+    let Array { name, dtype, kind, .. } = array;
+    if let Some(note) = given {
         return if note.starts_with(name.as_str()) { note.clone() } else { format!("{name}: {note}") };
     }
-    match kind {
-        ArrayKind::Table(_) => format!("{name}: a table of {dtype}"),
-        ArrayKind::Argument(_) => format!("{name}: an argument of {dtype}"),
-        ArrayKind::Temporary => {
-            let ids: Vec<&str> = writers.iter().take(4).map(|&insn| kernel[insn].id.as_str()).collect();
-            let more = if writers.len() > ids.len() { ", …" } else { "" };
-            match ids.len() {
-                0 => format!("{name}: {dtype}, never written"),
-                1 => format!("{name}: {dtype}, defined by instruction {}", ids[0]),
-                _ => format!("{name}: {dtype}, defined by instructions {}{more}", ids.join(", ")),
-            }
-        }
+    let shape = if shape.is_empty() { String::new() } else { format!("[{shape}]") };
+    let first = &defined_by[..defined_by.len().min(MAX_DEFINITIONS)];
+    let more = if defined_by.len() > first.len() { ", …" } else { "" };
+    match (kind, defined_by.len()) {
+        (ArrayKind::Table(_), _) => format!("{name}: table of {dtype}{shape}"),
+        (_, 0) => format!("{name}: {dtype}{shape}, never written"),
+        (_, 1) => format!("{name}: {dtype}{shape}, defined by instruction {}", first[0]),
+        _ => format!("{name}: {dtype}{shape}, defined by instructions {}{more}", first.join(", ")),
     }
 }

@@ -11,6 +11,7 @@ use super::facts::Facts;
 use super::helpers::Helpers;
 use super::loops::{Loop, Loops};
 use super::math;
+use super::names::is_free_in_c;
 use super::symbols::Symbols;
 
 /// The type of a function that is neither of C nor of this text.
@@ -81,11 +82,7 @@ fn signatures(kernel: &Kernel, facts: &Facts, roots: &[ExprId]) -> Result<IndexM
         let Expr::Call { function, arguments } = &kernel.exprs[id] else { continue };
         let name = &kernel[*function];
         match math::standard(name) {
-            Some((_, expected)) if expected != arguments.len() => {
-                let found = arguments.len();
-                return Err(CodegenError::MathArity { function: name.clone(), expected, found });
-            }
-            Some(_) => {}
+            Some(known) => check_arity(known, arguments.len())?,
             None => add(&mut res, name, pure(facts.dtype(id), arguments.len()))?,
         }
     }
@@ -94,7 +91,8 @@ fn signatures(kernel: &Kernel, facts: &Facts, roots: &[ExprId]) -> Result<IndexM
         let name = &kernel[*function];
         let dtypes = arguments.iter().map(|&argument| facts.dtype(argument));
         let signature = if assignees.len() == 1 {
-            if math::standard(name).is_some() {
+            if let Some(known) = math::standard(name) {
+                check_arity(known, arguments.len())?;
                 continue;
             }
             let single = !arguments.is_empty() && arguments.iter().all(|&a| facts.dtype(a) == Dtype::Float32);
@@ -108,12 +106,23 @@ fn signatures(kernel: &Kernel, facts: &Facts, roots: &[ExprId]) -> Result<IndexM
     Ok(res)
 }
 
+fn check_arity(function: math::Standard, found: usize) -> Result<(), CodegenError> {
+    let math::Standard { name, n_arguments: expected, .. } = function;
+    if found == expected {
+        return Ok(());
+    }
+    Err(CodegenError::MathArity { function: name.to_owned(), expected, found })
+}
+
 fn pure(dtype: Dtype, n_arguments: usize) -> Signature {
     Signature::Pure { dtype: if dtype == Dtype::Float32 { dtype } else { Dtype::Float64 }, n_arguments }
 }
 
 /// Joins what two calls of a function say of its type.
 fn add(all: &mut IndexMap<String, Signature>, name: &str, new: Signature) -> Result<(), CodegenError> {
+    if !is_free_in_c(name) {
+        return Err(CodegenError::Function { function: name.to_owned() });
+    }
     let Some(known) = all.get_mut(name) else {
         all.insert(name.to_owned(), new);
         return Ok(());
