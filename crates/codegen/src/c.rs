@@ -20,6 +20,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use indexmap::IndexMap;
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::to_tree;
 use nestegg_ir::{ArrayId, ArrayKind, ExprId, Item, Kernel, LinearizedKernel};
@@ -79,6 +80,15 @@ pub struct CText {
     pub prototype: String,
     /// Whether the function returns an `int`: 0, or 1 if there is not enough memory.
     pub can_fail: bool,
+    /// Functions that the text calls and neither it nor C defines.
+    pub(crate) externals: IndexMap<String, Signature>,
+}
+
+impl CText {
+    /// The names of the functions that the text calls and neither it nor C defines: to be linked with it.
+    pub fn externals(&self) -> impl Iterator<Item = &str> {
+        self.externals.keys().map(String::as_str)
+    }
 }
 
 /// The C of a kernel.
@@ -233,6 +243,7 @@ fn assemble(writer: &Writer<'_>, temporaries: &Temporaries, extents: Vec<Code>, 
         symbol: writer.symbols.function.clone(),
         prototype: interface.prototype(false),
         can_fail,
+        externals: writer.signatures.clone(),
     }
 }
 
@@ -249,7 +260,7 @@ fn preamble(writer: &Writer<'_>, title: &str, text: &str, can_fail: bool) -> Str
     }
     let mut prototypes = String::new();
     for (name, signature) in &writer.signatures {
-        prototypes.push_str(&prototype_of(name, signature));
+        prototypes.push_str(&signature.prototype(name));
     }
     let all = format!("{helpers}{prototypes}{text}");
     let words: FxHashSet<&str> = identifiers(&all).collect();
@@ -281,19 +292,6 @@ fn preamble(writer: &Writer<'_>, title: &str, text: &str, can_fail: bool) -> Str
         out.push('\n');
     }
     out
-}
-
-fn prototype_of(name: &str, signature: &Signature) -> String {
-    let (result, arguments) = match signature {
-        Signature::Pure { dtype, n_arguments } => (type_name(*dtype), vec![type_name(*dtype).to_owned(); *n_arguments]),
-        Signature::Several { arguments, results } => {
-            let values = arguments.iter().map(|&dtype| type_name(dtype).to_owned());
-            let pointers = results.iter().map(|&dtype| format!("{} *", type_name(dtype)));
-            ("void", values.chain(pointers).collect())
-        }
-    };
-    let list = if arguments.is_empty() { "void".to_owned() } else { arguments.join(", ") };
-    format!("extern {result} {name}({list});\n")
 }
 
 /// Parameters and arguments that the body does not mention.

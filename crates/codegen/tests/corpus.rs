@@ -57,6 +57,18 @@ fn a_sample_computes_what_the_interpreter_says() {
 }
 
 #[test]
+fn small_stencils_compute_what_the_interpreter_says() {
+    for name in ["acoustic_so8", "elastic_so4", "tti_so4"] {
+        let text = fs::read_to_string(Path::new(FIXTURES).join(format!("devito/{name}.json"))).unwrap();
+        // A box of 3 points in 20 shows as much as one of 64 in 80.
+        let small = text.replace("< 64", "< 3");
+        let small =
+            ["80,80,80", "76,76,76", "72,72,72"].iter().fold(small, |text, shape| text.replace(shape, "20,20,20"));
+        check_program(&read(&small), &[], "");
+    }
+}
+
+#[test]
 fn every_kernel_has_c() {
     let kernels = kernels();
     assert!(kernels.len() > 200);

@@ -10,15 +10,16 @@
 //! # Complexity
 //! The text is linear in the arguments' names and given values.
 //! # Not done
-//! Functions that the kernel's user defines must be given as C text.
+//! Names of functions and of what they call are taken not to be those that the program itself uses.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, Kernel, Number, Op};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::error::CodegenError;
+use super::names::identifiers;
 use super::text::type_name;
 use super::{CText, literal};
 
@@ -51,7 +52,8 @@ pub struct HarnessOptions {
     pub seed: u64,
     /// What the program does.
     pub mode: Mode,
-    /// Definitions, in C, of functions that the kernel's user defines.
+    /// Definitions, in C, of functions that the kernel's user defines. A function that is called but not named here gets a stand-in,
+    /// a weighted sum of its arguments.
     pub definitions: String,
 }
 
@@ -64,7 +66,13 @@ pub fn harness(kernel: &Kernel, functions: &[&CText], options: &HarnessOptions) 
     let limits = index_limits(kernel, &values)?;
     let mut out = String::from(FRAME);
     let _ = writeln!(out, "{}", options.definitions);
+    let mut defined: FxHashSet<&str> = identifiers(&options.definitions).collect();
     for function in functions {
+        for (name, signature) in &function.externals {
+            if defined.insert(name) {
+                out.push_str(&signature.stand_in(name));
+            }
+        }
         let _ = writeln!(out, "{};", function.prototype);
     }
     let mut arguments = Vec::new();
@@ -263,7 +271,7 @@ fn index_limits(kernel: &Kernel, values: &[i64]) -> Result<FxHashMap<ArrayId, i6
                 continue;
             }
             let mut pending = vec![index];
-            let mut seen = rustc_hash::FxHashSet::default();
+            let mut seen = FxHashSet::default();
             while let Some(id) = pending.pop().filter(|&id| seen.insert(id)) {
                 if let Expr::Access { array, .. } = &kernel.exprs[id] {
                     limit(*array, 1);

@@ -13,6 +13,7 @@ use super::loops::{Loop, Loops};
 use super::math;
 use super::names::is_free_in_c;
 use super::symbols::Symbols;
+use super::text::type_name;
 
 /// The type of a function that is neither of C nor of this text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,49 @@ pub(crate) enum Signature {
         /// The dtypes of its results.
         results: Vec<Dtype>,
     },
+}
+
+impl Signature {
+    /// The types of result and arguments.
+    fn types(&self) -> (&'static str, Vec<String>) {
+        match self {
+            Self::Pure { dtype, n_arguments } => (type_name(*dtype), vec![type_name(*dtype).to_owned(); *n_arguments]),
+            Self::Several { arguments, results } => {
+                let values = arguments.iter().map(|&dtype| type_name(dtype).to_owned());
+                let pointers = results.iter().map(|&dtype| format!("{} *", type_name(dtype)));
+                ("void", values.chain(pointers).collect())
+            }
+        }
+    }
+
+    /// The declaration of a function of this type, on a line.
+    pub(crate) fn prototype(&self, name: &str) -> String {
+        let (result, arguments) = self.types();
+        let list = if arguments.is_empty() { "void".to_owned() } else { arguments.join(", ") };
+        format!("extern {result} {name}({list});\n")
+    }
+
+    /// The definition of a function that stands in for an unknown one: a weighted sum of its arguments.
+    pub(crate) fn stand_in(&self, name: &str) -> String {
+        let (result, types) = self.types();
+        let declared: Vec<String> = types.iter().enumerate().map(|(at, ty)| format!("{ty} a{at}")).collect();
+        let list = if declared.is_empty() { "void".to_owned() } else { declared.join(", ") };
+        let n_values = match self {
+            Self::Pure { n_arguments, .. } => *n_arguments,
+            Self::Several { arguments, .. } => arguments.len(),
+        };
+        let terms: Vec<String> = (0..n_values).map(|at| format!("(double)a{at}/{}", at + 2)).collect();
+        let value = if terms.is_empty() { "0.5".to_owned() } else { terms.join(" + ") };
+        let body = match self {
+            Self::Pure { dtype, .. } => format!("return ({})({value});", type_name(*dtype)),
+            Self::Several { results, .. } => {
+                let store =
+                    |(at, dtype): (usize, &Dtype)| format!("*a{} = ({})({value});", n_values + at, type_name(*dtype));
+                results.iter().enumerate().map(store).collect::<Vec<_>>().join(" ")
+            }
+        };
+        format!("{}{result} {name}({list}) {{ {body} }}\n", self.prototype(name))
+    }
 }
 
 /// The state of writing one kernel.
