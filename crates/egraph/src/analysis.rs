@@ -13,6 +13,7 @@
 //! [`Facts::contradiction`]: saturation stops there and names the rules that fired last.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use egg::{Analysis, DidMerge, EGraph, Id};
 use nestegg_ir::types::Type;
@@ -114,6 +115,10 @@ pub struct Facts {
     pub context: Context,
     /// Two different constants that met in one e-class, if that happened.
     pub contradiction: Option<(Rational, Rational)>,
+    /// The e-node that each e-class had when encoding ended.
+    pub origin: BTreeMap<Id, Node>,
+    /// The e-classes that instructions evaluate.
+    pub roots: Vec<Id>,
     /// E-nodes that grouping made: their operands are operands of another form, which is the one to search.
     pub grouped: FxHashSet<Node>,
 }

@@ -6,9 +6,10 @@ use nestegg_span::Source;
 use crate::vocabulary::vocabulary;
 
 /// The text of every rule file of `rules/`, with its path.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     ("rules/identities.rules", include_str!("../../../rules/identities.rules")),
     ("rules/hoist.rules", include_str!("../../../rules/hoist.rules")),
+    ("rules/sharing.rules", include_str!("../../../rules/sharing.rules")),
     ("rules/strategies.rules", include_str!("../../../rules/strategies.rules")),
 ];
 

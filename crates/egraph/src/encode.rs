@@ -89,9 +89,12 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains) -> Result<Encode
     let mut graph = encoder.graph;
     let states = encoder.states.into_iter().collect();
     graph.rebuild();
+    let origin = graph.classes().filter_map(|class| Some((class.id, class.nodes.first()?.clone()))).collect();
+    graph.analysis.origin = origin;
     for root in &mut roots {
         root.class = graph.find(root.class);
     }
+    graph.analysis.roots = roots.iter().map(|root| root.class).collect();
     Ok(Encoded { graph, states, roots })
 }
 

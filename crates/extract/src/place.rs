@@ -78,7 +78,7 @@ impl<'a> Placement<'a> {
                 // An operand of an accumulated reduction and of the rest of the sum is in both contexts; the larger counts.
                 let of_accumulated = candidate.accumulated.iter().map(|(_, node)| node);
                 let users = [&candidate.node].into_iter().chain(of_accumulated);
-                let user = users.filter(|node| node.children().contains(&product.classes[child])).last();
+                let user = users.filter(|node| node.children().contains(&product.classes[child])).next_back();
                 let context = context(graph, inames(vertex), user.unwrap_or(&candidate.node));
                 used_in(child, &context, &mut res);
             }

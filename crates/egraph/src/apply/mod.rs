@@ -4,8 +4,10 @@
 //! pass with all e-classes as they were at its start, adds forms by [`Pass::equate`], and never weighs: it may
 //! leave out forms only under a limit of its own, which it reports.
 
+pub mod contract;
 pub mod flatten;
 pub mod group;
+pub mod linear;
 pub mod reduction;
 
 use std::collections::BTreeSet;
@@ -170,5 +172,11 @@ pub static APPLIERS: &[Applier] = &[
         doc: "A reduction of a reduction with the same operation is one reduction over the inames of both.",
         limits: &[],
         apply: reduction::merge,
+    },
+    Applier {
+        name: "linear-form",
+        doc: "A sum reduction as monomials in what depends on its free inames, contracted in every order and factorised by every iname.",
+        limits: &[("monomials", 400, 1..=100_000)],
+        apply: linear::linear_form,
     },
 ];
