@@ -4,6 +4,7 @@
 mod error;
 mod json;
 mod lower;
+mod share;
 mod spans;
 mod syntax;
 mod text;

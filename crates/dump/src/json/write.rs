@@ -6,13 +6,15 @@ use nestegg_ir::{Array, ArrayKind, Assignee, ExprId, Instruction, InstructionKin
 
 use super::kernel::FORMAT;
 use super::write_expr::write_expr;
+use crate::share::writable;
 
 /// The dump of a kernel. Reading it gives the kernel again; the same kernel gives the same bytes.
 ///
-/// An expression is written as the tree that its DAG stands for, so the text of a kernel with much sharing inside
-/// expressions can be large: share by temporaries or substitutions.
+/// An expression is written as the tree that its DAG stands for. Where that would be too deep to be read or much larger
+/// than the DAG, sub-expressions are named by substitutions: an equal kernel, not the same.
 #[must_use]
 pub fn write_json(program: &Program) -> String {
+    let program = &*writable(program);
     let kernel = program.kernel();
     let mut writer = Writer { kernel, out: String::new() };
     writer.header();

@@ -3,6 +3,7 @@
 use nestegg_ir::{Domain, DomainId, Iname, InameId};
 use nestegg_isl as isl;
 use nestegg_span::Span;
+use rustc_hash::FxHashSet;
 
 use super::cycles::{describe, successors_first};
 use super::{Entity, Lowering};
@@ -11,6 +12,11 @@ use crate::syntax::Name;
 
 /// What isl may spend on one call for one domain; honest domains need thousands.
 const MAX_ISL_OPERATIONS: u64 = 2_000_000;
+
+/// How many names one set may hold: isl's work, its parser's included, grows with the fourth power of its dimensions.
+const MAX_NAMES: usize = 64;
+/// Words of isl's notation.
+const ISL_WORDS: [&str; 10] = ["and", "or", "not", "exists", "mod", "floor", "ceil", "min", "max", "infty"];
 
 /// A domain that isl read.
 struct ReadDomain {
@@ -57,6 +63,9 @@ impl<'k, 's> Lowering<'k, 's> {
     fn assumptions(&mut self, context: &isl::Context, text: &Name<'_>) -> Option<isl::Set> {
         const WHAT: &str = "the text of the assumptions";
         self.kernel.assumptions = Some(text.text.to_string());
+        if !self.has_few_names(WHAT, text) {
+            return None;
+        }
         let read = || -> isl::Result<_> {
             let set = isl::Set::parse(context, &text.text)?;
             let (is_params, params, is_empty) = (set.is_params()?, set.param_names()?, set.is_empty()?);
@@ -84,6 +93,9 @@ impl<'k, 's> Lowering<'k, 's> {
 
     fn read_domain(&mut self, context: &isl::Context, text: &Name<'_>) -> Option<ReadDomain> {
         const WHAT: &str = "the text of the domain";
+        if !self.has_few_names(WHAT, text) {
+            return None;
+        }
         let read = || -> isl::Result<_> {
             let set = isl::Set::parse(context, &text.text)?;
             let (is_params, tuple) = (set.is_params()?, set.tuple_name()?);
@@ -109,6 +121,19 @@ impl<'k, 's> Lowering<'k, 's> {
         };
         let params = self.report_isl(set.param_names(), WHAT, text)?;
         Some(ReadDomain { set, dims, params })
+    }
+
+    fn has_few_names(&mut self, what: &'static str, text: &Name<'_>) -> bool {
+        let mut names: FxHashSet<&str> = FxHashSet::default();
+        let has_few = words(&text.text).all(|word| {
+            names.insert(word);
+            names.len() <= MAX_NAMES
+        });
+        if !has_few {
+            let message = format!("it holds more than {MAX_NAMES} names");
+            self.errors.push(ReadError::DomainTooComplex { what, message, at: text.span });
+        }
+        has_few
     }
 
     fn report_isl<T>(&mut self, res: isl::Result<T>, what: &'static str, text: &Name<'_>) -> Option<T> {
@@ -165,6 +190,8 @@ impl<'k, 's> Lowering<'k, 's> {
         }
         // The points of each domain together with those of the domains around it; none where something was reported.
         let mut joint: Vec<Option<isl::Set>> = vec![None; sets.len()];
+        // All dimensions of that.
+        let mut dims: Vec<FxHashSet<&str>> = vec![FxHashSet::default(); sets.len()];
         for idx in order {
             let Some(read) = &sets[idx] else { continue };
             let text = &self.syntax.domains[idx];
@@ -177,6 +204,16 @@ impl<'k, 's> Lowering<'k, 's> {
             }
             let around: Option<Vec<isl::Set>> = enclosing[idx].iter().map(|&outer| joint[outer].clone()).collect();
             let Some(mut together) = around else { continue };
+            dims[idx] = read.dims.iter().chain(&read.params).map(String::as_str).collect();
+            for &outer in &enclosing[idx] {
+                let around = dims[outer].clone();
+                dims[idx].extend(around);
+            }
+            if dims[idx].len() > MAX_NAMES {
+                let message = format!("together with those around it, it has more than {MAX_NAMES} dimensions");
+                self.errors.push(ReadError::DomainTooComplex { what: "the domain", message, at: text.span });
+                continue;
+            }
             together.extend(assumptions.cloned());
             together.push(read.set.clone());
             let combined = isl::Set::combine(&together).and_then(|set| Ok((set.is_empty()?, set)));
@@ -196,28 +233,26 @@ impl<'k, 's> Lowering<'k, 's> {
     }
 }
 
+/// The names in a text, each as often as it stands there.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = text.split(move |c| !is_word(c)).filter(|word| word.starts_with(|c: char| !c.is_ascii_digit()));
+    words.filter(|word| !ISL_WORDS.contains(word))
+}
+
 /// The first name in a set that isl could read if the name stood in the list of parameters.
 fn unlisted<'n>(text: &'n Name<'_>) -> Option<&'n str> {
-    /// Words of isl's notation.
-    const WORDS: [&str; 10] = ["and", "or", "not", "exists", "mod", "floor", "ceil", "min", "max", "infty"];
-    /// How many names are tried; honest sets have few.
-    const MAX_NAMES: usize = 20;
     let set = text.text.trim_start();
     let (listed, set) = match set.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((listed, rest)) => (listed, rest.trim_start().strip_prefix("->")?),
         None => ("", set),
     };
     let tuple = set.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(tuple, _)| tuple);
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let words = |text: &'n str| text.split(move |c| !is_word(c)).filter(|word| !word.is_empty());
-    let known: Vec<&str> = words(listed).chain(words(tuple)).chain(WORDS).collect();
+    let known: Vec<&str> = words(listed).chain(words(tuple)).collect();
     let mut names: Vec<&str> = Vec::new();
-    for word in words(set).filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()) && !known.contains(word)) {
-        if !names.contains(&word) {
+    for word in words(set) {
+        if !known.contains(&word) && !names.contains(&word) {
             names.push(word);
-        }
-        if names.len() > MAX_NAMES {
-            return None;
         }
     }
     let separator = if listed.trim().is_empty() { "" } else { ", " };

@@ -8,6 +8,7 @@ use nestegg_ir::{
 
 use super::write_expr::write_expr;
 use crate::json::{quoted, table_shape, write_table};
+use crate::share::writable;
 
 /// Spaces for each block that is open.
 const INDENT: usize = 2;
@@ -15,9 +16,10 @@ const INDENT: usize = 2;
 /// The text form of a kernel. Reading it gives the kernel again; the same kernel gives the same bytes.
 ///
 /// Instructions without linearization stand in `for` blocks that share what inames neighbours begin with. As in
-/// JSON, an expression is written as the tree that its DAG stands for.
+/// JSON, expressions are written as trees, with names for sub-expressions where those would be too deep or too large.
 #[must_use]
 pub fn write_text(program: &Program) -> String {
+    let program = &*writable(program);
     let kernel = program.kernel();
     let mut writer = Writer { kernel, out: String::new(), depth: 0 };
     writer.out.push_str("kernel ");
