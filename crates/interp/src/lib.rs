@@ -1,1 +1,25 @@
-//! See the crate's own documentation.
+//! The reference interpreter: what a kernel means, as numbers.
+#![warn(missing_docs)]
+
+mod builder;
+mod conditioned;
+mod domain;
+mod error;
+mod evaluate;
+mod field;
+mod float;
+mod input;
+mod machine;
+mod math;
+mod memory;
+mod node;
+mod plan;
+mod points;
+mod run;
+mod source;
+mod world;
+
+pub use error::{Error, Point, Trap};
+pub use field::PRIME;
+pub use input::{Inputs, Values};
+pub use run::{FieldValues, Output, Outputs, RunOptions, run, run_field};

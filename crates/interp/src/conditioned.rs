@@ -1,0 +1,163 @@
+//! The world of floats with a bound of their condition.
+//!
+//! A value is a float and a magnitude `m` such that evaluating with unit roundoff u gives an error of at most about m·u:
+//! the first-order running error analysis. Sums add magnitudes, so cancellation shows; a product has
+//! `m(a)·|b| + |a|·m(b)`; a quotient and the functions follow from their derivatives. Leaves have `m = |a|`.
+//!
+//! # Source
+//! Wilkinson (1986), Error analysis revisited; Higham, Accuracy and Stability of Numerical Algorithms, section 3.3.
+
+use crate::float::Floats;
+use crate::world::{Function, Operand, World};
+
+/// A float and the bound of its condition.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Scaled {
+    pub(crate) value: f64,
+    pub(crate) magnitude: f64,
+}
+
+impl Scaled {
+    fn leaf(value: f64) -> Self {
+        Self { value, magnitude: value.abs() }
+    }
+
+    /// A result with the magnitude that its operands' errors give, and its own rounding.
+    fn result(value: f64, magnitude: f64) -> Self {
+        Self { value, magnitude: if magnitude >= value.abs() { magnitude } else { value.abs() } }
+    }
+}
+
+/// Floats with conditions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conditioned;
+
+impl World for Conditioned {
+    type Float = Scaled;
+
+    const ROUNDS: bool = true;
+
+    fn literal(&self, value: f64) -> Scaled {
+        Scaled::leaf(value)
+    }
+
+    fn from_int(&self, value: i64) -> Scaled {
+        Scaled::leaf(value as f64)
+    }
+
+    fn truncate(&self, value: Scaled) -> Option<i64> {
+        Floats.truncate(value.value)
+    }
+
+    #[inline(always)]
+    fn round_single(&self, value: Scaled) -> Scaled {
+        Scaled { value: Floats.round_single(value.value), ..value }
+    }
+
+    #[inline(always)]
+    fn add(&self, a: Scaled, b: Scaled) -> Scaled {
+        Scaled { value: a.value + b.value, magnitude: a.magnitude + b.magnitude }
+    }
+
+    #[inline(always)]
+    fn sub(&self, a: Scaled, b: Scaled) -> Scaled {
+        Scaled { value: a.value - b.value, magnitude: a.magnitude + b.magnitude }
+    }
+
+    #[inline(always)]
+    fn mul(&self, a: Scaled, b: Scaled) -> Scaled {
+        let magnitude = a.magnitude * b.value.abs() + a.value.abs() * b.magnitude;
+        Scaled { value: a.value * b.value, magnitude }
+    }
+
+    #[inline(always)]
+    fn neg(&self, a: Scaled) -> Scaled {
+        Scaled { value: -a.value, ..a }
+    }
+
+    fn divide(&self, left: &mut [Scaled], right: Operand<'_, Scaled>, _undefined: &mut Vec<usize>) {
+        for (idx, a) in left.iter_mut().enumerate() {
+            let b = right.get(idx);
+            let value = a.value / b.value;
+            *a = Scaled::result(value, (a.magnitude + value.abs() * b.magnitude) / b.value.abs());
+        }
+    }
+
+    fn less(&self, a: Scaled, b: Scaled) -> bool {
+        a.value < b.value
+    }
+
+    fn equal(&self, a: Scaled, b: Scaled) -> bool {
+        a.value == b.value
+    }
+
+    fn less_equal(&self, a: Scaled, b: Scaled) -> bool {
+        a.value <= b.value
+    }
+
+    fn min(&self, a: Scaled, b: Scaled) -> Scaled {
+        Scaled { value: a.value.min(b.value), magnitude: a.magnitude.max(b.magnitude) }
+    }
+
+    fn max(&self, a: Scaled, b: Scaled) -> Scaled {
+        Scaled { value: a.value.max(b.value), magnitude: a.magnitude.max(b.magnitude) }
+    }
+
+    fn infinity(&self, negative: bool) -> Scaled {
+        Scaled { value: Floats.infinity(negative), magnitude: 0.0 }
+    }
+
+    fn power(&self, base: Scaled, exponent: i64) -> Option<Scaled> {
+        let value = crate::float::power(base.value, exponent);
+        let slope = exponent as f64 * crate::float::power(base.value, exponent.saturating_sub(1));
+        Some(Scaled::result(value, slope.abs() * base.magnitude))
+    }
+
+    fn power_any(&self, base: Scaled, exponent: Scaled) -> Scaled {
+        let value = libm::pow(base.value, exponent.value);
+        let by_base = exponent.value * libm::pow(base.value, exponent.value - 1.0);
+        let by_exponent = value * libm::log(base.value.abs());
+        Scaled::result(value, by_base.abs() * base.magnitude + by_exponent.abs() * exponent.magnitude)
+    }
+
+    fn floor_div(&self, a: Scaled, b: Scaled) -> Scaled {
+        Scaled::leaf(Floats.floor_div(a.value, b.value))
+    }
+
+    fn modulo(&self, a: Scaled, b: Scaled) -> Scaled {
+        let quotient = Floats.floor_div(a.value, b.value).abs();
+        Scaled::result(Floats.modulo(a.value, b.value), a.magnitude + quotient * b.magnitude)
+    }
+
+    /// The derivative is taken numerically: only its size matters.
+    fn call(&self, function: &Function, result: u64, arguments: &[Scaled]) -> Option<Scaled> {
+        let mut values: Vec<f64> = arguments.iter().map(|argument| argument.value).collect();
+        let value = Floats.call(function, result, &values)?;
+        let mut magnitude = 0.0;
+        for (idx, argument) in arguments.iter().enumerate() {
+            let step = argument.value.abs().max(1e-3) * 1e-6;
+            values[idx] = argument.value + step;
+            let above = Floats.call(function, result, &values)?;
+            values[idx] = argument.value - step;
+            let below = Floats.call(function, result, &values)?;
+            values[idx] = argument.value;
+            let slope = ((above - below) / (2.0 * step)).abs();
+            if slope.is_finite() {
+                magnitude += slope * argument.magnitude;
+            }
+        }
+        Some(Scaled::result(value, magnitude))
+    }
+
+    fn oracle(&self, _hash: u64) -> Option<Scaled> {
+        None
+    }
+
+    fn hash(&self, value: Scaled) -> u64 {
+        value.value.to_bits()
+    }
+
+    fn name(&self) -> &'static str {
+        "floating point"
+    }
+}

@@ -1,0 +1,225 @@
+//! The world of the prime field with p = 2^61 − 1 elements: no rounding, so equality is exact.
+//!
+//! A float literal is its exact dyadic rational. Functions are random oracles: hashes of their arguments and a seed, so
+//! that equal arguments give equal results and nothing else is known of them. Oracles keep the laws that rewrite
+//! rules use:
+//! - order: `a < b` compares hashes of the two values, a total order, with which `min`, `max`, `fmin` and `fmax` agree;
+//! - `fabs(x)` is `x` or `−x`, by a sign drawn for the pair {x, −x}: so `fabs(−x) = fabs(x)` and `fabs(fabs(x)) = fabs(x)`;
+//! - whole powers, and `fma`, are exact.
+//!
+//! # Source
+//! Schwartz (1980), Zippel (1979): two different polynomials of degree d agree at a random point with probability at most d/p.
+
+use crate::world::{Function, Operand, World, hash_with, mix};
+
+/// The number of elements.
+pub const PRIME: u64 = (1 << 61) - 1;
+
+/// The prime field, with oracles drawn by a seed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    pub(crate) seed: u64,
+}
+
+/// Reduces a number below 2^64.
+#[inline(always)]
+fn reduce(value: u64) -> u64 {
+    let value = (value & PRIME) + (value >> 61);
+    if value >= PRIME { value - PRIME } else { value }
+}
+
+#[inline(always)]
+fn add(a: u64, b: u64) -> u64 {
+    let sum = a + b;
+    if sum >= PRIME { sum - PRIME } else { sum }
+}
+
+#[inline(always)]
+fn negate(a: u64) -> u64 {
+    if a == 0 { 0 } else { PRIME - a }
+}
+
+#[inline(always)]
+pub(crate) fn multiply(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    add((product as u64) & PRIME, (product >> 61) as u64)
+}
+
+fn raise(base: u64, exponent: u64) -> u64 {
+    let (mut res, mut square, mut rest) = (1, base, exponent);
+    while rest > 0 {
+        if rest & 1 == 1 {
+            res = multiply(res, square);
+        }
+        square = multiply(square, square);
+        rest >>= 1;
+    }
+    res
+}
+
+/// The inverse, by Fermat; 0 of 0.
+fn invert(a: u64) -> u64 {
+    raise(a, PRIME - 2)
+}
+
+impl Field {
+    fn rank(&self, a: u64) -> u64 {
+        mix(a ^ mix(self.seed))
+    }
+
+    fn fabs(&self, a: u64) -> u64 {
+        let (small, large) = (a.min(negate(a)), a.max(negate(a)));
+        if hash_with(self.seed ^ 0xab5, small) & 1 == 0 { small } else { large }
+    }
+}
+
+impl World for Field {
+    type Float = u64;
+
+    const ROUNDS: bool = false;
+
+    /// `m · 2^e` for the literal's mantissa and exponent; 2 has order 61, so any power of it is a shift.
+    fn literal(&self, value: f64) -> u64 {
+        let bits = value.to_bits();
+        let biased = (bits >> 52) & 0x7ff;
+        let fraction = bits & ((1 << 52) - 1);
+        let (mantissa, exponent) =
+            if biased == 0 { (fraction, -1074) } else { (fraction | (1 << 52), biased as i64 - 1075) };
+        let magnitude = multiply(mantissa, 1 << exponent.rem_euclid(61));
+        if value.is_sign_negative() { negate(magnitude) } else { magnitude }
+    }
+
+    #[inline(always)]
+    fn from_int(&self, value: i64) -> u64 {
+        let magnitude = reduce(value.unsigned_abs());
+        if value < 0 { negate(magnitude) } else { magnitude }
+    }
+
+    fn truncate(&self, _value: u64) -> Option<i64> {
+        None
+    }
+
+    #[inline(always)]
+    fn round_single(&self, value: u64) -> u64 {
+        value
+    }
+
+    #[inline(always)]
+    fn add(&self, a: u64, b: u64) -> u64 {
+        add(a, b)
+    }
+
+    #[inline(always)]
+    fn sub(&self, a: u64, b: u64) -> u64 {
+        let difference = a.wrapping_sub(b);
+        if a < b { difference.wrapping_add(PRIME) } else { difference }
+    }
+
+    #[inline(always)]
+    fn mul(&self, a: u64, b: u64) -> u64 {
+        multiply(a, b)
+    }
+
+    #[inline(always)]
+    fn neg(&self, a: u64) -> u64 {
+        negate(a)
+    }
+
+    /// One inversion for the whole batch: products up to each element, inverted once, unwound.
+    fn divide(&self, left: &mut [u64], right: Operand<'_, u64>, undefined: &mut Vec<usize>) {
+        match right {
+            Operand::One(0) => undefined.extend(0..left.len()),
+            Operand::One(b) => {
+                let inverse = invert(b);
+                left.iter_mut().for_each(|a| *a = multiply(*a, inverse));
+            }
+            Operand::Each(right) => {
+                let mut products = Vec::with_capacity(right.len());
+                let mut product = 1;
+                for (idx, &b) in right.iter().enumerate() {
+                    products.push(product);
+                    if b == 0 {
+                        undefined.push(idx);
+                    } else {
+                        product = multiply(product, b);
+                    }
+                }
+                let mut inverse = invert(product);
+                for (idx, &b) in right.iter().enumerate().rev() {
+                    if b != 0 {
+                        left[idx] = multiply(left[idx], multiply(inverse, products[idx]));
+                        inverse = multiply(inverse, b);
+                    }
+                }
+            }
+        }
+    }
+
+    fn less(&self, a: u64, b: u64) -> bool {
+        self.rank(a) < self.rank(b)
+    }
+
+    fn equal(&self, a: u64, b: u64) -> bool {
+        a == b
+    }
+
+    fn min(&self, a: u64, b: u64) -> u64 {
+        if self.rank(b) < self.rank(a) { b } else { a }
+    }
+
+    fn max(&self, a: u64, b: u64) -> u64 {
+        if self.rank(a) < self.rank(b) { b } else { a }
+    }
+
+    /// An element of its own, which minima and maxima of nothing give; it is not the neutral element of the oracle's order.
+    fn infinity(&self, negative: bool) -> u64 {
+        hash_with(self.seed, 0x1f + u64::from(negative)) % PRIME
+    }
+
+    fn power(&self, base: u64, exponent: i64) -> Option<u64> {
+        match exponent < 0 {
+            true if base == 0 => None,
+            true => Some(invert(raise(base, exponent.unsigned_abs()))),
+            false => Some(raise(base, exponent.unsigned_abs())),
+        }
+    }
+
+    fn power_any(&self, base: u64, exponent: u64) -> u64 {
+        hash_with(hash_with(self.seed ^ 0x90, base), exponent) % PRIME
+    }
+
+    fn floor_div(&self, a: u64, b: u64) -> u64 {
+        hash_with(hash_with(self.seed ^ 0xf1, a), b) % PRIME
+    }
+
+    /// `a − b·floor(a/b)`.
+    fn modulo(&self, a: u64, b: u64) -> u64 {
+        self.sub(a, multiply(b, self.floor_div(a, b)))
+    }
+
+    fn call(&self, function: &Function, result: u64, arguments: &[u64]) -> Option<u64> {
+        Some(match (function.name.as_str(), arguments) {
+            ("fabs" | "abs", [a]) => self.fabs(*a),
+            ("fmin", [a, b]) => self.min(*a, *b),
+            ("fmax", [a, b]) => self.max(*a, *b),
+            ("pow", [a, b]) => self.power_any(*a, *b),
+            ("fma", [a, b, c]) => add(multiply(*a, *b), *c),
+            _ => {
+                let start = hash_with(self.seed ^ function.hash, result);
+                arguments.iter().fold(start, |hash, &argument| hash_with(hash, argument)) % PRIME
+            }
+        })
+    }
+
+    fn oracle(&self, hash: u64) -> Option<u64> {
+        Some(hash_with(self.seed, hash) % PRIME)
+    }
+
+    fn hash(&self, value: u64) -> u64 {
+        value
+    }
+
+    fn name(&self) -> &'static str {
+        "the prime field"
+    }
+}

@@ -1,0 +1,371 @@
+//! Cuts a linearization into blocks: parts that run instruction by instruction over all their points at once.
+//!
+//! # Input
+//! A linearized kernel and parameter values.
+//! # Output
+//! [`Code`]: loops and conditions around [`Block`]s.
+//! # Method
+//! The outermost loop whose body may be *distributed* (each instruction run over all points before the next) is a block, if
+//! its points are few enough; else it becomes an outer loop and its body is looked at. Distribution is legal if, for each
+//! array that the block writes,
+//! - only one instruction accesses it: if that reads what it wrote at other points, the reading nodes become a chain; or
+//! - every access has the same affine indices, which tell the points of all loops apart: then only accesses at the same point
+//!   meet, and they keep their order; or
+//! - every read comes after an unconditional write with the same indices in the same loops or loops around: then the
+//!   value is handed over without memory.
+//! # Complexity
+//! Linear in the expression DAG for each loop level.
+
+use std::sync::Arc;
+
+use nestegg_ir::linearization::{LoopTree, to_tree};
+use nestegg_ir::types::Type;
+use nestegg_ir::{ArrayId, ExprId, InameId, InsnId, InstructionKind, Kernel, LinearizedKernel};
+use rustc_hash::FxHashMap;
+
+use crate::builder::{Builder, Context, Entry, Functions, Refusal};
+use crate::domain::Domains;
+use crate::error::Error;
+use crate::memory::Layout;
+use crate::node::{Block, Chunk, Step};
+use crate::source::Source;
+use crate::world::Function;
+
+/// A block evaluates at most about this many points of a node at once.
+const MAX_POINTS: u64 = 512;
+
+/// A compiled kernel.
+pub(crate) struct Code {
+    pub(crate) layouts: Vec<Layout>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) blocks: Vec<Block>,
+    /// For each instruction that is a call: its function's position.
+    pub(crate) calls: FxHashMap<InsnId, usize>,
+}
+
+/// Compiles a kernel for these parameter values.
+pub(crate) fn compile(linearized: &LinearizedKernel, parameters: &[i64]) -> Result<Code, Error> {
+    let kernel = &linearized.kernel;
+    let source = Source::new(kernel, parameters)?;
+    let layouts = Layout::all(kernel, &source)?;
+    let mut domains = Domains::new(kernel, parameters)?;
+    let mut functions = Functions::default();
+    let tree = to_tree(&linearized.linearization)?;
+    let mut planner = Planner {
+        context: Context { kernel, source: &source, layouts: &layouts, domains: &mut domains, functions: &mut functions },
+        blocks: Vec::new(),
+        calls: FxHashMap::default(),
+    };
+    let steps = planner.level(&tree, &mut Vec::new())?;
+    let Planner { blocks, calls, .. } = planner;
+    Ok(Code { layouts, functions: functions.list, steps, blocks, calls })
+}
+
+struct Planner<'a, 'k> {
+    context: Context<'a, 'k>,
+    blocks: Vec<Block>,
+    calls: FxHashMap<InsnId, usize>,
+}
+
+impl Planner<'_, '_> {
+    /// Loops nest at most `MAX_NESTING` deep.
+    fn level(&mut self, tree: &[LoopTree], open: &mut Vec<InameId>) -> Result<Vec<Step>, Error> {
+        let mut steps = Vec::new();
+        for node in tree {
+            match node {
+                LoopTree::Run(insn) => steps.push(self.run(*insn, open)?),
+                LoopTree::Branch { condition, body } => {
+                    let condition = self.context.source.inlined[condition.index()];
+                    let block = self.values(None, &[&[condition]], &[Type::Bool], open)?;
+                    steps.push(Step::Branch { block, body: self.level(body, open)? });
+                }
+                LoopTree::Loop { iname, body } => {
+                    let bounds = self.context.domains.bounds(*iname, open)?;
+                    if let Some(block) = self.block(node, open)? {
+                        steps.push(Step::Block(block));
+                        continue;
+                    }
+                    open.push(*iname);
+                    let body = self.level(body, open)?;
+                    open.pop();
+                    steps.push(Step::Loop { iname: *iname, bounds, body });
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    fn add(&mut self, block: Block) -> usize {
+        self.blocks.push(block);
+        self.blocks.len() - 1
+    }
+
+    /// A block of units that only compute values, one for each list.
+    fn values(
+        &mut self,
+        insn: Option<InsnId>,
+        exprs: &[&[ExprId]],
+        types: &[Type],
+        open: &[InameId],
+    ) -> Result<usize, Error> {
+        let mut builder = Builder::new(&mut self.context, open, &[], None)?;
+        for list in exprs {
+            builder.add_values(insn, list, types)?;
+        }
+        let block = builder.finish(None);
+        Ok(self.add(block))
+    }
+
+    /// One instruction at one point.
+    fn run(&mut self, insn: InsnId, open: &[InameId]) -> Result<Step, Error> {
+        let source = self.context.source;
+        let instruction = &source.instructions[insn.index()];
+        let step = match &instruction.kind {
+            InstructionKind::Assignment { .. } => {
+                let mut builder = Builder::new(&mut self.context, open, &[], None)?;
+                let entry = Entry {
+                    insn,
+                    loops: Vec::new(),
+                    conditions: Vec::new(),
+                    volatile: Vec::new(),
+                    is_forwarded: false,
+                };
+                match builder.add_assignment(&entry) {
+                    Ok(()) => {}
+                    Err(Refusal::Error(error)) => return Err(error),
+                    Err(Refusal::NotABlock) => {
+                        let reason = "it cannot be run at a point".to_owned();
+                        return Err(Error::Unsupported { instruction: instruction.id.clone(), reason });
+                    }
+                }
+                let block = builder.finish(None);
+                return Ok(Step::Block(self.add(block)));
+            }
+            InstructionKind::Call { assignees, function, arguments } => {
+                let mut lists: Vec<&[ExprId]> = vec![arguments];
+                lists.extend(assignees.iter().map(|assignee| &*assignee.indices));
+                let block = self.values(Some(insn), &lists, &[], open)?;
+                let name = &self.context.kernel[*function];
+                self.calls.insert(insn, self.context.functions.position(name, arguments.len()));
+                Step::Call { insn, block }
+            }
+            InstructionKind::Opaque { .. } => Step::Opaque { insn },
+        };
+        self.guarded(&instruction.predicates, step, open)
+    }
+
+    fn guarded(&mut self, predicates: &[ExprId], step: Step, open: &[InameId]) -> Result<Step, Error> {
+        let mut step = step;
+        for &predicate in predicates.iter().rev() {
+            let block = self.values(None, &[&[predicate]], &[Type::Bool], open)?;
+            step = Step::Branch { block, body: vec![step] };
+        }
+        Ok(step)
+    }
+
+    /// The block of a loop, if it can be one.
+    fn block(&mut self, tree: &LoopTree, open: &[InameId]) -> Result<Option<usize>, Error> {
+        let mut nest = Nest::default();
+        if !nest.collect(self.context.source, tree) {
+            return Ok(None);
+        }
+        let LoopTree::Loop { iname: outermost, .. } = tree else { return Ok(None) };
+        let is_tied = |iname: &InameId, domains: &Domains| domains.group(*iname).len() > 1;
+        if nest.reopened.iter().any(|iname| is_tied(iname, self.context.domains)) || !nest.distribute(self.context.source) {
+            return Ok(None);
+        }
+        let bounds = self.context.domains.bounds(*outermost, open)?;
+        let mut builder = Builder::new(&mut self.context, open, &nest.inames, Some(*outermost))?;
+        for entry in &nest.entries {
+            match builder.add_assignment(entry) {
+                Ok(()) => {}
+                Err(Refusal::NotABlock) => return Ok(None),
+                Err(Refusal::Error(error)) => return Err(error),
+            }
+        }
+        let inner = builder.max_points().max(1);
+        let is_innermost = nest.inames.len() == 1;
+        if inner > MAX_POINTS && !is_innermost {
+            return Ok(None);
+        }
+        let len = usize::try_from((MAX_POINTS / inner).max(1)).unwrap_or(1);
+        let block = builder.finish(Some(Chunk { iname: *outermost, bounds: Arc::clone(&bounds), len }));
+        Ok(Some(self.add(block)))
+    }
+}
+
+/// The instructions of a loop.
+#[derive(Default)]
+struct Nest {
+    entries: Vec<Entry>,
+    /// The loops around each entry, by number.
+    paths: Vec<Vec<usize>>,
+    n_loops: usize,
+    /// In the order of opening.
+    inames: Vec<InameId>,
+    /// Inames of more than one loop.
+    reopened: Vec<InameId>,
+}
+
+impl Nest {
+    /// Collects the instructions; says whether all are assignments, with loops in one order.
+    fn collect(&mut self, source: &Source, tree: &LoopTree) -> bool {
+        self.visit(source, tree, &mut Vec::new(), &mut Vec::new(), &mut Vec::new())
+    }
+
+    fn visit(
+        &mut self,
+        source: &Source,
+        tree: &LoopTree,
+        loops: &mut Vec<InameId>,
+        path: &mut Vec<usize>,
+        conditions: &mut Vec<ExprId>,
+    ) -> bool {
+        match tree {
+            LoopTree::Run(insn) => {
+                let is_assignment =
+                    matches!(source.instructions[insn.index()].kind, InstructionKind::Assignment { .. });
+                self.entries.push(Entry {
+                    insn: *insn,
+                    loops: loops.clone(),
+                    conditions: conditions.clone(),
+                    volatile: Vec::new(),
+                    is_forwarded: false,
+                });
+                self.paths.push(path.clone());
+                is_assignment
+            }
+            LoopTree::Branch { condition, body } => {
+                conditions.push(source.inlined[condition.index()]);
+                let res = body.iter().all(|child| self.visit(source, child, loops, path, conditions));
+                conditions.pop();
+                res
+            }
+            LoopTree::Loop { iname, body } => {
+                let position = match self.inames.iter().position(|other| other == iname) {
+                    Some(position) => {
+                        self.reopened.push(*iname);
+                        position
+                    }
+                    None => {
+                        self.inames.push(*iname);
+                        self.inames.len() - 1
+                    }
+                };
+                let is_ordered = loops.last().is_none_or(|last| {
+                    self.inames.iter().position(|other| other == last).is_some_and(|outer| outer < position)
+                });
+                loops.push(*iname);
+                path.push(self.n_loops);
+                self.n_loops += 1;
+                let res = is_ordered && body.iter().all(|child| self.visit(source, child, loops, path, conditions));
+                loops.pop();
+                path.pop();
+                res
+            }
+        }
+    }
+
+    /// Says whether distribution is legal, and notes what each entry needs for it.
+    fn distribute(&mut self, source: &Source) -> bool {
+        let mut written: Vec<ArrayId> =
+            self.entries.iter().flat_map(|entry| &source.writes[entry.insn.index()]).map(|write| write.0).collect();
+        written.sort_unstable();
+        written.dedup();
+        let mut accesses: FxHashMap<ArrayId, Vec<Access>> = FxHashMap::default();
+        for (idx, entry) in self.entries.iter().enumerate() {
+            let of = |list: &[(ArrayId, ExprId)], is_write: bool, into: &mut FxHashMap<ArrayId, Vec<Access>>| {
+                for &(array, expr) in list.iter().filter(|access| written.binary_search(&access.0).is_ok()) {
+                    into.entry(array).or_default().push(Access { entry: idx, expr, is_write });
+                }
+            };
+            of(&source.reads[entry.insn.index()], false, &mut accesses);
+            of(&source.writes[entry.insn.index()], true, &mut accesses);
+            // Conditions of the linearization hold for a whole body: what they read may not change in it.
+            for &condition in &entry.conditions {
+                if reads_any(source, condition, &written) {
+                    return false;
+                }
+            }
+        }
+        written.iter().all(|array| self.allow(source, &accesses[array]))
+    }
+
+    /// Whether one array allows distribution.
+    fn allow(&mut self, source: &Source, accesses: &[Access]) -> bool {
+        let same_entry = accesses.iter().all(|access| access.entry == accesses[0].entry);
+        let same_indices = accesses.iter().all(|access| access.expr == accesses[0].expr);
+        let is_injective =
+            same_indices && accesses.iter().all(|access| tells_apart(source, access.expr, &self.entries[access.entry].loops));
+        if is_injective {
+            return true;
+        }
+        if same_entry {
+            let reads = accesses.iter().filter(|access| !access.is_write).map(|access| access.expr);
+            self.entries[accesses[0].entry].volatile.extend(reads);
+            return true;
+        }
+        if same_indices && self.all_forwarded(source, accesses) {
+            for access in accesses.iter().filter(|access| access.is_write) {
+                self.entries[access.entry].is_forwarded = true;
+            }
+            return true;
+        }
+        false
+    }
+
+    /// Whether each read comes after an unconditional write in loops around it, and all writes are in the same loops. Reads
+    /// of an entry come before its write.
+    fn all_forwarded(&self, source: &Source, accesses: &[Access]) -> bool {
+        let mut writer: Option<&[usize]> = None;
+        for access in accesses {
+            let entry = &self.entries[access.entry];
+            let path = self.paths[access.entry].as_slice();
+            if access.is_write {
+                let predicates = &source.instructions[entry.insn.index()].predicates;
+                let is_plain = predicates.is_empty() && entry.conditions.is_empty();
+                if !is_plain || writer.is_some_and(|writer| writer != path) {
+                    return false;
+                }
+                writer = Some(path);
+            } else if !writer.is_some_and(|writer| path.starts_with(writer)) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// An access of an array that a block writes.
+struct Access {
+    entry: usize,
+    expr: ExprId,
+    is_write: bool,
+}
+
+fn reads_any(source: &Source, root: ExprId, arrays: &[ArrayId]) -> bool {
+    source.exprs.reachable([root]).into_iter().any(|id| match &source.exprs[id] {
+        nestegg_ir::Expr::Access { array, .. } => arrays.binary_search(array).is_ok(),
+        _ => false,
+    })
+}
+
+/// Whether the indices of an access are affine and different at different points of `loops`.
+fn tells_apart(source: &Source, access: ExprId, loops: &[InameId]) -> bool {
+    let forms: Option<Vec<_>> =
+        source.exprs[access].children().iter().map(|index| source.forms[index.index()].as_ref()).collect();
+    forms.is_some_and(|forms| {
+        loops.iter().all(|iname| {
+            forms.iter().any(|form| {
+                let inner = || form.terms.iter().filter(|term| loops.contains(&term.0));
+                inner().count() == 1 && inner().all(|term| term.0 == *iname)
+            })
+        })
+    })
+}
+
+/// The kernel's name for an iname.
+pub(crate) fn iname_name(kernel: &Kernel, iname: InameId) -> String {
+    kernel[iname].name.clone()
+}

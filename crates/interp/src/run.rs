@@ -1,0 +1,157 @@
+//! Running a kernel on given arrays, in floats.
+
+use indexmap::IndexMap;
+use nestegg_ir::{ArgumentAccess, ArrayKind, Kernel, LinearizedKernel, Program};
+
+use crate::error::Error;
+use crate::field::Field;
+use crate::float::Floats;
+use crate::input::{Inputs, Values, data, parameter_values};
+use crate::machine::execute;
+use crate::memory::{Data, Storage, empty};
+use crate::plan::{Code, compile};
+use crate::world::World;
+
+/// How far a run may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunOptions {
+    /// A run that evaluates more operations (index arithmetic and loads included) is stopped with an error.
+    pub max_steps: u64,
+}
+
+impl RunOptions {
+    /// The limit that is used where nothing else is asked for.
+    pub const DEFAULT_MAX_STEPS: u64 = 50_000_000_000;
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self { max_steps: Self::DEFAULT_MAX_STEPS }
+    }
+}
+
+/// One array after a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output<V> {
+    /// All elements.
+    pub values: V,
+    /// Which elements have a value; absent if all have. Elements of a `write` argument that the kernel did not write have none.
+    pub is_set: Option<Vec<bool>>,
+}
+
+/// The writable arguments after a run, in the order of the arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outputs<V = Values> {
+    /// By name.
+    pub arrays: IndexMap<String, Output<V>>,
+}
+
+/// Runs a kernel in floats: float64 and float32 as C computes them.
+///
+/// # Errors
+/// See [`Error`].
+pub fn run(program: &Program, inputs: &Inputs, options: &RunOptions) -> Result<Outputs, Error> {
+    let compiled = Compiled::new(program, &inputs.parameters)?;
+    let memory = compiled.memory(&Floats, inputs)?;
+    let memory = compiled.execute(Floats, memory, options.max_steps)?;
+    let values = |data| match data {
+        Data::Floats(values) => Values::Floats(values),
+        Data::Ints(values) => Values::Ints(values),
+    };
+    Ok(compiled.outputs(memory, values))
+}
+
+/// Elements of an array in the prime field; integers and truth values are as in floats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldValues {
+    /// Elements of the field, for float dtypes.
+    Elements(Vec<u64>),
+    /// Of an integer dtype, or `bool`.
+    Ints(Vec<i64>),
+}
+
+/// Runs a kernel in the field with 2^61 − 1 elements: each given float is its exact dyadic rational; `seed` draws the
+/// oracles that stand for functions and comparisons.
+///
+/// # Errors
+/// See [`Error`]; [`Trap::NoInverse`](crate::Trap::NoInverse) is a division by zero, which another seed may avoid.
+pub fn run_field(
+    program: &Program,
+    inputs: &Inputs,
+    seed: u64,
+    options: &RunOptions,
+) -> Result<Outputs<FieldValues>, Error> {
+    let compiled = Compiled::new(program, &inputs.parameters)?;
+    let world = Field { seed };
+    let memory = compiled.memory(&world, inputs)?;
+    let memory = compiled.execute(world, memory, options.max_steps)?;
+    let values = |data| match data {
+        Data::Floats(values) => FieldValues::Elements(values),
+        Data::Ints(values) => FieldValues::Ints(values),
+    };
+    Ok(compiled.outputs(memory, values))
+}
+
+/// A kernel with its code.
+pub(crate) struct Compiled {
+    pub(crate) linearized: LinearizedKernel,
+    pub(crate) code: Code,
+}
+
+impl Compiled {
+    pub(crate) fn new(program: &Program, parameters: &IndexMap<String, i64>) -> Result<Self, Error> {
+        let linearized = program.clone().into_linearized()?;
+        let values = parameter_values(&linearized.kernel, parameters)?;
+        let code = compile(&linearized, &values)?;
+        Ok(Self { linearized, code })
+    }
+
+    pub(crate) fn kernel(&self) -> &Kernel {
+        &self.linearized.kernel
+    }
+
+    /// The arrays at the start: arguments that are read as given.
+    pub(crate) fn memory<W: World>(&self, world: &W, inputs: &Inputs) -> Result<Vec<Storage<W::Float>>, Error> {
+        let kernel = self.kernel();
+        let mut memory = empty(world, kernel, &self.code.layouts);
+        for array in kernel.arguments() {
+            if matches!(kernel[array].kind, ArrayKind::Argument(ArgumentAccess::Write)) {
+                continue;
+            }
+            let layout = &self.code.layouts[array.index()];
+            let wrong = |reason: String| Error::Input { name: layout.name.clone(), reason };
+            let values = inputs.arrays.get(&layout.name).ok_or_else(|| wrong("it has no values".to_owned()))?;
+            if values.len() != layout.len {
+                return Err(wrong(format!("it has {} elements, not {}", layout.len, values.len())));
+            }
+            if matches!(values, Values::Floats(_)) != layout.dtype.is_float() {
+                return Err(wrong(format!("its dtype is {}", layout.dtype)));
+            }
+            memory[array.index()] = Storage { data: data(values, |value| world.literal(value)), is_set: None };
+        }
+        Ok(memory)
+    }
+
+    pub(crate) fn execute<W: World>(
+        &self,
+        world: W,
+        memory: Vec<Storage<W::Float>>,
+        max_steps: u64,
+    ) -> Result<Vec<Storage<W::Float>>, Error> {
+        execute(world, self.kernel(), &self.code, memory, max_steps)
+    }
+
+    fn outputs<F, V>(&self, memory: Vec<Storage<F>>, values: impl Fn(Data<F>) -> V) -> Outputs<V> {
+        let kernel = self.kernel();
+        let arrays = kernel
+            .array_ids()
+            .zip(memory)
+            .filter(|(array, _)| kernel[*array].is_argument() && kernel[*array].is_writable())
+            .map(|(array, storage)| {
+                let is_set = storage.is_set.filter(|is_set| !is_set.iter().all(|&is_set| is_set));
+                (kernel[array].name.clone(), Output { values: values(storage.data), is_set })
+            })
+            .collect();
+        Outputs { arrays }
+    }
+}

@@ -1,0 +1,98 @@
+//! What a float is: the worlds in which a kernel can be run.
+//!
+//! The machine evaluates integers and truth values itself, exactly. Everything it does with floats goes through a
+//! [`World`]: IEEE arithmetic ([`Floats`](crate::float::Floats)), a prime field ([`Field`](crate::field::Field)), or
+//! floats with a bound of their condition ([`Conditioned`](crate::conditioned::Conditioned)).
+
+use std::fmt::Debug;
+
+use crate::math::Math;
+
+/// A function that expressions call.
+pub(crate) struct Function {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its meaning in floats, if it is one of math.h's.
+    pub(crate) math: Option<Math>,
+    /// A hash of its name.
+    pub(crate) hash: u64,
+}
+
+/// One operand of a batch: a value for each point, or one for all.
+#[derive(Clone, Copy)]
+pub(crate) enum Operand<'a, T> {
+    Each(&'a [T]),
+    One(T),
+}
+
+impl<T: Copy> Operand<'_, T> {
+    #[inline(always)]
+    pub(crate) fn get(&self, idx: usize) -> T {
+        match self {
+            Self::Each(values) => values[idx],
+            Self::One(value) => *value,
+        }
+    }
+}
+
+/// Arithmetic on the values that stand for floats.
+pub(crate) trait World: Send {
+    /// What stands for a float.
+    type Float: Copy + Default + Debug + PartialEq + Send + Sync;
+
+    /// Whether float32 results are rounded.
+    const ROUNDS: bool;
+
+    fn literal(&self, value: f64) -> Self::Float;
+    fn from_int(&self, value: i64) -> Self::Float;
+    /// C's conversion to an integer; `None` if this world cannot tell, or the value does not fit.
+    fn truncate(&self, value: Self::Float) -> Option<i64>;
+    /// Rounds to float32.
+    fn round_single(&self, value: Self::Float) -> Self::Float;
+    fn add(&self, a: Self::Float, b: Self::Float) -> Self::Float;
+    fn sub(&self, a: Self::Float, b: Self::Float) -> Self::Float;
+    fn mul(&self, a: Self::Float, b: Self::Float) -> Self::Float;
+    fn neg(&self, a: Self::Float) -> Self::Float;
+    /// Divides `left` in place; gives `undefined` the positions where there is no quotient.
+    fn divide(&self, left: &mut [Self::Float], right: Operand<'_, Self::Float>, undefined: &mut Vec<usize>);
+    fn less(&self, a: Self::Float, b: Self::Float) -> bool;
+    fn equal(&self, a: Self::Float, b: Self::Float) -> bool;
+    fn less_equal(&self, a: Self::Float, b: Self::Float) -> bool {
+        self.less(a, b) || self.equal(a, b)
+    }
+    fn min(&self, a: Self::Float, b: Self::Float) -> Self::Float;
+    fn max(&self, a: Self::Float, b: Self::Float) -> Self::Float;
+    /// The greatest or least value that there is: what an empty minimum or maximum is.
+    fn infinity(&self, negative: bool) -> Self::Float;
+    /// A power with a literal whole exponent; `None` if there is none.
+    fn power(&self, base: Self::Float, exponent: i64) -> Option<Self::Float>;
+    /// Any other power.
+    fn power_any(&self, base: Self::Float, exponent: Self::Float) -> Self::Float;
+    fn floor_div(&self, a: Self::Float, b: Self::Float) -> Self::Float;
+    fn modulo(&self, a: Self::Float, b: Self::Float) -> Self::Float;
+    /// Result `result` of a function; `None` if this world does not know it.
+    fn call(&self, function: &Function, result: u64, arguments: &[Self::Float]) -> Option<Self::Float>;
+    /// The value of a random oracle; `None` if this world has none.
+    fn oracle(&self, hash: u64) -> Option<Self::Float>;
+    /// A hash of the value, for oracles.
+    fn hash(&self, value: Self::Float) -> u64;
+    /// Why `truncate`, `call` or `oracle` answered `None`.
+    fn name(&self) -> &'static str;
+}
+
+/// Mixes the bits of a number: a bijection (the finalizer of splitmix64).
+pub(crate) fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// Adds a number to a hash.
+pub(crate) fn hash_with(hash: u64, value: u64) -> u64 {
+    mix(hash.rotate_left(23).wrapping_add(0x9e37_79b9_7f4a_7c15) ^ mix(value.wrapping_add(0x632b_e59b_d9b4_e019)))
+}
+
+/// A hash of a text.
+pub(crate) fn hash_text(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| hash_with(hash, u64::from(byte)))
+}
