@@ -1,10 +1,11 @@
 //! Every kernel of the corpus survives both notations.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use nestegg_dump::{Read, read, write_json, write_text};
+use nestegg_ir::verify::verify;
 use nestegg_span::Source;
 use serde_json::Value;
 
@@ -47,6 +48,7 @@ fn every_kernel_survives_both_notations() {
         let name = path.display().to_string();
         let json = fs::read_to_string(&path).unwrap();
         let kernel = reads(&name, &json).program;
+        assert_eq!(verify(&kernel), [], "{name}: what is read is verified");
         let again = write_json(&kernel);
         assert_eq!(essence(&again), essence(&json), "{name}: JSON to JSON");
         assert_eq!(write_json(&reads(&name, &again).program), again, "{name}: the same bytes");

@@ -1,5 +1,5 @@
 //! One test for each error code, and what is said of real mistakes.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
 //! The text form, by example.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use expect_test::{Expect, expect};
 use nestegg_dump::{read_json, read_text, write_json, write_text};
@@ -78,6 +78,13 @@ end
             end
         "#]],
     );
+}
+
+#[test]
+fn the_grammar_ends_with_a_kernel() {
+    let grammar = include_str!("../GRAMMAR.md");
+    let example = grammar.rsplit("```").nth(1).expect("a block of code").trim_start();
+    read_text(&Source::new("GRAMMAR.md", example)).expect("the example is read");
 }
 
 #[test]

@@ -43,10 +43,10 @@ impl Type {
     }
 
     pub(super) fn fits(self, need: Need) -> bool {
-        match (self, need) {
-            (Self::Unknown, _) | (Self::Bool, Need::Bool) | (Self::Int, Need::Int | Need::Number) => true,
-            (Self::Float, Need::Number) => true,
-            _ => false,
+        match need {
+            Need::Bool => matches!(self, Self::Bool | Self::Unknown),
+            Need::Int => matches!(self, Self::Int | Self::Unknown),
+            Need::Number => self != Self::Bool,
         }
     }
 }

@@ -251,9 +251,11 @@ impl<'s> Parser<'s, '_> {
                 Token::Comma => {
                     self.reduce(state, 0);
                     match state.open.last_mut() {
-                        Some(Open::Bracket { kind, n_operands, .. })
-                            if matches!(kind, Bracket::Subscript(_) | Bracket::Apply(_) | Bracket::Op(_)) =>
-                        {
+                        Some(Open::Bracket {
+                            kind: Bracket::Subscript(_) | Bracket::Apply(_) | Bracket::Op(_),
+                            n_operands,
+                            ..
+                        }) => {
                             *n_operands += 1;
                             self.bump();
                             return Ok(true);
