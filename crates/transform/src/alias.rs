@@ -13,56 +13,62 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::workspace::Workspace;
 
-/// What a copy is of: inames of one domain, and what replaces the inames that bound them.
-type Key = (Vec<InameId>, Vec<(InameId, Affine)>);
+/// What a copy is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Copied {
+    /// Inames of one component of a domain.
+    pub(crate) group: Vec<InameId>,
+    /// What replaces the inames that bound them; sorted.
+    pub(crate) replaced: Vec<(InameId, Affine)>,
+    /// Inames that bound them and no longer do: the values are those for any value of these.
+    pub(crate) projected: InameSet,
+}
 
 /// The copies made so far.
 #[derive(Debug, Default)]
 pub(crate) struct Aliases {
-    copies: IndexMap<Key, Vec<Vec<InameId>>, FxBuildHasher>,
+    copies: IndexMap<Copied, Vec<Vec<InameId>>, FxBuildHasher>,
     /// The iname whose values a copy has, where nothing else was replaced.
     origins: FxHashMap<InameId, InameId>,
 }
 
 impl Workspace {
-    /// Inames in place of `group`, inames of one component of a domain, with `replaced` in the place of inames that
-    /// bound them; none of them among `taken`. `None` if isl cannot make their domain.
-    pub(crate) fn alias_group(
-        &mut self,
-        group: &[InameId],
-        replaced: &[(InameId, Affine)],
-        taken: &InameSet,
-    ) -> Option<Vec<InameId>> {
-        let origin = |iname: &InameId| self.aliases.origins.get(iname).copied().unwrap_or(*iname);
-        let sources: Vec<InameId> =
-            if replaced.is_empty() { group.iter().map(origin).collect() } else { group.to_vec() };
-        let mut replaced: Vec<(InameId, Affine)> = replaced.to_vec();
-        replaced.retain(|(from, to)| to.as_iname() != Some(*from));
-        replaced.sort_unstable();
-        let is_fit = |copy: &[InameId]| !copy.iter().any(|&iname| taken.contains(iname));
-        if replaced.is_empty() && is_fit(&sources) {
-            return Some(sources);
+    /// Inames in place of a group, none of them among `taken`. `None` if isl cannot make their domain.
+    pub(crate) fn alias_group(&mut self, mut copied: Copied, taken: &InameSet) -> Option<Vec<InameId>> {
+        copied.replaced.retain(|(from, to)| to.as_iname() != Some(*from));
+        copied.replaced.sort_unstable();
+        let is_same = copied.replaced.is_empty() && copied.projected.is_empty();
+        if is_same {
+            let origin = |iname: &InameId| self.aliases.origins.get(iname).copied().unwrap_or(*iname);
+            copied.group = copied.group.iter().map(origin).collect();
         }
-        let key: Key = (sources, replaced);
-        if let Some(known) = self.aliases.copies.get(&key).and_then(|copies| copies.iter().find(|copy| is_fit(copy))) {
+        let is_fit = |copy: &[InameId]| !copy.iter().any(|&iname| taken.contains(iname));
+        if is_same && is_fit(&copied.group) {
+            return Some(copied.group);
+        }
+        if let Some(copies) = self.aliases.copies.get(&copied)
+            && let Some(known) = copies.iter().find(|copy| is_fit(copy))
+        {
             return Some(known.clone());
         }
-        let copy = self.copy_domain(&key.0, &key.1).ok()?;
-        if key.1.is_empty() {
-            self.aliases.origins.extend(copy.iter().copied().zip(key.0.iter().copied()));
+        let copy = self.copy_domain(&copied).ok()?;
+        if is_same {
+            self.aliases.origins.extend(copy.iter().copied().zip(copied.group.iter().copied()));
         }
-        self.aliases.copies.entry(key).or_default().push(copy.clone());
+        self.aliases.copies.entry(copied).or_default().push(copy.clone());
         Some(copy)
     }
 
-    /// A new domain for copies of `sources`.
-    fn copy_domain(&mut self, sources: &[InameId], replaced: &[(InameId, Affine)]) -> Result<Vec<InameId>, isl::Error> {
+    /// A new domain for copies of a group.
+    fn copy_domain(&mut self, copied: &Copied) -> Result<Vec<InameId>, isl::Error> {
+        let Copied { group: sources, replaced, projected } = copied;
         let old = self.kernel[self.kernel[sources[0]].domain].clone();
         let name_of = |this: &Self, iname: InameId| this.kernel[iname].name.clone();
         // What bounds the sources becomes a parameter; what does not is projected out.
         let mut outer = InameSet::new();
         for &source in sources {
-            outer.extend(self.ranges.dependencies(source).iter().filter(|other| !sources.contains(other)));
+            let dependencies = self.ranges.dependencies(source).difference(projected);
+            outer.extend(dependencies.iter().filter(|other| !sources.contains(other)));
         }
         let kept: Vec<String> = sources
             .iter()
@@ -122,14 +128,14 @@ impl Workspace {
             let tags = self.kernel[source].tags.clone();
             self.kernel.inames.push(Iname { name: name.clone(), tags, domain });
             self.names.insert(name);
-            let dependencies = self.ranges.dependencies(source).iter().flat_map(|other| {
-                match sources.iter().position(|&source| source == other) {
+            let dependencies = self.ranges.dependencies(source).difference(projected);
+            let dependencies =
+                dependencies.iter().flat_map(|other| match sources.iter().position(|&source| source == other) {
                     Some(idx) => vec![copy[idx]],
                     None => after(other).as_slice().to_vec(),
-                }
-            });
+                });
             let dependencies: InameSet = dependencies.collect();
-            let is_alone = self.ranges.component(source).len() == 1;
+            let is_alone = sources.len() == 1;
             let component = if is_alone {
                 std::iter::once(InameId::new(self.kernel.inames.len() - 1)).collect()
             } else {

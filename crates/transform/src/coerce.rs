@@ -30,8 +30,7 @@ impl Workspace {
             return expr;
         }
         let literal = match (&self.kernel.exprs[expr], dtype) {
-            (Expr::Number(number), Dtype::Float64) => Float::new(number.to_f64()),
-            (Expr::Number(number), Dtype::Float32) => Float::new(f64::from(number.to_f64() as f32)),
+            (Expr::Number(number), Dtype::Float64 | Dtype::Float32) => Float::new(number.to_f64()),
             _ => None,
         };
         let expr = match literal {

@@ -13,14 +13,9 @@
 //! # Not done
 //! Stores that are overwritten before they are read stay: arrays are needed as a whole.
 
-use nestegg_ir::linearization::for_each_run;
-use nestegg_ir::order::arrays_read;
-use nestegg_ir::{
-    ArrayId, ArrayKind, Expr, ExprId, InsnId, InstructionKind, Item, Kernel, Linearization, LinearizedKernel,
-};
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use crate::compact::compact;
+use nestegg_ir::linearization::for_each_run;
+use nestegg_ir::{ArrayId, Expr, ExprId, InsnId, InstructionKind, Item, Kernel, Linearization, LinearizedKernel};
 
 /// Takes away what the kernel's results do not need.
 #[must_use]
@@ -49,63 +44,58 @@ pub(crate) fn without_empty(items: Linearization) -> Linearization {
 /// For each instruction whether a result needs it.
 fn live_instructions(linearized: &LinearizedKernel) -> Vec<bool> {
     let LinearizedKernel { kernel, linearization } = linearized;
-    let mut reads = arrays_read(kernel);
-    let mut of_condition: FxHashMap<ExprId, Vec<ArrayId>> = FxHashMap::default();
-    for_each_run(linearization, |insn, around| {
-        for &condition in &around.conditions {
-            let arrays = of_condition.entry(condition).or_insert_with(|| arrays_below(kernel, condition));
-            reads[insn.index()].extend(arrays.iter());
-        }
-    });
+    let mut conditions: Vec<Vec<ExprId>> = vec![Vec::new(); kernel.instructions.len()];
+    for_each_run(linearization, |insn, around| conditions[insn.index()].clone_from(&around.conditions));
     let mut writers: Vec<Vec<InsnId>> = vec![Vec::new(); kernel.arrays.len()];
-    let mut live = vec![false; kernel.instructions.len()];
+    let mut is_live = vec![false; kernel.instructions.len()];
     let mut pending = Vec::new();
     for insn in kernel.insn_ids() {
-        let is_opaque = matches!(kernel[insn].kind, InstructionKind::Opaque { .. });
-        let mut is_root = is_opaque;
+        let mut is_root = matches!(kernel[insn].kind, InstructionKind::Opaque { .. });
         for array in kernel[insn].written_arrays() {
             writers[array.index()].push(insn);
             is_root |= kernel[array].is_argument();
         }
         if is_root {
-            live[insn.index()] = true;
+            is_live[insn.index()] = true;
             pending.push(insn);
         }
     }
     let mut is_needed = vec![false; kernel.arrays.len()];
+    // An expression that was walked once needs nothing more the second time.
+    let mut seen = vec![false; kernel.exprs.len()];
     while let Some(insn) = pending.pop() {
-        for array in &reads[insn.index()] {
+        let mut arrays = match &kernel[insn].kind {
+            InstructionKind::Opaque { reads, .. } => reads.clone(),
+            _ => Vec::new(),
+        };
+        let roots = kernel[insn].expressions().chain(conditions[insn.index()].iter().copied());
+        arrays_below(kernel, roots.collect(), &mut seen, &mut arrays);
+        for array in arrays {
             if std::mem::replace(&mut is_needed[array.index()], true) {
                 continue;
             }
             for &writer in &writers[array.index()] {
-                if !std::mem::replace(&mut live[writer.index()], true) {
+                if !std::mem::replace(&mut is_live[writer.index()], true) {
                     pending.push(writer);
                 }
             }
         }
     }
-    live
+    is_live
 }
 
-/// The arrays that an expression reads, through substitution rules too.
-fn arrays_below(kernel: &Kernel, root: ExprId) -> Vec<ArrayId> {
-    let mut seen: FxHashSet<ExprId> = FxHashSet::default();
-    let mut res = Vec::new();
-    let mut pending = vec![root];
+/// Adds the arrays that expressions read which were not seen before, through substitution rules too.
+fn arrays_below(kernel: &Kernel, mut pending: Vec<ExprId>, seen: &mut [bool], arrays: &mut Vec<ArrayId>) {
     while let Some(id) = pending.pop() {
-        if !seen.insert(id) {
+        if std::mem::replace(&mut seen[id.index()], true) {
             continue;
         }
         let expr = &kernel.exprs[id];
         match expr {
-            Expr::Access { array, .. } if !matches!(kernel[*array].kind, ArrayKind::Table(_)) => res.push(*array),
+            Expr::Access { array, .. } => arrays.push(*array),
             Expr::Substitution { rule, .. } => pending.push(kernel[*rule].expression),
             _ => {}
         }
         pending.extend(expr.children());
     }
-    res.sort_unstable();
-    res.dedup();
-    res
 }

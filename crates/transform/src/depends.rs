@@ -1,18 +1,19 @@
 //! Dependences between instructions as a linearization orders them.
 
-use nestegg_ir::order::arrays_read;
 use nestegg_ir::{InsnId, Item, Kernel, Linearization};
+
+use crate::memory::Memory;
 
 /// Sets `depends_on` to the order of the linearization between instructions that touch a common array, one of them
 /// writing: each depends on the last write, and a write on the reads since then too.
 pub(crate) fn set_dependences(kernel: &mut Kernel, linearization: &Linearization) {
-    let reads = arrays_read(kernel);
+    let memory = Memory::new(kernel);
     let mut last_write: Vec<Option<InsnId>> = vec![None; kernel.arrays.len()];
     let mut reads_since: Vec<Vec<InsnId>> = vec![Vec::new(); kernel.arrays.len()];
     for item in linearization {
         let Item::Run(insn) = *item else { continue };
         let mut before = Vec::new();
-        for array in &reads[insn.index()] {
+        for array in memory.read_by(kernel, insn) {
             before.extend(last_write[array.index()]);
             reads_since[array.index()].push(insn);
         }

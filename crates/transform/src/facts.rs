@@ -9,114 +9,50 @@
 //! # Complexity
 //! Linear in the expressions: sets are interned, and the union of two is computed once.
 
-use std::hash::Hash;
-
-use indexmap::IndexSet;
 use nestegg_ir::types::Type;
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Kernel, Number, Op};
-use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::memory::Memory;
 use crate::ranges::Ranges;
-
-/// An interned set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct SetId(u32);
-
-const EMPTY: SetId = SetId(0);
-
-/// Sets as sorted slices, each stored once.
-#[derive(Debug)]
-struct SetPool<T> {
-    sets: IndexSet<Box<[T]>, FxBuildHasher>,
-    unions: FxHashMap<(SetId, SetId), SetId>,
-}
-
-impl<T: Copy + Ord + Hash> SetPool<T> {
-    fn new() -> Self {
-        let mut sets = IndexSet::default();
-        sets.insert(Box::default());
-        Self { sets, unions: FxHashMap::default() }
-    }
-
-    fn get(&self, id: SetId) -> &[T] {
-        &self.sets[id.0 as usize]
-    }
-
-    fn intern(&mut self, mut members: Vec<T>) -> SetId {
-        members.sort_unstable();
-        members.dedup();
-        let (idx, _) = self.sets.insert_full(members.into());
-        SetId(u32::try_from(idx).expect("there are fewer sets than expressions"))
-    }
-
-    fn union(&mut self, a: SetId, b: SetId) -> SetId {
-        if a == b || b == EMPTY {
-            return a;
-        }
-        if a == EMPTY {
-            return b;
-        }
-        let key = (SetId(a.0.min(b.0)), SetId(a.0.max(b.0)));
-        if let Some(&known) = self.unions.get(&key) {
-            return known;
-        }
-        let members = [self.get(a), self.get(b)].concat();
-        let res = self.intern(members);
-        self.unions.insert(key, res);
-        res
-    }
-}
+use crate::sets::{EMPTY, SetId, SetPool};
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
     free: SetId,
     bound: SetId,
-    memory: SetId,
     ty: Type,
 }
 
 /// Facts on all expressions of a kernel.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    /// Whether some instruction writes the array.
-    is_written: Vec<bool>,
+    memory: Memory,
     rows: Vec<Row>,
     inames: SetPool<InameId>,
-    arrays: SetPool<ArrayId>,
 }
 
 impl Facts {
     /// Facts on the expressions that are there.
     pub(crate) fn new(kernel: &Kernel, ranges: &Ranges) -> Self {
-        let mut is_written = vec![false; kernel.arrays.len()];
-        for instruction in &kernel.instructions {
-            for array in instruction.written_arrays() {
-                is_written[array.index()] = true;
-            }
-        }
-        let mut res = Self { is_written, rows: Vec::new(), inames: SetPool::new(), arrays: SetPool::new() };
+        let mut res = Self { memory: Memory::empty(kernel), rows: Vec::new(), inames: SetPool::new() };
         res.extend(kernel, ranges);
         res
     }
 
     /// Facts on the expressions that were added since.
     pub(crate) fn extend(&mut self, kernel: &Kernel, ranges: &Ranges) {
+        self.memory.extend(kernel);
         for idx in self.rows.len()..kernel.exprs.len() {
             let expr = &kernel.exprs[ExprId::new(idx)];
             let ty = self.type_of(kernel, expr);
-            let mut row = Row { free: EMPTY, bound: EMPTY, memory: EMPTY, ty };
+            let mut row = Row { free: EMPTY, bound: EMPTY, ty };
             for child in expr.children() {
                 let child = self.rows[child.index()];
                 row.free = self.inames.union(row.free, child.free);
                 row.bound = self.inames.union(row.bound, child.bound);
-                row.memory = self.arrays.union(row.memory, child.memory);
             }
             match expr {
                 Expr::Iname(iname) => row.free = self.inames.intern(vec![*iname]),
-                Expr::Access { array, .. } if self.is_written[array.index()] => {
-                    let own = self.arrays.intern(vec![*array]);
-                    row.memory = self.arrays.union(row.memory, own);
-                }
                 Expr::Reduce { inames, .. } => {
                     let mut free = self.inames.get(row.free).to_vec();
                     free.extend(inames.iter().flat_map(|&iname| ranges.dependencies(iname).iter()));
@@ -143,7 +79,7 @@ impl Facts {
 
     /// The arrays that it reads and that some instruction writes, sorted.
     pub(crate) fn memory(&self, expr: ExprId) -> &[ArrayId] {
-        self.arrays.get(self.rows[expr.index()].memory)
+        self.memory.of(expr)
     }
 
     /// Its type; that of the operands of a substitution rule's use.

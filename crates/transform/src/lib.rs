@@ -11,10 +11,12 @@ mod compact;
 mod dead;
 mod depends;
 mod facts;
+mod memory;
 mod nest;
 pub mod normalise;
 mod ranges;
 mod rename;
+mod sets;
 pub mod versions;
 mod workspace;
 

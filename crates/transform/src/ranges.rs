@@ -92,6 +92,12 @@ impl Ranges {
         &self.ranges[iname.index()].component
     }
 
+    /// The inames outside its component on whose values the range of `iname` depends.
+    pub(crate) fn enclosing(&self, iname: InameId) -> impl Iterator<Item = InameId> + '_ {
+        let range = &self.ranges[iname.index()];
+        range.dependencies.iter().filter(|&outer| !range.component.contains(outer))
+    }
+
     /// The least and greatest value of `iname`, where they are constants.
     pub(crate) fn bounds(&self, iname: InameId) -> (Option<i64>, Option<i64>) {
         self.ranges[iname.index()].bounds

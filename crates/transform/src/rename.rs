@@ -13,9 +13,10 @@
 //! Linear in the part of the DAG in which an iname of the map occurs.
 
 use indexmap::IndexSet;
-use nestegg_ir::{Expr, ExprId, InameId, InameSet, affine};
+use nestegg_ir::{Expr, ExprId, InameId, InameSet, ReduceOp, affine};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::alias::Copied;
 use crate::workspace::Workspace;
 
 /// Which expression stands for which iname; sorted.
@@ -57,6 +58,40 @@ impl Workspace {
         Some(self.substitute(expr, map))
     }
 
+    /// A reduction that means the same wherever it stands, given that it stands inside loops over `open` now: where the range of
+    /// an iname is bounded by another that is not open, it is made the projection. `None` if isl cannot.
+    pub(crate) fn closed_reduction(
+        &mut self,
+        op: ReduceOp,
+        inames: &[InameId],
+        body: ExprId,
+        open: &InameSet,
+    ) -> Option<ExprId> {
+        let mut inames = inames.to_vec();
+        let mut body = body;
+        let mut settled = open.clone();
+        settled.extend(inames.iter().copied());
+        while let Some((group, projected)) = inames.iter().find_map(|&iname| {
+            let component = self.ranges.component(iname);
+            let projected = component.difference(&settled);
+            let group: Vec<InameId> = component.iter().filter(|member| inames.contains(member)).collect();
+            (!projected.is_empty()).then_some((group, projected))
+        }) {
+            let mut taken = settled.clone();
+            taken.extend(self.facts.free(body).iter().chain(self.facts.bound(body)).copied());
+            let copied = Copied { group: group.clone(), replaced: Vec::new(), projected };
+            let copy = self.alias_group(copied, &taken)?;
+            let mut values = Map::new();
+            for (&iname, &alias) in group.iter().zip(&copy) {
+                inames.iter_mut().filter(|other| **other == iname).for_each(|other| *other = alias);
+                values.push((iname, self.intern(Expr::Iname(alias))));
+            }
+            settled.extend(copy);
+            body = self.instantiate(body, &values, &settled)?;
+        }
+        Some(self.intern(Expr::Reduce { op, inames: inames.into(), body }))
+    }
+
     /// The bound inames that must have other names, or ranges with other inames in them.
     fn to_rename(&self, expr: ExprId, map: &Map, forbidden: &InameSet) -> InameSet {
         let bound = self.facts.bound(expr);
@@ -92,7 +127,8 @@ impl Workspace {
         for &(iname, value) in map.iter().filter(|(iname, _)| outer.contains(*iname)) {
             replaced.push((iname, affine::of(&self.kernel.exprs, value)?));
         }
-        let copy = self.alias_group(&group, &replaced, taken)?;
+        let copied = Copied { group: group.clone(), replaced, projected: InameSet::new() };
+        let copy = self.alias_group(copied, taken)?;
         for (iname, alias) in group.into_iter().zip(copy) {
             rename.remove(iname);
             taken.insert(alias);

@@ -1,7 +1,7 @@
 //! Which state of memory a read sees, and from where to where it may move.
 //!
 //! # Input
-//! A kernel in its order.
+//! A kernel in its order, without substitution rules.
 //! # Output
 //! For each instruction and each array that it reads and that some instruction writes: a [`Version`]. Take the outermost item around the
 //! reader (a loop, a condition, or the instruction itself) in which nothing writes the array. Between the writers before and
@@ -12,10 +12,10 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use nestegg_ir::order::arrays_read;
 use nestegg_ir::{ArrayId, InameSet, InsnId, LinearizedKernel};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::memory::Memory;
 use crate::nest::{Entry, Nest, NestError, NodeId};
 
 /// A state of one array.
@@ -95,12 +95,10 @@ pub fn versions(linearized: &LinearizedKernel) -> Result<Versions, NestError> {
     let mut res = Versions::default();
     let mut known: FxHashMap<(ArrayId, NodeId, usize), usize> = FxHashMap::default();
     let mut sequences: FxHashMap<(ArrayId, NodeId), Arc<[InsnId]>> = FxHashMap::default();
-    for (reader, arrays) in kernel.insn_ids().zip(arrays_read(kernel)) {
-        for array in arrays {
+    let memory = Memory::new(kernel);
+    for reader in kernel.insn_ids() {
+        for array in memory.read_by(kernel, reader) {
             let writers = &writers[array.index()];
-            if writers.is_empty() {
-                continue;
-            }
             let writes_in = |start: usize, end: usize| {
                 writers.partition_point(|&writer| writer < start)..writers.partition_point(|&writer| writer < end)
             };

@@ -142,7 +142,7 @@ fn stores_leave_the_loops_they_reduce_over() {
     check(
         "kernel k linearized
 domain { [e, q, j, k] : 0 <= e < 2 and 0 <= q < 3 and 0 <= j, k < 4 }
-arg x : float64[3] read
+arg x : float64[4] read
 arg p : float64[3, 4] read
 arg A : float64[2, 4, 4] readwrite
 arg B : float64[2, 4] readwrite
@@ -472,7 +472,7 @@ y[0] = a
         expect![[r#"
             domain { [i] : 0 <= i < 4 }
             for i
-              y[i] = cast(float32, x[i])*cast(float32, 0.10000000149011612) + n[i]*2  {id=insn3}
+              y[i] = cast(float32, x[i])*cast(float32, 0.1) + n[i]*2  {id=insn3}
             end
             y[0] = sum(i, cast(float64, n[i]))  {id=insn6, dep=insn3}
         "#]],

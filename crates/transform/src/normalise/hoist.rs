@@ -11,8 +11,10 @@
 //! # Complexity
 //! For each accumulation the touches of its array inside the loop that it leaves.
 
-use nestegg_ir::{Expr, ExprId, InameId, InsnId, InstructionKind, Item, Linearization, LinearizedKernel};
-use rustc_hash::FxHashSet;
+use nestegg_ir::{
+    ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Item, Linearization, LinearizedKernel, ReduceOp,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::accumulation::Accumulation;
 use crate::dead::without_empty;
@@ -34,8 +36,15 @@ pub(crate) fn hoist_accumulations(linearized: LinearizedKernel) -> Result<Linear
     let LinearizedKernel { kernel, linearization } = linearized;
     let nest = Nest::new(&kernel, &linearization)?;
     let work = Workspace::new(kernel)?;
-    let mut hoister =
-        Hoister { touches: vec![Vec::new(); work.kernel.arrays.len()], accumulations: Vec::new(), work, nest };
+    let n_arrays = work.kernel.arrays.len();
+    let mut hoister = Hoister {
+        work,
+        nest,
+        accumulations: Vec::new(),
+        touches: vec![Vec::new(); n_arrays],
+        writers: vec![Vec::new(); n_arrays],
+        common_ops: FxHashMap::default(),
+    };
     hoister.find_accumulations();
     hoister.find_touches();
     let moves: Vec<Move> = hoister.work.kernel.insn_ids().filter_map(|insn| hoister.plan(insn)).collect();
@@ -54,6 +63,10 @@ struct Hoister {
     accumulations: Vec<Option<Accumulation>>,
     /// For each array the positions that read or write it, with the instruction; none at a condition.
     touches: Vec<Vec<(usize, Option<InsnId>)>>,
+    /// For each array the positions that write it.
+    writers: Vec<Vec<usize>>,
+    /// See [`Hoister::common_op`].
+    common_ops: FxHashMap<(NodeId, ArrayId), Option<ReduceOp>>,
 }
 
 impl Hoister {
@@ -87,7 +100,10 @@ impl Hoister {
             };
             let mut arrays: Vec<_> = exprs.iter().flat_map(|&expr| self.work.facts.memory(expr)).copied().collect();
             if let Some(insn) = insn {
-                arrays.extend(self.work.kernel[insn].written_arrays());
+                for array in self.work.kernel[insn].written_arrays() {
+                    self.writers[array.index()].push(position);
+                    arrays.push(array);
+                }
                 if let InstructionKind::Opaque { reads, .. } = &self.work.kernel[insn].kind {
                     arrays.extend(reads);
                 }
@@ -101,12 +117,12 @@ impl Hoister {
     }
 
     /// Where the accumulation goes, if it can leave a loop.
-    fn plan(&self, insn: InsnId) -> Option<Move> {
+    fn plan(&mut self, insn: InsnId) -> Option<Move> {
         let accumulation = self.accumulations[insn.index()]?;
         let instruction = &self.work.kernel[insn];
         let assignee = &instruction.assignees()[0];
         let array = assignee.array;
-        let mut varies: FxHashSet<InameId> =
+        let varies: FxHashSet<InameId> =
             assignee.indices.iter().flat_map(|&index| self.work.facts.free(index)).copied().collect();
         // What the instruction reads must not be written in the loop that it leaves.
         let mut reads: Vec<_> = vec![accumulation.term];
@@ -114,7 +130,8 @@ impl Hoister {
         let mut res = None;
         let mut kept: Vec<NodeId> = Vec::new();
         let mut reduced: Vec<InameId> = Vec::new();
-        for node in self.nest.below(self.nest.home(insn), NodeId::ROOT) {
+        let around: Vec<NodeId> = self.nest.below(self.nest.home(insn), NodeId::ROOT).collect();
+        for node in around {
             let iname = match self.nest[node].kind {
                 NodeKind::Loop(iname) => iname,
                 NodeKind::Branch(condition) => {
@@ -128,18 +145,20 @@ impl Hoister {
                 kept.push(node);
                 continue;
             }
-            let depends = |a: InameId, b: InameId| self.work.ranges.dependencies(a).contains(b);
+            let depends = |a: InameId, b: InameId| self.work.ranges.enclosing(a).any(|outer| outer == b);
             let is_tangled = kept.iter().any(|&other| match self.nest[other].kind {
                 NodeKind::Loop(other) => depends(other, iname) || depends(iname, other),
                 _ => false,
             });
-            if is_tangled || self.work.kernel.is_sequential(iname) || !self.is_free(node, array, accumulation, &reads) {
+            if is_tangled
+                || self.work.kernel.is_sequential(iname)
+                || !self.is_free(node, array, accumulation.op, &reads)
+            {
                 break;
             }
             reduced.push(iname);
             res = Some(Move { insn, after: node, path: kept.iter().rev().copied().collect() });
         }
-        varies.clear();
         let mut res = res?;
         // Conditions on the reduced inames become part of the term; `reduce` drops them from the path.
         res.path.retain(|&node| match self.nest[node].kind {
@@ -150,26 +169,41 @@ impl Hoister {
     }
 
     /// Whether nothing in a loop minds when the accumulation happens.
-    fn is_free(&self, node: NodeId, array: nestegg_ir::ArrayId, accumulation: Accumulation, reads: &[ExprId]) -> bool {
+    fn is_free(&mut self, node: NodeId, array: ArrayId, op: ReduceOp, reads: &[ExprId]) -> bool {
         let (start, end) = (self.nest[node].start, self.nest[node].end);
-        let inside = |array: nestegg_ir::ArrayId| {
-            let touches = &self.touches[array.index()];
-            let first = touches.partition_point(|touch| touch.0 < start);
-            touches[first..].iter().take_while(move |touch| touch.0 < end)
+        let common = match self.common_ops.get(&(node, array)) {
+            Some(&known) => known,
+            None => {
+                let known = self.common_op(node, array);
+                self.common_ops.insert((node, array), known);
+                known
+            }
         };
-        let is_alike = |insn: Option<InsnId>| {
-            let other = insn.and_then(|insn| self.accumulations[insn.index()]);
-            insn.is_some_and(|insn| self.work.kernel[insn].written_arrays() == [array])
-                && other.is_some_and(|other| other.op == accumulation.op)
+        let is_written = |array: ArrayId| {
+            let writers = &self.writers[array.index()];
+            writers.get(writers.partition_point(|&writer| writer < start)).is_some_and(|&writer| writer < end)
         };
-        let writes = |insn: Option<InsnId>, array| {
-            insn.is_some_and(|insn| self.work.kernel[insn].written_arrays().contains(&array))
-        };
-        inside(array).all(|touch| is_alike(touch.1))
-            && reads.iter().all(|&expr| {
-                let memory = self.work.facts.memory(expr);
-                memory.iter().all(|&other| !inside(other).any(|touch| writes(touch.1, other)))
-            })
+        common == Some(op)
+            && !reads.iter().flat_map(|&expr| self.work.facts.memory(expr)).any(|&other| is_written(other))
+    }
+
+    /// The operation by which all that touches the array in a loop accumulates into it, if that is so.
+    fn common_op(&self, node: NodeId, array: ArrayId) -> Option<ReduceOp> {
+        let touches = &self.touches[array.index()];
+        let first = touches.partition_point(|touch| touch.0 < self.nest[node].start);
+        let inside = touches[first..].iter().take_while(|touch| touch.0 < self.nest[node].end);
+        let mut common = None;
+        for &(_, insn) in inside {
+            let accumulation = self.accumulations[insn?.index()]?;
+            // What accumulates into another array reads this one.
+            let is_alike = self.work.kernel[insn?].assignees()[0].array == array
+                && common.is_none_or(|common| common == accumulation.op);
+            if !is_alike {
+                return None;
+            }
+            common = Some(accumulation.op);
+        }
+        common
     }
 
     /// Makes the instruction a store of the reduction.
@@ -196,7 +230,11 @@ impl Hoister {
         conditions.extend(inner);
         let InstructionKind::Assignment { assignee, .. } = instruction.kind else { return None };
         let dtype = self.work.kernel[assignee.array].dtype;
+        let open: InameSet = self.nest.loops(home).collect();
         let mut term = accumulation.term;
+        // A condition around a loop may bind the loop's iname.
+        let conditions = conditions.into_iter().map(|condition| self.work.instantiate(condition, &[], &open));
+        let conditions = conditions.collect::<Option<Vec<_>>>()?;
         if let Some(condition) = self.work.all_of(conditions) {
             term = self.work.guard_term(accumulation.op, condition, term)?;
         }
@@ -206,7 +244,7 @@ impl Hoister {
         let op = accumulation.op;
         let within: Vec<InameId> =
             instruction.within.iter().copied().filter(|iname| !reduced.contains(iname)).collect();
-        let reduction = self.work.intern(Expr::Reduce { op, inames: reduced.into(), body: term });
+        let reduction = self.work.closed_reduction(op, &reduced, term, &open)?;
         let old = self.work.intern(Expr::Access { array: assignee.array, indices: assignee.indices.clone() });
         let expression = self.work.intern(Expr::Op { op: op.operator(), operands: [old, reduction].into() });
         let target = &mut self.work.kernel[planned.insn];

@@ -7,11 +7,12 @@
 //! Reductions in the bodies of rules with parameters get inames of their own first, so that inlining captures nothing of
 //! the arguments. After inlining, a reduction inside one over the same iname is renamed, innermost first.
 
+use indexmap::IndexSet;
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::{Expr, ExprId, InameId, InameSet, Item, Kernel, Linearization, LinearizedKernel};
 use rustc_hash::FxHashMap;
 
-use crate::nest::Nest;
+use crate::nest::{Entry, Nest, NodeKind};
 use crate::normalise::NormaliseError;
 use crate::workspace::Workspace;
 
@@ -22,6 +23,7 @@ pub(super) fn prepare(linearized: LinearizedKernel) -> Result<(Workspace, Linear
     let mut work = Workspace::new(kernel)?;
     tidy_expressions(&mut work, &mut linearization)?;
     separate_loops(&mut work, &linearization)?;
+    close_reductions(&mut work, &mut linearization)?;
     Ok((work, linearization))
 }
 
@@ -125,6 +127,85 @@ fn separate_loops(work: &mut Workspace, linearization: &Linearization) -> Result
         work.kernel[insn].map_expressions(|id| memo[&id]);
     }
     Ok(())
+}
+
+/// Makes the range of each reduction independent of where it stands: see [`Workspace::closed_reduction`].
+fn close_reductions(work: &mut Workspace, linearization: &mut Linearization) -> Result<(), NormaliseError> {
+    let is_open = |work: &Workspace, iname: InameId| work.ranges.component(iname).len() > 1;
+    let is_needed = |(_, expr): (ExprId, &Expr)| matches!(expr, Expr::Reduce { inames, .. } if inames.iter().any(|&iname| is_open(work, iname)));
+    if !work.kernel.exprs.iter().any(is_needed) {
+        return Ok(());
+    }
+    let nest = Nest::new(&work.kernel, linearization)?;
+    let mut closer = Closer::default();
+    for insn in work.kernel.insn_ids() {
+        let loops: InameSet = nest.loops(nest.home(insn)).collect();
+        let exprs: Vec<ExprId> = work.kernel[insn].expressions().collect();
+        let mut memo: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+        for expr in exprs {
+            let closed = closer.close(work, expr, &loops)?;
+            memo.insert(expr, closed);
+        }
+        work.kernel[insn].map_expressions(|id| memo[&id]);
+    }
+    for (position, entry) in nest.entries() {
+        if let Entry::Begin(node) = entry
+            && let NodeKind::Branch(condition) = nest[node].kind
+        {
+            let closed = closer.close(work, condition, &nest.loops(node).collect())?;
+            linearization[position] = Item::If(closed);
+        }
+    }
+    Ok(())
+}
+
+/// Closes the reductions of expressions, each under the inames that are open around it.
+#[derive(Default)]
+struct Closer {
+    contexts: IndexSet<InameSet>,
+    done: FxHashMap<(ExprId, usize), ExprId>,
+}
+
+impl Closer {
+    fn close(&mut self, work: &mut Workspace, root: ExprId, open: &InameSet) -> Result<ExprId, NormaliseError> {
+        let (outermost, _) = self.contexts.insert_full(open.clone());
+        let mut pending = vec![(root, outermost)];
+        while let Some(&(id, context)) = pending.last() {
+            if self.done.contains_key(&(id, context)) {
+                pending.pop();
+                continue;
+            }
+            if !work.facts.bound(id).iter().any(|&iname| work.ranges.component(iname).len() > 1) {
+                self.done.insert((id, context), id);
+                continue;
+            }
+            let mut expr = work.kernel.exprs[id].clone();
+            let mut inner = context;
+            if let Expr::Reduce { inames, .. } = &expr {
+                let mut open = self.contexts[context].clone();
+                open.extend(inames.iter().copied());
+                (inner, _) = self.contexts.insert_full(open);
+            }
+            let n_pending = pending.len();
+            let children = expr.children().iter().map(|&child| (child, inner));
+            pending.extend(children.filter(|child| !self.done.contains_key(child)));
+            if pending.len() > n_pending {
+                continue;
+            }
+            for child in expr.children_mut() {
+                *child = self.done[&(*child, inner)];
+            }
+            let res = match expr {
+                Expr::Reduce { op, inames, body } => {
+                    let open = self.contexts[context].clone();
+                    work.closed_reduction(op, &inames, body, &open).ok_or_else(|| cannot_rename(work, inames[0]))?
+                }
+                expr => work.intern(expr),
+            };
+            self.done.insert((id, context), res);
+        }
+        Ok(self.done[&(root, outermost)])
+    }
 }
 
 fn cannot_rename(work: &Workspace, iname: InameId) -> NormaliseError {

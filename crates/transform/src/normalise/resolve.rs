@@ -87,7 +87,16 @@ impl Normaliser {
                 match self.effect(reader, node, writer, array, &read, &mut agreement) {
                     Effect::Pass => {}
                     Effect::Layer(layer) => layers.push(layer),
-                    Effect::Value(value) => break 'walk value,
+                    Effect::Value(value) => {
+                        // In a later iteration of a loop around it, an earlier writer may have its turn.
+                        while let Some(earlier) = self.writer_before(array, constant.as_deref(), item, next?) {
+                            if !self.is_overwritten(node, earlier, &read, &agreement) {
+                                return None;
+                            }
+                            next = Some(earlier);
+                        }
+                        break 'walk value;
+                    }
                     Effect::Unknown => return None,
                 }
                 next = self.writer_before(array, constant.as_deref(), item, writer);
@@ -174,12 +183,20 @@ impl Normaliser {
         let Some(stored) = stored else { return Effect::Unknown };
         // All that the effect is made of must mean the same at the read.
         let mut conditions = stored.predicates.clone();
-        conditions.extend(self.nest.below(self.nest.home(insn), node).filter_map(|id| self.conditions[id.index()]));
         let indices = self.work.kernel[insn].assignees()[0].indices.to_vec();
         let span = self.between(reader, node, insn);
         let parts = conditions.iter().chain(&indices).chain([&stored.value]);
         if parts.copied().any(|part| self.is_written_between(part, span)) {
             return Effect::Unknown;
+        }
+        for id in self.nest.below(self.nest.home(insn), node) {
+            if let Some(condition) = self.conditions[id.index()] {
+                // It was tested before all that it is around.
+                if self.is_written_between(condition, (span.0.min(self.nest[id].start), span.1)) {
+                    return Effect::Unknown;
+                }
+                conditions.push(condition);
+            }
         }
         if loops.is_empty() && conditions.is_empty() && stored.accumulation.is_some() {
             // What it joined its term to could not be resolved, and is what would have to be resolved here.
@@ -188,9 +205,8 @@ impl Normaliser {
         let (at, all): (Vec<_>, Vec<_>) =
             loops.iter().copied().partition(|(_, iname)| solved.iter().any(|(other, _)| other == iname));
         let reduced: Vec<InameId> = all.iter().rev().map(|&(_, iname)| iname).collect();
-        let is_tangled = at
-            .iter()
-            .any(|&(_, iname)| self.work.ranges.dependencies(iname).iter().any(|outer| reduced.contains(&outer)));
+        let is_tangled =
+            at.iter().any(|&(_, iname)| self.work.ranges.enclosing(iname).any(|outer| reduced.contains(&outer)));
         if is_tangled || reduced.iter().any(|&iname| self.work.kernel.is_sequential(iname)) {
             return Effect::Unknown;
         }
@@ -206,17 +222,40 @@ impl Normaliser {
         }
         let values: Vec<(InameId, ExprId)> =
             solved.into_iter().map(|(iname, value)| (iname, self.work.affine(&value))).collect();
-        self.moved(reader, array, &stored, conditions, reduced, &values).unwrap_or(Effect::Unknown)
+        let open = self.nest.loops(self.nest.home(insn)).collect();
+        self.moved(reader, array, &stored, conditions, (reduced, open), &values).unwrap_or(Effect::Unknown)
     }
 
-    /// The effect with the writer's loops at the values that they have for the element.
+    /// Whether what a writer does to the element comes before the writes in `agreement`, which stand after it in the same item.
+    fn is_overwritten(&self, node: NodeId, writer: usize, read: &Element, agreement: &Agreement) -> bool {
+        let insn = self.nest.run_at(writer);
+        let loops: Vec<(NodeId, InameId)> = self.inner_loops(insn, node).collect();
+        if !loops.iter().any(|(id, _)| agreement.contains_key(id)) {
+            return true;
+        }
+        let inner: InameSet = loops.iter().map(|&(_, iname)| iname).collect();
+        let Some(written) = &self.elements[insn.index()] else { return false };
+        match element::source(&self.work, written, &inner, read) {
+            Source::Nothing => true,
+            Source::Unknown => false,
+            Source::At(solved) => {
+                loops.iter().filter_map(|(id, iname)| Some((agreement.get(id)?, iname))).all(|(instances, iname)| {
+                    let own = solved.iter().find(|(other, _)| other == iname).map(|(_, value)| value);
+                    matches!((instances, own), (Instances::At(value), Some(own)) if value == own)
+                })
+            }
+        }
+    }
+
+    /// The effect with the writer's loops at the values that they have for the element; `reduced` are those of the loops
+    /// `open` around the writer in which it accumulates.
     fn moved(
         &mut self,
         reader: &Reader,
         array: ArrayId,
         stored: &Stored,
         conditions: Vec<ExprId>,
-        reduced: Vec<InameId>,
+        (reduced, open): (Vec<InameId>, InameSet),
         values: &[(InameId, ExprId)],
     ) -> Option<Effect> {
         let Some(op) = stored.accumulation else {
@@ -234,6 +273,9 @@ impl Normaliser {
             });
         };
         let mut term = stored.value;
+        // A condition around a loop may bind the loop's iname.
+        let conditions = conditions.into_iter().map(|condition| self.work.instantiate(condition, &[], &open));
+        let conditions = conditions.collect::<Option<Vec<_>>>()?;
         if let Some(condition) = self.work.all_of(conditions) {
             term = self.work.guard_term(op, condition, term)?;
         }
@@ -242,7 +284,7 @@ impl Normaliser {
             if self.work.facts.ty(term).join(dtype.into()) == dtype.into() {
                 term = self.work.coerce(term, dtype);
             }
-            term = self.work.intern(Expr::Reduce { op, inames: reduced.into(), body: term });
+            term = self.work.closed_reduction(op, &reduced, term, &open)?;
         }
         let term = self.work.instantiate(term, values, &reader.forbidden)?;
         Some(Effect::Layer(Layer::Accumulate(op, term)))

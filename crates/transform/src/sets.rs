@@ -1,0 +1,60 @@
+//! Interned sets: equal sets are one id, and the union of two is computed once.
+
+use std::hash::Hash;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+/// An interned set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SetId(u32);
+
+/// The set without members.
+pub(crate) const EMPTY: SetId = SetId(0);
+
+/// Sets as sorted slices, each stored once.
+#[derive(Debug)]
+pub(crate) struct SetPool<T> {
+    sets: IndexSet<Box<[T]>, FxBuildHasher>,
+    unions: FxHashMap<(SetId, SetId), SetId>,
+}
+
+impl<T: Copy + Ord + Hash> SetPool<T> {
+    /// A pool with the empty set.
+    pub(crate) fn new() -> Self {
+        let mut sets = IndexSet::default();
+        sets.insert(Box::default());
+        Self { sets, unions: FxHashMap::default() }
+    }
+
+    /// The members, sorted.
+    pub(crate) fn get(&self, id: SetId) -> &[T] {
+        &self.sets[id.0 as usize]
+    }
+
+    /// The set of these members.
+    pub(crate) fn intern(&mut self, mut members: Vec<T>) -> SetId {
+        members.sort_unstable();
+        members.dedup();
+        let (idx, _) = self.sets.insert_full(members.into());
+        SetId(u32::try_from(idx).expect("there are fewer sets than expressions"))
+    }
+
+    /// Members of either set.
+    pub(crate) fn union(&mut self, a: SetId, b: SetId) -> SetId {
+        if a == b || b == EMPTY {
+            return a;
+        }
+        if a == EMPTY {
+            return b;
+        }
+        let key = (SetId(a.0.min(b.0)), SetId(a.0.max(b.0)));
+        if let Some(&known) = self.unions.get(&key) {
+            return known;
+        }
+        let members = [self.get(a), self.get(b)].concat();
+        let res = self.intern(members);
+        self.unions.insert(key, res);
+        res
+    }
+}

@@ -1,0 +1,152 @@
+//! Splits inames where tables change their set of non-zero entries.
+//!
+//! # Input
+//! A kernel in value form: no substitution rules, reductions in expressions.
+//! # Output
+//! An equal kernel in which loops around stores and reductions of sums are cut into intervals of an iname on which each
+//! table that is indexed by it has the same non-zero entries; [`None`] if nothing is to be cut or a limit is exceeded.
+//! A store becomes one store for each combination of intervals, with inames of its own; an interval of one value
+//! becomes that value, not a loop. What is then zero because a table is, is gone: products with it, terms of sums,
+//! whole stores `A = A + 0`. A table with one and the same value wherever it is read becomes that value.
+//! # Method
+//! Entries count as zero only if they are exactly zero, so no value changes, except that `0*x` is 0 where `x` is not finite.
+//! Stores first (`stores` decides which may be taken out of their loops, `clones` does it), then the reductions in
+//! them, when tables that are zero in a store are out of the way already. An iname is cut only if its
+//! domain is a box without parameters, no other domain depends on it, it is not tagged `sequential`, and it gets no more than
+//! [`SplitOptions::max_pieces_per_iname`] pieces; otherwise it stays whole. The same interval of an iname
+//! is the same new iname everywhere, so that equal reductions stay equal.
+//! # Complexity
+//! Each expression is rewritten once for each combination of intervals of those cut inames that it depends on; an output of more
+//! than [`MAX_GROWTH`] times the expressions of the input is refused. Tables are scanned once for each access and iname.
+//! # Not done
+//! Kernels in which two float types meet are left alone: a literal zero has no size. Indices other than `j` or `j` and a
+//! constant cut nothing. Reductions nested in each other are cut inner first, each over all values of the others.
+
+mod boxes;
+mod clones;
+mod facts;
+mod rewrite;
+mod segments;
+mod stores;
+mod tables;
+
+use nestegg_ir::domains::DomainError;
+use nestegg_ir::types::{Type, Types};
+use nestegg_ir::{ExprId, InsnId, InstructionKind, Item, Kernel, LinearizedKernel};
+
+use crate::dead::eliminate_dead;
+use crate::depends::set_dependences;
+use crate::nest::{Nest, NestError};
+use crate::split_at_zeros::clones::clone_stores;
+use crate::split_at_zeros::rewrite::Rewriter;
+use crate::split_at_zeros::stores::plan_stores;
+
+/// How many times more expressions than it was given the pass may make.
+pub const MAX_GROWTH: usize = 32;
+
+/// How many expressions the pass may make for a small kernel.
+const MIN_EXPRESSIONS: usize = 20_000;
+
+/// How far a kernel may be split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitOptions {
+    /// A kernel that would have more instructions is not split at all.
+    pub max_instructions: usize,
+    /// An iname that would be cut into more pieces stays whole.
+    pub max_pieces_per_iname: usize,
+}
+
+impl SplitOptions {
+    /// The number of instructions that is allowed where nothing else is asked for.
+    pub const DEFAULT_MAX_INSTRUCTIONS: usize = 400;
+    /// The number of pieces that is allowed where nothing else is asked for.
+    pub const DEFAULT_MAX_PIECES_PER_INAME: usize = 16;
+}
+
+/// Why a kernel could not be looked at.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SplitError {
+    /// The linearization is not that of the kernel.
+    #[error(transparent)]
+    Nest(#[from] NestError),
+    /// A domain cannot be used.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+}
+
+/// Splits inames where tables change their set of non-zero entries; `None` if the kernel stays as it is.
+///
+/// # Errors
+/// If the kernel is not well-formed.
+pub fn split_at_zeros(
+    linearized: LinearizedKernel,
+    options: &SplitOptions,
+) -> Result<Option<LinearizedKernel>, SplitError> {
+    let LinearizedKernel { kernel, linearization } = linearized;
+    let nest = Nest::new(&kernel, &linearization)?;
+    if has_two_float_types(&kernel) {
+        return Ok(None);
+    }
+    let max_exprs = kernel.exprs.len().saturating_mul(MAX_GROWTH).max(MIN_EXPRESSIONS);
+    let mut rewriter = Rewriter::new(kernel, options.max_pieces_per_iname, max_exprs)?;
+    let Some(stores) = plan_stores(&mut rewriter, &nest, options)? else { return Ok(None) };
+    let (linearization, origins) = clone_stores(&mut rewriter, &linearization, &stores);
+    for item in &linearization {
+        if let Item::Run(insn) = *item {
+            cut_reductions(&mut rewriter, insn);
+        }
+    }
+    if rewriter.is_exceeded() || !rewriter.has_cut() {
+        return Ok(None);
+    }
+    let linearization = without_idle(&rewriter, linearization, &origins);
+    let (kernel, linearization) = in_program_order(rewriter.into_kernel(), linearization);
+    let mut res = eliminate_dead(LinearizedKernel { kernel, linearization });
+    set_dependences(&mut res.kernel, &res.linearization);
+    Ok(Some(res))
+}
+
+/// Whether floats of both sizes occur.
+fn has_two_float_types(kernel: &Kernel) -> bool {
+    let types = Types::infer(kernel);
+    let mut ids = (0..kernel.exprs.len()).map(|idx| types.of(ExprId::new(idx)));
+    let has_single = ids.clone().any(|ty| ty == Type::Float32);
+    has_single && ids.any(|ty| ty == Type::Float64)
+}
+
+/// Cuts the reductions in what an instruction computes.
+fn cut_reductions(rewriter: &mut Rewriter, insn: InsnId) {
+    if let InstructionKind::Assignment { expression, .. } = rewriter.kernel[insn].kind {
+        let value = rewriter.cut_reductions(expression);
+        if let InstructionKind::Assignment { expression, .. } = &mut rewriter.kernel[insn].kind {
+            *expression = value;
+        }
+    }
+}
+
+/// The order without stores of an element to itself that stored something else before.
+fn without_idle(rewriter: &Rewriter, linearization: Vec<Item>, origins: &[ExprId]) -> Vec<Item> {
+    let kernel = &rewriter.kernel;
+    let is_idle = |insn: InsnId| match &kernel[insn].kind {
+        InstructionKind::Assignment { assignee, expression } => {
+            origins[insn.index()] != *expression && stores::is_element(&kernel.exprs, *expression, assignee)
+        }
+        _ => false,
+    };
+    linearization.into_iter().filter(|item| !matches!(item, Item::Run(insn) if is_idle(*insn))).collect()
+}
+
+/// The kernel with its instructions in the order in which they run, those that do not run left out.
+fn in_program_order(mut kernel: Kernel, mut linearization: Vec<Item>) -> (Kernel, Vec<Item>) {
+    let mut instructions = Vec::new();
+    for item in &mut linearization {
+        if let Item::Run(insn) = item {
+            instructions.push(kernel[*insn].clone());
+            *insn = InsnId::new(instructions.len() - 1);
+        }
+    }
+    // They number instructions as they were, and are set anew.
+    instructions.iter_mut().for_each(|instruction| instruction.depends_on.clear());
+    kernel.instructions = instructions;
+    (kernel, linearization)
+}
