@@ -194,7 +194,7 @@ impl Builder<'_> {
             return (Size::Const(extent + more - 1), sum);
         }
         let (low, high) = (self.margin_low(iname), self.margin_high(iname));
-        let offset = self.between(-low.min(2), high.min(2).max(1));
+        let offset = self.between(-low.min(2), high.clamp(1, 2));
         (size.plus((offset - high).max(0)), self.offset(value, offset))
     }
 }

@@ -61,7 +61,9 @@ impl Builder<'_> {
                 || match kind {
                     ScopeKind::Kernel => true,
                     ScopeKind::Branch(_) => false,
-                    ScopeKind::Loop { iname, is_sequential } => self.leave_loop(array, &mut defined, iname, is_sequential),
+                    ScopeKind::Loop { iname, is_sequential } => {
+                        self.leave_loop(array, &mut defined, iname, is_sequential)
+                    }
                 };
             if survives {
                 defined.depth = defined.depth.min(depth);

@@ -79,8 +79,7 @@ impl Builder<'_> {
             let may_join = groups.last().is_some_and(|group: &Vec<InameId>| {
                 let is_closed = |iname: InameId| {
                     let range = self.ranges[iname.index()];
-                    range.least_points(&self.parameters) > 0
-                        && range.outer().is_none_or(|outer| group.contains(&outer))
+                    range.least_points(&self.parameters) > 0 && range.outer().is_none_or(|outer| group.contains(&outer))
                 };
                 group.iter().all(|&iname| is_closed(iname))
                     && range.least_points(&self.parameters) > 0
@@ -122,11 +121,11 @@ impl Builder<'_> {
             let prefix = if params.is_empty() { String::new() } else { format!("[{}] -> ", params.join(", ")) };
             let text = format!("{prefix}{{ [{}] : {} }}", names.join(", "), constraints.join(" and "));
             let domain = DomainId::new(idx);
-            let inames: Vec<InameId> = group.iter().map(|&old| compaction.inames.new(old)).collect();
+            let inames: Vec<InameId> = group.iter().map(|&old| compaction.inames.renumbered(old)).collect();
             for &iname in &inames {
                 kernel[iname].domain = domain;
             }
-            let enclosing = enclosing.into_iter().map(|outer| compaction.inames.new(outer)).collect();
+            let enclosing = enclosing.into_iter().map(|outer| compaction.inames.renumbered(outer)).collect();
             kernel.domains.push(Domain { text, inames, enclosing, parameters });
         }
     }
@@ -203,7 +202,7 @@ impl<T: Copy + Eq + std::hash::Hash> Kept<T> {
 macro_rules! renumber {
     ($($id:ty),+) => {$(
         impl Kept<$id> {
-            fn new(&self, old: $id) -> $id {
+            fn renumbered(&self, old: $id) -> $id {
                 <$id>::new(self.place[&old])
             }
         }
@@ -328,11 +327,11 @@ impl Compaction {
             *child = self.map[child];
         }
         match &mut expr {
-            Expr::Iname(iname) => *iname = self.inames.new(*iname),
-            Expr::Reduce { inames, .. } => inames.iter_mut().for_each(|iname| *iname = self.inames.new(*iname)),
-            Expr::Access { array, .. } => *array = self.arrays.new(*array),
-            Expr::Call { function, .. } => *function = self.functions.new(*function),
-            Expr::Substitution { rule, .. } => *rule = self.rules.new(*rule),
+            Expr::Iname(iname) => *iname = self.inames.renumbered(*iname),
+            Expr::Reduce { inames, .. } => inames.iter_mut().for_each(|iname| *iname = self.inames.renumbered(*iname)),
+            Expr::Access { array, .. } => *array = self.arrays.renumbered(*array),
+            Expr::Call { function, .. } => *function = self.functions.renumbered(*function),
+            Expr::Substitution { rule, .. } => *rule = self.rules.renumbered(*rule),
             _ => {}
         }
         expr
@@ -341,28 +340,28 @@ impl Compaction {
     fn instruction(&self, old: &Instruction) -> Instruction {
         let mut instruction = old.clone();
         instruction.map_expressions(|id| self.map[&id]);
-        instruction.within.iter_mut().for_each(|iname| *iname = self.inames.new(*iname));
+        instruction.within.iter_mut().for_each(|iname| *iname = self.inames.renumbered(*iname));
         let assignees: &mut [Assignee] = match &mut instruction.kind {
             InstructionKind::Assignment { assignee, .. } => std::slice::from_mut(assignee),
             InstructionKind::Call { assignees, function, .. } => {
-                *function = self.functions.new(*function);
+                *function = self.functions.renumbered(*function);
                 assignees
             }
             InstructionKind::Opaque { reads, writes, .. } => {
-                reads.iter_mut().chain(writes).for_each(|array| *array = self.arrays.new(*array));
+                reads.iter_mut().chain(writes).for_each(|array| *array = self.arrays.renumbered(*array));
                 &mut []
             }
         };
         for assignee in assignees {
-            assignee.array = self.arrays.new(assignee.array);
+            assignee.array = self.arrays.renumbered(assignee.array);
         }
         instruction
     }
 
     fn item(&self, item: Item) -> Item {
         match item {
-            Item::For(iname) => Item::For(self.inames.new(iname)),
-            Item::End(iname) => Item::End(self.inames.new(iname)),
+            Item::For(iname) => Item::For(self.inames.renumbered(iname)),
+            Item::End(iname) => Item::End(self.inames.renumbered(iname)),
             Item::If(condition) => Item::If(self.map[&condition]),
             item => item,
         }

@@ -30,8 +30,8 @@ impl Builder<'_> {
         }
         let knobs = &self.knobs;
         let weights = [
-            u32::from(knobs.arithmetic),
             40,
+            u32::from(knobs.arithmetic),
             u32::from(knobs.reduction) * u32::from(self.bound.len() < MAX_REDUCTIONS),
             u32::from(knobs.selection),
             u32::from(knobs.guard),
@@ -46,8 +46,8 @@ impl Builder<'_> {
         let kind = self.weighted(&weights);
         self.n_operations = self.n_operations.saturating_sub(1);
         let expr = match kind {
-            0 => self.arithmetic(depth),
-            1 => return self.float_leaf(),
+            0 => return self.float_leaf(),
+            1 => self.arithmetic(depth),
             2 => self.reduction(depth),
             3 => {
                 let condition = self.condition(2);
@@ -220,7 +220,11 @@ impl Builder<'_> {
                 let base = self.positive(depth - 1);
                 let exponent = self.float(depth - 1);
                 let exponent = self.call("sin", vec![exponent]);
-                if self.chance(50) { self.op(Op::Pow, [base, exponent]) } else { self.call("pow", vec![base, exponent]) }
+                if self.chance(50) {
+                    self.op(Op::Pow, [base, exponent])
+                } else {
+                    self.call("pow", vec![base, exponent])
+                }
             }
         }
     }

@@ -93,7 +93,6 @@ impl Builder<'_> {
                 .iter()
                 .any(|scope| matches!(scope.kind, ScopeKind::Loop { iname, .. } if iname == other))
         };
-        affine.coefficient(Var::Iname(iname)) != 0
-            && affine.inames().all(|other| other == iname || is_outer(other))
+        affine.coefficient(Var::Iname(iname)) != 0 && affine.inames().all(|other| other == iname || is_outer(other))
     }
 }

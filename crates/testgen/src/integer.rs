@@ -155,10 +155,8 @@ impl Builder<'_> {
         self.n_operations -= 1;
         let inames = self.reduction_inames();
         let (body, bound) = self.within(&inames, |builder| builder.integer(1));
-        let points: i64 = inames
-            .iter()
-            .map(|iname| self.ranges[iname.index()].size.as_const().unwrap_or(PARAMETER_BOUND))
-            .product();
+        let points: i64 =
+            inames.iter().map(|iname| self.ranges[iname.index()].size.as_const().unwrap_or(PARAMETER_BOUND)).product();
         if bound * points > MAX_BOUND {
             return self.integer_literal();
         }
@@ -168,7 +166,8 @@ impl Builder<'_> {
 
     /// Whether the array has integers whose accumulation stays small.
     pub(crate) fn has_room(&self, array: nestegg_ir::ArrayId) -> bool {
-        self.arrays[array.index()].bound * 64 < MAX_BOUND && self.arrays[array.index()].role != crate::builder::Role::Table
+        self.arrays[array.index()].bound * 64 < MAX_BOUND
+            && self.arrays[array.index()].role != crate::builder::Role::Table
     }
 
     /// An old element that is a condition.

@@ -38,6 +38,7 @@ mod index;
 mod integer;
 mod knobs;
 mod rules;
+mod scaling;
 mod space;
 mod statements;
 mod structure;
@@ -46,6 +47,7 @@ use nestegg_ir::{Linearization, Program};
 
 pub use choices::{Choices, FromBytes, Seeded};
 pub use knobs::Knobs;
+pub use scaling::{Scaling, scaling};
 
 /// A kernel, and what a run of it needs.
 #[derive(Clone, Debug)]

@@ -154,7 +154,12 @@ impl Range {
     }
 
     /// The constraints in isl's notation.
-    pub(crate) fn constraint(self, iname: &str, name_of: impl Fn(InameId) -> String, parameter: impl Fn(ParameterId) -> String) -> String {
+    pub(crate) fn constraint(
+        self,
+        iname: &str,
+        name_of: impl Fn(InameId) -> String,
+        parameter: impl Fn(ParameterId) -> String,
+    ) -> String {
         let size = |less: i64| match self.size.plus(-less) {
             Size::Const(size) => size.to_string(),
             Size::Param(id, 0) => parameter(id),

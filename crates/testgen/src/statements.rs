@@ -277,7 +277,9 @@ impl Builder<'_> {
             let is_readable = self.arrays[array.index()].role != Role::Output;
             let is_number = self.kernel[array].dtype != Dtype::Bool;
             let is_fit = match access {
-                Use::Accumulate(_) => is_readable && is_number && (self.kernel[array].dtype.is_float() || self.has_room(array)),
+                Use::Accumulate(_) => {
+                    is_readable && is_number && (self.kernel[array].dtype.is_float() || self.has_room(array))
+                }
                 Use::Read | Use::Write => is_readable,
             };
             if is_fit

@@ -12,7 +12,8 @@ impl Builder<'_> {
         while self.n_instructions > 0 {
             self.statement();
         }
-        let writes_argument = |insn: &Instruction| insn.written_arrays().iter().any(|&array| self.kernel[array].is_argument());
+        let writes_argument =
+            |insn: &Instruction| insn.written_arrays().iter().any(|&array| self.kernel[array].is_argument());
         if !self.kernel.instructions.iter().any(writes_argument) {
             self.assign_argument();
         }

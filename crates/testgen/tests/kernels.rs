@@ -67,10 +67,8 @@ fn kernels_run() {
 fn implied_orders_are_those_intended() {
     for_each(400, |name, seed, generated| {
         let Program::Unordered(kernel) = &generated.program else { return };
-        let intended = Program::Linearized(LinearizedKernel {
-            kernel: kernel.clone(),
-            linearization: generated.order.clone(),
-        });
+        let intended =
+            Program::Linearized(LinearizedKernel { kernel: kernel.clone(), linearization: generated.order.clone() });
         assert!(verify(&intended).is_empty(), "{name} {seed}: {}", text(&intended));
         let inputs = inputs(generated, &generated.program, seed);
         let run = |program: &Program| run_field(program, &inputs, seed, &RunOptions::default()).unwrap();
