@@ -12,7 +12,7 @@ use std::sync::Arc;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use nestegg_span::{Source, Span};
 
-use excerpt::Excerpted;
+use excerpt::{Clipped, Excerpted};
 pub use kinds::{Mismatch, ReadError};
 
 /// How many errors of a source are kept; the others are only counted.
@@ -26,6 +26,8 @@ pub struct ReadErrors {
     source: Source,
     code: Excerpted,
     errors: Vec<ReadError>,
+    /// The same as they are shown.
+    clipped: Vec<Clipped>,
     n_omitted: usize,
 }
 
@@ -69,7 +71,7 @@ impl Diagnostic for ReadErrors {
     }
 
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(self.errors.iter().map(|error| error as &dyn Diagnostic)))
+        Some(Box::new(self.clipped.iter().map(|error| error as &dyn Diagnostic)))
     }
 }
 
@@ -117,7 +119,8 @@ impl Errors {
         let n_omitted = errors.len().saturating_sub(MAX_ERRORS);
         errors.truncate(MAX_ERRORS);
         let code = Excerpted::new(source);
-        Some(ReadErrors { source: source.clone(), code, errors, n_omitted })
+        let clipped = errors.iter().map(|error| Clipped::new(error, source)).collect();
+        Some(ReadErrors { source: source.clone(), code, errors, clipped, n_omitted })
     }
 }
 

@@ -4,12 +4,21 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use miette::Diagnostic;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use nestegg_dump::{ReadErrors, read, read_bytes};
 use nestegg_span::Source;
 
+/// The errors as a terminal shows them.
+fn render(errors: &ReadErrors) -> String {
+    let mut res = String::new();
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
+    handler.render_report(&mut res, errors).expect("a diagnostic can be shown");
+    res
+}
+
 /// Each error as `code  place  message`, and its help.
 fn describe(errors: &ReadErrors) -> String {
+    assert!(render(errors).len() < 3_000 * errors.errors().len(), "long lines are quoted in part");
     let mut res = String::new();
     for error in errors.errors() {
         let code = error.code().map(|code| code.to_string()).unwrap_or_default();
@@ -631,6 +640,27 @@ fn domains() {
 }
 
 #[test]
+fn large_domains() {
+    let names: Vec<String> = (0..65).map(|idx| format!("i{idx}")).collect();
+    check(
+        &format!("kernel k\ndomain {{ [{0}] : 0 <= {0} < 2 }}", names.join(", ")),
+        expect![[r#"
+        dump::domain_too_complex 2:8 `{ [i0, i1, i2, i3, i4, i5, i6, i7, i8, i`: the text of the domain is too hard for isl: it holds more than 64 names
+    "#]],
+    );
+    let chain = (1..65).fold("kernel k\ndomain { [i0] : 0 <= i0 < 9 }".to_owned(), |text, idx| {
+        let outer = idx - 1;
+        text + &format!("\ndomain [i{outer}] -> {{ [i{idx}] : i{outer} <= i{idx} < 9 }}")
+    });
+    check(
+        &chain,
+        expect![[r#"
+        dump::domain_too_complex 66:8 `[i63] -> { [i64] : i63 <= i64 < 9 }`: the domain is too hard for isl: together with those around it, it has more than 64 dimensions
+    "#]],
+    );
+}
+
+#[test]
 fn shapes_and_types() {
     check_body(
         "z = a[0] + x + x[0, 1] + x[4] + x[-1] + x[a] + y[0][1]",
@@ -902,4 +932,58 @@ fn many_errors() {
     let errors = read(&Source::new("many.knl", &*text)).map(|_| ()).unwrap_err();
     assert_eq!(errors.errors().len(), nestegg_dump::MAX_ERRORS);
     expect!["`many.knl` has 1000 errors, of which the first 100 follow"].assert_eq(&errors.to_string());
+}
+
+#[test]
+fn errors_on_a_terminal() {
+    let text = "kernel k\narg x : float64[4] read\narg x : float64[4] write\ntemp t : float32\nt = x[0] + yy\n";
+    let errors = read(&Source::new("k.knl", text)).map(|_| ()).unwrap_err();
+    expect![[r#"
+          × `k.knl` has 2 errors
+
+        Error: dump::duplicate_name
+
+          × the name `x` is defined twice
+           ╭─[k.knl:2:5]
+         1 │ kernel k
+         2 │ arg x : float64[4] read
+           ·     ┬
+           ·     ╰── first defined here
+         3 │ arg x : float64[4] write
+           ·     ┬
+           ·     ╰── defined again here
+         4 │ temp t : float32
+           ╰────
+          help: inames, parameters, arrays and substitutions share one set of names
+
+        Error: dump::unknown_name
+
+          × the name `yy` is not defined
+           ╭─[k.knl:5:12]
+         4 │ temp t : float32
+         5 │ t = x[0] + yy
+           ·            ─┬
+           ·             ╰── unknown name
+           ╰────
+    "#]]
+    .assert_eq(&render(&errors));
+}
+
+#[test]
+fn a_deep_line_on_a_terminal() {
+    let text = format!("kernel k\ntemp t : float32\nt = {}1{}\n", "(-".repeat(5_000), ")".repeat(5_000));
+    let errors = read(&Source::new("k.knl", text)).map(|_| ()).unwrap_err();
+    expect![[r#"
+          × `k.knl` has 1 error
+
+        Error: dump::nested_too_deep
+
+          × operations are nested more than 1000 deep
+           ╭─[k.knl:3:8002]
+         3 │ -(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(
+           ·                                                             ──────────────────────────────┬─────────────────────────────
+           ·                                                                                           ╰── too deep from here on
+           ╰────
+          help: name sub-expressions by substitutions and use the names
+    "#]].assert_eq(&render(&errors));
 }
