@@ -486,7 +486,13 @@ impl<'c, 'a, 'k> Builder<'c, 'a, 'k> {
             Expr::Reduce { op, inames, body } => {
                 let body = of(self, *body);
                 let node = self.materialise(body)?;
-                self.reduction(*op, inames, Typed { ty: body.ty.join(Type::WeakInt), value: Value::Node(node) }, inner, own)?
+                self.reduction(
+                    *op,
+                    inames,
+                    Typed { ty: body.ty.join(Type::WeakInt), value: Value::Node(node) },
+                    inner,
+                    own,
+                )?
             }
             Expr::Cast { dtype, operand } => {
                 let node = self.materialise(of(self, *operand))?;

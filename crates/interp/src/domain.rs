@@ -93,7 +93,11 @@ impl Piece {
                 lo = lo.max(if coefficient > 0 { ceil_div(-rest, coefficient) } else { ceil_div(rest, -coefficient) });
             }
             if coefficient < 0 || bound.is_equality {
-                hi = hi.min(if coefficient < 0 { rest.div_euclid(-coefficient) } else { (-rest).div_euclid(coefficient) });
+                hi = hi.min(if coefficient < 0 {
+                    rest.div_euclid(-coefficient)
+                } else {
+                    (-rest).div_euclid(coefficient)
+                });
             }
         }
         (lo <= hi).then_some((lo, hi))
@@ -156,11 +160,8 @@ impl Bounds {
     pub(crate) fn values(&self, env: &mut [i64]) -> Option<Values> {
         let own = self.iname.index();
         env[own] = 0;
-        let intervals: Vec<_> = self
-            .pieces
-            .iter()
-            .filter_map(|piece| Some((piece, piece.interval(self.iname, env, self.hull)?)))
-            .collect();
+        let intervals: Vec<_> =
+            self.pieces.iter().filter_map(|piece| Some((piece, piece.interval(self.iname, env, self.hull)?))).collect();
         let (lo, hi) = match intervals.as_slice() {
             [] => return Some(Values::Interval(0, -1)),
             [(piece, (lo, hi))] if piece.checks.is_empty() => return Some(Values::Interval(*lo as i64, *hi as i64)),
@@ -270,7 +271,8 @@ impl<'k> Domains<'k> {
         }
         let mut res: Vec<Vec<InameId>> = Vec::new();
         for group in 0..members.len() {
-            let inames: Vec<_> = (0..members.len()).filter(|&idx| leader[idx] == group).map(|idx| members[idx]).collect();
+            let inames: Vec<_> =
+                (0..members.len()).filter(|&idx| leader[idx] == group).map(|idx| members[idx]).collect();
             if !inames.is_empty() {
                 res.push(inames);
             }
@@ -316,12 +318,10 @@ impl<'k> Domains<'k> {
         let name = self.kernel[iname].name.as_str();
         let failed = |source| Error::Domain { iname: name.to_owned(), source };
         let group = &self.groups[self.group_of[iname.index()]];
-        let names: Vec<&str> =
-            outer.iter().map(|&outer| self.kernel[outer].name.as_str()).chain([name]).collect();
+        let names: Vec<&str> = outer.iter().map(|&outer| self.kernel[outer].name.as_str()).chain([name]).collect();
         let set = group.set.project_onto(&names).and_then(|set| set.coalesce()).map_err(failed)?;
         let conjunctions = set.constraints().map_err(failed)?;
-        let mut bounds =
-            Bounds { iname, pieces: Vec::new(), hull: (0, -1), depends_on: Vec::new() };
+        let mut bounds = Bounds { iname, pieces: Vec::new(), hull: (0, -1), depends_on: Vec::new() };
         if set.is_empty().map_err(failed)? {
             return Ok(bounds);
         }

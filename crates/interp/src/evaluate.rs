@@ -82,7 +82,11 @@ pub(crate) struct Range {
 }
 
 fn operand<'s, T: Copy + Default>(values: &'s [T], is_scalar: bool, range: Range) -> Operand<'s, T> {
-    if is_scalar { Operand::One(values.first().copied().unwrap_or_default()) } else { Operand::Each(&values[range.lo..range.hi]) }
+    if is_scalar {
+        Operand::One(values.first().copied().unwrap_or_default())
+    } else {
+        Operand::Each(&values[range.lo..range.hi])
+    }
 }
 
 fn zip<A: Copy, R>(out: &mut [R], a: Operand<'_, A>, b: Operand<'_, A>, f: impl Fn(A, A) -> R) {
@@ -145,7 +149,13 @@ impl<W: World> Reader<'_, W> {
         own != set || state.points[own.index()].columns.is_empty()
     }
 
-    fn float_operand<'s>(&self, state: &'s State<W::Float>, id: NodeId, set: SetId, range: Range) -> Operand<'s, W::Float> {
+    fn float_operand<'s>(
+        &self,
+        state: &'s State<W::Float>,
+        id: NodeId,
+        set: SetId,
+        range: Range,
+    ) -> Operand<'s, W::Float> {
         operand(&state.floats[id.index()], self.is_scalar(state, id, set), range)
     }
 
@@ -626,7 +636,8 @@ impl<W: World> Reader<'_, W> {
             Op::Expand(a) | Op::Reduce(_, a) => {
                 let own = self.block.nodes[a.index()].set;
                 let is_reduction = matches!(node.op, Op::Reduce(..));
-                let key = if is_reduction { self.gather(state, own, node.set) } else { self.gather(state, node.set, own) };
+                let key =
+                    if is_reduction { self.gather(state, own, node.set) } else { self.gather(state, node.set, own) };
                 let map = &state.gathers[&key].1;
                 let from = &state.poison[a.index()];
                 if is_reduction {

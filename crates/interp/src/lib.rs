@@ -17,9 +17,11 @@ mod plan;
 mod points;
 mod run;
 mod source;
+mod validate;
 mod world;
 
 pub use error::{Error, Point, Trap};
 pub use field::PRIME;
 pub use input::{Inputs, Values};
 pub use run::{FieldValues, Output, Outputs, RunOptions, run, run_field};
+pub use validate::{Difference, Evidence, ValidateOptions, Verdict, validate};

@@ -136,7 +136,12 @@ impl<W: World> Machine<'_, W> {
         Ok(())
     }
 
-    fn refresh_points(&mut self, block_idx: usize, block: &Block, chunk: Option<(InameId, &[i64])>) -> Result<(), Error> {
+    fn refresh_points(
+        &mut self,
+        block_idx: usize,
+        block: &Block,
+        chunk: Option<(InameId, &[i64])>,
+    ) -> Result<(), Error> {
         let is_new_chunk = chunk.is_some_and(|(_, values)| self.chunks[block_idx] != values);
         if let Some((_, values)) = chunk.filter(|_| is_new_chunk) {
             self.chunks[block_idx].clear();
@@ -386,7 +391,8 @@ impl<W: World> Machine<'_, W> {
         let function = &self.code.functions[self.code.calls[&insn]];
         for (idx, assignee) in instruction.assignees().iter().enumerate() {
             let layout = &self.code.layouts[assignee.array.index()];
-            let no_value = || unsupported(format!("function `{}` has no value in {}", function.name, self.world.name()));
+            let no_value =
+                || unsupported(format!("function `{}` has no value in {}", function.name, self.world.name()));
             let value = self.world.call(function, idx as u64, &arguments).ok_or_else(no_value)?;
             let indices = self.scalars(block, idx + 1, &instruction.id)?.into_iter().map(|index| match index {
                 Scalar::Int(index) => index,
@@ -451,8 +457,7 @@ impl<W: World> Machine<'_, W> {
             self.clock += 1;
             self.array_at[array.index()] = self.clock;
         }
-        let n_elements: usize =
-            reads.iter().chain(writes).map(|array| self.memory[array.index()].data.len()).sum();
+        let n_elements: usize = reads.iter().chain(writes).map(|array| self.memory[array.index()].data.len()).sum();
         self.count(1 + n_elements as u64)
     }
 }

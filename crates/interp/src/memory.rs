@@ -92,8 +92,7 @@ pub(crate) struct Storage<F> {
 impl<F: Copy + Default> Storage<F> {
     /// An array without values.
     pub(crate) fn unset(dtype: Dtype, len: usize) -> Self {
-        let data =
-            if dtype.is_float() { Data::Floats(vec![F::default(); len]) } else { Data::Ints(vec![0; len]) };
+        let data = if dtype.is_float() { Data::Floats(vec![F::default(); len]) } else { Data::Ints(vec![0; len]) };
         Self { data, is_set: Some(vec![false; len]) }
     }
 }

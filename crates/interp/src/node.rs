@@ -105,11 +105,18 @@ pub(crate) enum Op {
     /// A float literal, by its bits.
     Float(u64),
     /// An integer: `constant + Σ outer`, scalar.
-    Affine { constant: i64, outer: Vec<(InameId, i64)> },
+    Affine {
+        constant: i64,
+        outer: Vec<(InameId, i64)>,
+    },
     /// An integer: Σ over inames of the set.
     Linear(Vec<(InameId, i64)>),
     /// An element of an array. `version` tells reads between which the block writes the array.
-    Load { array: ArrayId, address: Address, version: u32 },
+    Load {
+        array: ArrayId,
+        address: Address,
+        version: u32,
+    },
     /// The operand's values on a larger set.
     Expand(NodeId),
     Unary(Unary, NodeId),
@@ -118,7 +125,10 @@ pub(crate) enum Op {
     Power(NodeId, i64),
     Select(NodeId, NodeId, NodeId),
     /// A function, by its position in the code's list.
-    Call { function: usize, arguments: Vec<NodeId> },
+    Call {
+        function: usize,
+        arguments: Vec<NodeId>,
+    },
     /// A reduction of the operand over the inames that its set has more.
     Reduce(ReduceOp, NodeId),
 }
@@ -232,11 +242,23 @@ pub(crate) struct Block {
 /// The loop nest around blocks.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    Loop { iname: InameId, bounds: Arc<Bounds>, body: Vec<Step> },
+    Loop {
+        iname: InameId,
+        bounds: Arc<Bounds>,
+        body: Vec<Step>,
+    },
     /// The block has one unit with one value: the condition.
-    Branch { block: usize, body: Vec<Step> },
+    Branch {
+        block: usize,
+        body: Vec<Step>,
+    },
     Block(usize),
     /// The block's first unit has the arguments as values; then come the indices of each assignee in turn.
-    Call { insn: InsnId, block: usize },
-    Opaque { insn: InsnId },
+    Call {
+        insn: InsnId,
+        block: usize,
+    },
+    Opaque {
+        insn: InsnId,
+    },
 }

@@ -53,7 +53,13 @@ pub(crate) fn compile(linearized: &LinearizedKernel, parameters: &[i64]) -> Resu
     let mut functions = Functions::default();
     let tree = to_tree(&linearized.linearization)?;
     let mut planner = Planner {
-        context: Context { kernel, source: &source, layouts: &layouts, domains: &mut domains, functions: &mut functions },
+        context: Context {
+            kernel,
+            source: &source,
+            layouts: &layouts,
+            domains: &mut domains,
+            functions: &mut functions,
+        },
         blocks: Vec::new(),
         calls: FxHashMap::default(),
     };
@@ -172,7 +178,9 @@ impl Planner<'_, '_> {
         }
         let LoopTree::Loop { iname: outermost, .. } = tree else { return Ok(None) };
         let is_tied = |iname: &InameId, domains: &Domains| domains.group(*iname).len() > 1;
-        if nest.reopened.iter().any(|iname| is_tied(iname, self.context.domains)) || !nest.distribute(self.context.source) {
+        if nest.reopened.iter().any(|iname| is_tied(iname, self.context.domains))
+            || !nest.distribute(self.context.source)
+        {
             return Ok(None);
         }
         let bounds = self.context.domains.bounds(*outermost, open)?;
@@ -296,8 +304,8 @@ impl Nest {
     fn allow(&mut self, source: &Source, accesses: &[Access]) -> bool {
         let same_entry = accesses.iter().all(|access| access.entry == accesses[0].entry);
         let same_indices = accesses.iter().all(|access| access.expr == accesses[0].expr);
-        let is_injective =
-            same_indices && accesses.iter().all(|access| tells_apart(source, access.expr, &self.entries[access.entry].loops));
+        let is_injective = same_indices
+            && accesses.iter().all(|access| tells_apart(source, access.expr, &self.entries[access.entry].loops));
         if is_injective {
             return true;
         }

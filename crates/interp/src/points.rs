@@ -66,9 +66,8 @@ impl Points {
             len = next[idx].len();
             columns = next;
         }
-        let range = |column: &Vec<i64>| {
-            (column.iter().copied().min().unwrap_or(0), column.iter().copied().max().unwrap_or(-1))
-        };
+        let range =
+            |column: &Vec<i64>| (column.iter().copied().min().unwrap_or(0), column.iter().copied().max().unwrap_or(-1));
         self.hull = columns.iter().map(range).collect();
         self.columns = columns;
         self.len = len;

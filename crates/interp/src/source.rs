@@ -88,7 +88,16 @@ impl Source {
         }
         let reads = instructions.iter().map(|instruction| reads(&exprs, instruction)).collect();
         let forms = forms(&exprs, parameters);
-        Ok(Self { exprs, instructions, inlined, forms, reads, writes, written, constants: constants(kernel, parameters) })
+        Ok(Self {
+            exprs,
+            instructions,
+            inlined,
+            forms,
+            reads,
+            writes,
+            written,
+            constants: constants(kernel, parameters),
+        })
     }
 
     /// The value of an expression of the kernel that holds only integers and parameters.
@@ -158,9 +167,9 @@ fn forms(exprs: &Exprs, parameters: &[i64]) -> Vec<Option<Form>> {
             Expr::Parameter(parameter) => Some(Form { constant: parameters[parameter.index()], terms: Vec::new() }),
             Expr::Iname(iname) => Some(Form { constant: 0, terms: vec![(*iname, 1)] }),
             Expr::Op { op: Op::Neg, operands } => of(operands[0]).and_then(|a| a.scale(-1)),
-            Expr::Op { op: Op::Add, operands } => operands
-                .iter()
-                .try_fold(Form::default(), |sum, &operand| sum.add(of(operand)?)),
+            Expr::Op { op: Op::Add, operands } => {
+                operands.iter().try_fold(Form::default(), |sum, &operand| sum.add(of(operand)?))
+            }
             Expr::Op { op: Op::Sub, operands } => {
                 of(operands[0]).zip(of(operands[1])).and_then(|(a, b)| a.add(&b.scale(-1)?))
             }
@@ -223,7 +232,8 @@ fn inline(kernel: &Kernel) -> Result<(Exprs, Vec<ExprId>), Error> {
             let new = match expr {
                 Expr::Substitution { rule, arguments } => {
                     let template = templates[rule.index()].get_or_insert_with(|| {
-                        let body = map[kernel[rule].expression.index()].expect("a rule's body is mapped before its use");
+                        let body =
+                            map[kernel[rule].expression.index()].expect("a rule's body is mapped before its use");
                         Template::new(&exprs, body)
                     });
                     template.apply(&mut exprs, &arguments)
