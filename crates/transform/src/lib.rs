@@ -17,10 +17,12 @@ pub mod normalise;
 mod ranges;
 mod rename;
 mod sets;
+pub mod split_at_zeros;
 pub mod versions;
 mod workspace;
 
 pub use dead::eliminate_dead;
 pub use nest::NestError;
 pub use normalise::{NormaliseError, ValueForm, normalise};
+pub use split_at_zeros::{SplitError, SplitOptions, split_at_zeros};
 pub use versions::{Version, Versions};
