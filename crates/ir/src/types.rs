@@ -196,7 +196,11 @@ fn type_of(kernel: &Kernel, expr: &Expr, known: &[Type]) -> Type {
         // A rule's value is typed at its inlined body; before that, by its body with weak formals.
         Expr::Substitution { rule, arguments } => {
             let body = kernel[*rule].expression;
-            known.get(body.index()).map_or(Type::Float64, |&ty| ty.join(join(arguments)))
+            match known.get(body.index()) {
+                Some(Type::Bool) => Type::Bool,
+                Some(&ty) => ty.join(join(arguments)),
+                None => Type::Float64,
+            }
         }
         Expr::Cast { dtype, .. } => (*dtype).into(),
     }

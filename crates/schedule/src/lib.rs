@@ -1,13 +1,37 @@
 //! From values to loops: reductions become accumulations, and the loops of a kernel are rebuilt.
 //!
 //! Two passes, both from a kernel in order to a kernel in order. [`realize_reductions`] replaces `reduce` expressions by
-//! instructions that initialise and accumulate. `schedule` takes the order apart into what depends on what, and
-//! builds loops anew: fused where that is legal and of use, with arrays of temporaries contracted to what their uses need.
+//! instructions that initialise and accumulate. [`schedule`] rebuilds the loops: the loops of each nest are put in one
+//! order, fused where dependences allow, and temporaries lose the dimensions that a common loop makes needless. It never
+//! changes a value.
 
+mod access;
+mod contract;
 pub mod error;
+mod fuse;
 mod names;
+mod nest;
 pub mod realize;
 mod walk;
 
+use nestegg_ir::LinearizedKernel;
+use nestegg_ir::linearization::{from_tree, to_tree};
+
 pub use error::ScheduleError;
 pub use realize::realize_reductions;
+
+/// Rebuilds the loops of a kernel.
+///
+/// # Errors
+/// If the linearization is not well nested.
+pub fn schedule(linearized: LinearizedKernel) -> Result<LinearizedKernel, ScheduleError> {
+    let LinearizedKernel { mut kernel, linearization } = linearized;
+    let tree = to_tree(&linearization)?;
+    let tree = nest::sort_nests(&kernel, tree);
+    let tree = fuse::fuse(&kernel, tree);
+    // The old dependences named the old order.
+    for instruction in &mut kernel.instructions {
+        instruction.depends_on.clear();
+    }
+    Ok(contract::contract(LinearizedKernel { kernel, linearization: from_tree(&tree) }))
+}

@@ -1,0 +1,173 @@
+//! Array contraction: temporaries lose the dimensions that a common loop makes needless.
+//!
+//! # Method
+//! A dimension goes if every access to the array has one and the same index there, an iname plus a constant, and all of
+//! them are in one loop over that iname: then each iteration uses only its own element.
+//! # Complexity
+//! Linear in accesses and expressions.
+//! # Source
+//! Sarkar and Gao, "Optimization of array accesses by collective loop transformations", ICS 1991.
+
+use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::linearization::{Item, Linearization};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, Kernel, LinearizedKernel};
+use rustc_hash::FxHashMap;
+
+use crate::walk::below;
+
+/// Contracts the temporaries of a kernel in its final order.
+pub(crate) fn contract(linearized: LinearizedKernel) -> LinearizedKernel {
+    let LinearizedKernel { mut kernel, mut linearization } = linearized;
+    let loops = loops_of(&kernel, &linearization);
+    let mut candidates: Vec<Option<Vec<Dimension>>> = kernel
+        .arrays
+        .iter()
+        .map(|array| array.is_temporary().then(|| vec![Dimension::Unseen; array.shape.len()]))
+        .collect();
+    for insn in kernel.insn_ids() {
+        visit(&kernel, insn, &loops[insn.index()], &mut candidates);
+    }
+    for item in &linearization {
+        // What a condition of the linearization reads stays as it is.
+        if let Item::If(condition) = item {
+            for array in arrays(&kernel, *condition) {
+                candidates[array.index()] = None;
+            }
+        }
+    }
+    let dropped: Vec<Vec<bool>> = candidates
+        .into_iter()
+        .map(|dims| {
+            let dims = dims.unwrap_or_default();
+            dims.iter().map(|dim| matches!(dim, Dimension::Loop { .. })).collect()
+        })
+        .collect();
+    if dropped.iter().flatten().any(|&dropped| dropped) {
+        drop_dimensions(&mut kernel, &mut linearization, &dropped);
+    }
+    LinearizedKernel { kernel, linearization }
+}
+
+/// What all accesses so far have in common in one dimension.
+#[derive(Clone, Debug, PartialEq)]
+enum Dimension {
+    /// No access so far.
+    Unseen,
+    /// The same function of one iname, in one loop.
+    Loop { index: Affine, node: usize },
+    /// Nothing.
+    Kept,
+}
+
+/// For each instruction the loops around it, each with its position among all loops.
+fn loops_of(kernel: &Kernel, items: &Linearization) -> Vec<Vec<(InameId, usize)>> {
+    let mut res = vec![Vec::new(); kernel.instructions.len()];
+    let mut open: Vec<(InameId, usize)> = Vec::new();
+    for (node, item) in items.iter().enumerate() {
+        match item {
+            Item::For(iname) => open.push((*iname, node)),
+            Item::End(_) => {
+                open.pop();
+            }
+            Item::Run(insn) => res[insn.index()].clone_from(&open),
+            Item::If(_) | Item::EndIf => {}
+        }
+    }
+    res
+}
+
+fn visit(kernel: &Kernel, insn: InsnId, loops: &[(InameId, usize)], candidates: &mut [Option<Vec<Dimension>>]) {
+    let instruction = &kernel[insn];
+    for array in instruction.written_arrays().into_iter().chain(opaque_reads(instruction)) {
+        if instruction.assignees().is_empty() {
+            candidates[array.index()] = None;
+        }
+    }
+    let mut note = |array: ArrayId, indices: &[ExprId]| {
+        let Some(dims) = &mut candidates[array.index()] else { return };
+        for (dim, &index) in dims.iter_mut().zip(indices) {
+            let own = affine::of(&kernel.exprs, index).and_then(|index| {
+                let iname = index.inames().next().filter(|_| index.terms.len() == 1)?;
+                let (_, node) = loops.iter().find(|(open, _)| *open == iname)?;
+                Some(Dimension::Loop { index, node: *node })
+            });
+            let own = own.unwrap_or(Dimension::Kept);
+            if *dim == Dimension::Unseen {
+                *dim = own;
+            } else if *dim != own {
+                *dim = Dimension::Kept;
+            }
+        }
+    };
+    for assignee in instruction.assignees() {
+        note(assignee.array, &assignee.indices);
+    }
+    for id in below(&kernel.exprs, instruction.expressions()) {
+        if let Expr::Access { array, indices } = &kernel.exprs[id] {
+            note(*array, indices);
+        }
+    }
+}
+
+fn opaque_reads(instruction: &nestegg_ir::Instruction) -> Vec<ArrayId> {
+    match &instruction.kind {
+        nestegg_ir::InstructionKind::Opaque { reads, .. } => reads.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn arrays(kernel: &Kernel, root: ExprId) -> Vec<ArrayId> {
+    let accessed = |id: ExprId| match &kernel.exprs[id] {
+        Expr::Access { array, .. } => Some(*array),
+        _ => None,
+    };
+    below(&kernel.exprs, [root]).into_iter().filter_map(accessed).collect()
+}
+
+fn drop_dimensions(kernel: &mut Kernel, linearization: &mut Linearization, dropped: &[Vec<bool>]) {
+    let kept = |array: ArrayId, indices: &[ExprId]| -> Box<[ExprId]> {
+        let flags = &dropped[array.index()];
+        indices
+            .iter()
+            .enumerate()
+            .filter(|(dim, _)| !flags.get(*dim).copied().unwrap_or(false))
+            .map(|(_, &i)| i)
+            .collect()
+    };
+    let mut map: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+    for idx in 0..kernel.exprs.len() {
+        let old = ExprId::new(idx);
+        let mut expr = kernel.exprs[old].clone();
+        for child in expr.children_mut() {
+            *child = map[child];
+        }
+        if let Expr::Access { array, indices } = &mut expr {
+            *indices = kept(*array, indices);
+        }
+        let new = kernel.exprs.intern(expr);
+        map.insert(old, new);
+    }
+    for (array, flags) in kernel.arrays.iter_mut().zip(dropped) {
+        let mut dim = 0;
+        array.shape.retain(|_| {
+            dim += 1;
+            !flags.get(dim - 1).copied().unwrap_or(false)
+        });
+    }
+    for instruction in &mut kernel.instructions {
+        instruction.map_expressions(|id| map[&id]);
+        let assignees: &mut [nestegg_ir::Assignee] = match &mut instruction.kind {
+            nestegg_ir::InstructionKind::Assignment { assignee, .. } => std::slice::from_mut(assignee),
+            nestegg_ir::InstructionKind::Call { assignees, .. } => assignees,
+            nestegg_ir::InstructionKind::Opaque { .. } => &mut [],
+        };
+        for assignee in assignees {
+            assignee.indices = kept(assignee.array, &assignee.indices);
+        }
+    }
+    for item in linearization {
+        if let Item::If(condition) = item {
+            *condition = map[condition];
+        }
+    }
+}

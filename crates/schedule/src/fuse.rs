@@ -1,0 +1,305 @@
+//! Fusion: neighbouring loops over one iname become one loop, as many as dependences allow.
+//!
+//! # Input
+//! A loop tree whose order is valid.
+//! # Output
+//! A tree with the same instances in an order that keeps every dependence: items of each sequence are reordered and
+//! loops over one iname joined, from the outside in.
+//! # Method
+//! In each sequence, items depend on earlier ones that touch a common array, unless both only read it or both only
+//! accumulate into it by one operation. Items that are ready are taken as they come, instructions before loops. A loop opens a
+//! group over its iname; every later loop over the iname joins whose other dependences are done and whose dependences on the
+//! group are kept in the same iteration. Among the inames of loops that are ready the one is opened from which the
+//! fewest loops stay out. Then the joined body is treated the same way.
+//! # Legality
+//! Two accesses to one array keep their order under a common loop if they meet only in the same iteration of it: some index is
+//! the same function of the iname in both, and varies with nothing else inside. Loops over `sequential` inames and
+//! conditions are not joined.
+//! # Complexity
+//! Linear in items and their accesses, times the number of different inames that are ready at once, which is looked
+//! at up to [`LOOK_AHEAD_LIMIT`] items.
+//! # Source
+//! Kennedy and McKinley, "Typed fusion with applications to parallel and sequential code generation", Rice TR93-208.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::linearization::LoopTree;
+use nestegg_ir::{ArrayId, ExprId, InameId, Kernel};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::access::{Access, Accesses, Touch};
+
+/// In sequences with more items the next loop is simply the first that is ready.
+pub(crate) const LOOK_AHEAD_LIMIT: usize = 2_000;
+
+/// Fuses the loops of a tree.
+pub(crate) fn fuse(kernel: &Kernel, tree: Vec<LoopTree>) -> Vec<LoopTree> {
+    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, true), outer: Vec::new() };
+    pass.sequence(tree)
+}
+
+struct Pass<'a> {
+    kernel: &'a Kernel,
+    accesses: Accesses<'a>,
+    outer: Vec<InameId>,
+}
+
+/// One item of a sequence.
+struct Item {
+    node: LoopTree,
+    accesses: Vec<Access>,
+    /// Items that must come before.
+    after: Vec<usize>,
+    /// Items that must come later.
+    before: Vec<usize>,
+}
+
+impl Item {
+    /// The iname if loops over it may be joined with this one.
+    fn iname(&self, kernel: &Kernel) -> Option<InameId> {
+        match &self.node {
+            LoopTree::Loop { iname, .. } if !kernel.is_sequential(*iname) => Some(*iname),
+            _ => None,
+        }
+    }
+}
+
+impl Pass<'_> {
+    /// Depth is limited by [`nestegg_ir::linearization::MAX_NESTING`].
+    fn sequence(&mut self, nodes: Vec<LoopTree>) -> Vec<LoopTree> {
+        let items = self.items(nodes);
+        let groups = self.groups(&items);
+        let mut nodes: Vec<Option<LoopTree>> = items.into_iter().map(|item| Some(item.node)).collect();
+        let mut res = Vec::with_capacity(groups.len());
+        for group in groups {
+            let mut members = group.into_iter().filter_map(|idx| nodes[idx].take());
+            let Some(mut first) = members.next() else { continue };
+            match &mut first {
+                LoopTree::Loop { iname, body } => {
+                    for other in members {
+                        if let LoopTree::Loop { body: more, .. } = other {
+                            body.extend(more);
+                        }
+                    }
+                    self.outer.push(*iname);
+                    *body = self.sequence(std::mem::take(body));
+                    self.outer.pop();
+                }
+                LoopTree::Branch { body, .. } => *body = self.sequence(std::mem::take(body)),
+                LoopTree::Run(_) => {}
+            }
+            res.push(first);
+        }
+        res
+    }
+
+    fn items(&mut self, nodes: Vec<LoopTree>) -> Vec<Item> {
+        let mut items: Vec<Item> = nodes
+            .into_iter()
+            .map(|node| {
+                let accesses = self.accesses_of(&node);
+                Item { node, accesses, after: Vec::new(), before: Vec::new() }
+            })
+            .collect();
+        // For each array the last generation of items that may run in any order among themselves, and the one before.
+        let mut generations: FxHashMap<ArrayId, Generation> = FxHashMap::default();
+        for idx in 0..items.len() {
+            let mut after: BTreeSet<usize> = BTreeSet::new();
+            for (array, touch) in combined(&items[idx].accesses) {
+                let generation = generations.entry(array).or_default();
+                match generation.touch {
+                    Some(last) if touch.is_some_and(|touch| touch.commutes(last)) => {}
+                    _ => {
+                        generation.before = std::mem::take(&mut generation.members);
+                        generation.touch = touch;
+                    }
+                }
+                after.extend(&generation.before);
+                generation.members.push(idx);
+            }
+            for &earlier in &after {
+                items[earlier].before.push(idx);
+            }
+            items[idx].after = after.into_iter().collect();
+        }
+        items
+    }
+
+    /// Everything that a node touches, each access once.
+    fn accesses_of(&mut self, node: &LoopTree) -> Vec<Access> {
+        let mut seen: FxHashSet<Access> = FxHashSet::default();
+        let mut res = Vec::new();
+        let mut pending = vec![node];
+        while let Some(node) = pending.pop() {
+            let found = match node {
+                LoopTree::Run(insn) => self.accesses.of(*insn),
+                LoopTree::Loop { body, .. } => {
+                    pending.extend(body.iter().rev());
+                    continue;
+                }
+                LoopTree::Branch { condition, body } => {
+                    pending.extend(body.iter().rev());
+                    self.condition(*condition)
+                }
+            };
+            res.extend(found.into_iter().filter(|access| seen.insert(access.clone())));
+        }
+        res
+    }
+
+    fn condition(&mut self, condition: ExprId) -> Vec<Access> {
+        let all: Vec<InameId> = self.kernel.iname_ids().collect();
+        self.accesses.reads(&all, [condition])
+    }
+
+    /// The items in their new order; those of one group are joined.
+    fn groups(&self, items: &[Item]) -> Vec<Vec<usize>> {
+        let mut state = State {
+            n_missing: items.iter().map(|item| item.after.len()).collect(),
+            ready: BTreeSet::new(),
+            is_done: vec![false; items.len()],
+        };
+        state.ready = (0..items.len()).filter(|&idx| state.n_missing[idx] == 0).collect();
+        let mut res = Vec::new();
+        while let Some(&first) = state.ready.iter().next() {
+            let single = state.ready.iter().copied().find(|&idx| items[idx].iname(self.kernel).is_none());
+            let group = match single {
+                Some(idx) => vec![idx],
+                None => {
+                    let mut choices: BTreeMap<InameId, usize> = BTreeMap::new();
+                    if items.len() <= LOOK_AHEAD_LIMIT {
+                        for &idx in &state.ready {
+                            if let Some(iname) = items[idx].iname(self.kernel) {
+                                choices.entry(iname).or_insert(idx);
+                            }
+                        }
+                    } else if let Some(iname) = items[first].iname(self.kernel) {
+                        choices.insert(iname, first);
+                    }
+                    self.best_group(items, &state, &choices)
+                }
+            };
+            for &idx in &group {
+                state.finish(items, idx);
+            }
+            res.push(group);
+        }
+        res
+    }
+
+    /// The group of the iname from which the fewest loops stay out; the first one ready among equals.
+    fn best_group(&self, items: &[Item], state: &State, choices: &BTreeMap<InameId, usize>) -> Vec<usize> {
+        let mut best: Option<(usize, usize, Vec<usize>)> = None;
+        for (&iname, &first) in choices {
+            let group = self.group(items, state, iname);
+            let is_left = |idx: &usize| !state.is_done[*idx] && items[*idx].iname(self.kernel) == Some(iname);
+            let n_out = (0..items.len()).filter(is_left).count() - group.len();
+            if best.as_ref().is_none_or(|(least, earliest, _)| (n_out, first) < (*least, *earliest)) {
+                best = Some((n_out, first, group));
+            }
+        }
+        best.map(|(_, _, group)| group).unwrap_or_default()
+    }
+
+    /// All loops over an iname that can be one loop now.
+    fn group(&self, items: &[Item], state: &State, iname: InameId) -> Vec<usize> {
+        let mut group: Vec<usize> = Vec::new();
+        let mut is_member = vec![false; items.len()];
+        let mut n_missing: FxHashMap<usize, usize> = FxHashMap::default();
+        let of_iname = |idx: usize| items[idx].iname(self.kernel) == Some(iname);
+        let mut ready: BTreeSet<usize> = state.ready.iter().copied().filter(|&idx| of_iname(idx)).collect();
+        while let Some(idx) = ready.pop_first() {
+            let in_group = items[idx].after.iter().filter(|&&earlier| is_member[earlier]);
+            if !in_group.clone().all(|&earlier| self.may_share(&items[earlier], &items[idx], iname)) {
+                continue;
+            }
+            group.push(idx);
+            is_member[idx] = true;
+            for &later in &items[idx].before {
+                let missing = n_missing.entry(later).or_insert(state.n_missing[later]);
+                *missing -= 1;
+                if *missing == 0 && of_iname(later) {
+                    ready.insert(later);
+                }
+            }
+        }
+        group
+    }
+
+    /// Whether two loops over an iname, the first before the second, keep their dependences as one loop.
+    fn may_share(&self, first: &Item, second: &Item, iname: InameId) -> bool {
+        let mut by_array: FxHashMap<ArrayId, Vec<&Access>> = FxHashMap::default();
+        for access in &first.accesses {
+            by_array.entry(access.array).or_default().push(access);
+        }
+        second.accesses.iter().all(|b| {
+            by_array.get(&b.array).is_none_or(|accesses| {
+                accesses.iter().all(|a| {
+                    let no_order = (!a.touch.changes() && !b.touch.changes()) || a.touch.commutes(b.touch);
+                    no_order || self.meet_in_one_iteration(a, b, iname)
+                })
+            })
+        })
+    }
+
+    fn meet_in_one_iteration(&self, a: &Access, b: &Access, iname: InameId) -> bool {
+        let (Some(a), Some(b)) = (&a.indices, &b.indices) else { return false };
+        a.iter().zip(b.iter()).any(|(a, b)| match (a, b) {
+            (Some(a), Some(b)) => {
+                let is_known =
+                    |affine: &Affine| affine.inames().all(|other| other == iname || self.outer.contains(&other));
+                is_known(a) && is_known(b) && self.excludes_others(a, b, iname)
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether two equal values of these functions mean equal values of the iname, or cannot be.
+    fn excludes_others(&self, a: &Affine, b: &Affine, iname: InameId) -> bool {
+        let Some(difference) = a.plus(b, -1) else { return false };
+        let coefficient = a.coefficient(Var::Iname(iname));
+        match difference.as_constant() {
+            Some(0) => coefficient != 0,
+            Some(_) => coefficient == 0 && b.coefficient(Var::Iname(iname)) == 0,
+            None => false,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Generation {
+    touch: Option<Touch>,
+    members: Vec<usize>,
+    before: Vec<usize>,
+}
+
+/// How an item touches each array as a whole: the one way in which it does, or `None` if there are several.
+fn combined(accesses: &[Access]) -> BTreeMap<ArrayId, Option<Touch>> {
+    let mut res: BTreeMap<ArrayId, Option<Touch>> = BTreeMap::new();
+    for access in accesses {
+        let own = Some(access.touch).filter(|touch| *touch != Touch::Write);
+        res.entry(access.array).and_modify(|touch| *touch = touch.filter(|touch| Some(*touch) == own)).or_insert(own);
+    }
+    res
+}
+
+struct State {
+    /// For each item how many that must come before are not done.
+    n_missing: Vec<usize>,
+    ready: BTreeSet<usize>,
+    is_done: Vec<bool>,
+}
+
+impl State {
+    fn finish(&mut self, items: &[Item], idx: usize) {
+        self.ready.remove(&idx);
+        self.is_done[idx] = true;
+        for &later in &items[idx].before {
+            self.n_missing[later] -= 1;
+            if self.n_missing[later] == 0 && !self.is_done[later] {
+                self.ready.insert(later);
+            }
+        }
+    }
+}

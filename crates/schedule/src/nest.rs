@@ -1,0 +1,125 @@
+//! Order of the loops in perfect nests: so that loops of different nests can be shared.
+//!
+//! # Method
+//! A nest of loops around one instruction whose instances may run in any order is sorted by one order of all inames: those
+//! tagged `parallel` first, then those that most instructions are within, then in the order of the kernel; an iname that
+//! encloses another's domain stays outside it. Reduction inames, which nearly everything depends on, come out
+//! outermost that way, so temporaries lose them when loops are fused.
+//! # Legality
+//! Instances may be reordered if the instruction is an accumulation, or writes a different element in each and reads
+//! none of the array that it writes but that one. Loops over `sequential` inames stay as they are.
+
+use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::linearization::LoopTree;
+use nestegg_ir::{InameId, InameSet, InameTag, InsnId, Kernel};
+
+use crate::access::{Access, Accesses, Touch};
+
+/// Sorts the perfect nests of a tree.
+pub(crate) fn sort_nests(kernel: &Kernel, tree: Vec<LoopTree>) -> Vec<LoopTree> {
+    let mut n_within = vec![0_usize; kernel.inames.len()];
+    for instruction in &kernel.instructions {
+        for iname in &instruction.within {
+            n_within[iname.index()] += 1;
+        }
+    }
+    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, true), n_within };
+    tree.into_iter().map(|node| pass.visit(node)).collect()
+}
+
+struct Pass<'a> {
+    kernel: &'a Kernel,
+    accesses: Accesses<'a>,
+    n_within: Vec<usize>,
+}
+
+impl Pass<'_> {
+    /// Depth is limited by [`nestegg_ir::linearization::MAX_NESTING`].
+    fn visit(&mut self, node: LoopTree) -> LoopTree {
+        if let Some((inames, insn)) = perfect(&node)
+            && inames.len() > 1
+            && !inames.iter().any(|&iname| self.kernel.is_sequential(iname))
+            && self.is_free(insn, &inames)
+        {
+            let sorted = self.sorted(&inames);
+            return sorted
+                .into_iter()
+                .rev()
+                .fold(LoopTree::Run(insn), |body, iname| LoopTree::Loop { iname, body: vec![body] });
+        }
+        match node {
+            LoopTree::Loop { iname, body } => {
+                LoopTree::Loop { iname, body: body.into_iter().map(|node| self.visit(node)).collect() }
+            }
+            LoopTree::Branch { condition, body } => {
+                LoopTree::Branch { condition, body: body.into_iter().map(|node| self.visit(node)).collect() }
+            }
+            run @ LoopTree::Run(_) => run,
+        }
+    }
+
+    /// Whether the instances in these loops may run in any order.
+    fn is_free(&mut self, insn: InsnId, loops: &[InameId]) -> bool {
+        let accesses = self.accesses.of(insn);
+        let written: Vec<&Access> = accesses.iter().filter(|access| access.touch.changes()).collect();
+        written.iter().all(|write| {
+            let others = accesses.iter().filter(|other| other.array == write.array);
+            let is_alone = others
+                .clone()
+                .all(|other| other.touch == Touch::Read && other.indices == write.indices || other == *write);
+            matches!(write.touch, Touch::Accumulate(_)) && others.count() == 1 || is_alone && covers(write, loops)
+        })
+    }
+
+    fn sorted(&self, inames: &[InameId]) -> Vec<InameId> {
+        let kernel = self.kernel;
+        let rank = |iname: InameId| {
+            let is_parallel = kernel[iname].tags.contains(&InameTag::Parallel);
+            (std::cmp::Reverse(is_parallel), std::cmp::Reverse(self.n_within[iname.index()]), iname)
+        };
+        let mut left: Vec<InameId> = inames.to_vec();
+        left.sort_by_key(|&iname| rank(iname));
+        let mut res = Vec::with_capacity(left.len());
+        while !left.is_empty() {
+            let is_outermost =
+                |iname: InameId| kernel[kernel[iname].domain].enclosing.iter().all(|outer| !left.contains(outer));
+            match left.iter().position(|&iname| is_outermost(iname)) {
+                Some(idx) => res.push(left.remove(idx)),
+                None => return inames.to_vec(),
+            }
+        }
+        res
+    }
+}
+
+/// The loops and the instruction of a perfect nest.
+fn perfect(node: &LoopTree) -> Option<(Vec<InameId>, InsnId)> {
+    let mut inames = Vec::new();
+    let mut current = node;
+    loop {
+        match current {
+            LoopTree::Run(insn) => return Some((inames, *insn)),
+            LoopTree::Loop { iname, body } => match body.as_slice() {
+                [single] => {
+                    inames.push(*iname);
+                    current = single;
+                }
+                _ => return None,
+            },
+            LoopTree::Branch { .. } => return None,
+        }
+    }
+}
+
+/// Whether each loop's iname is, up to something that no loop changes, an index by itself: then every instance writes
+/// another element.
+fn covers(write: &Access, loops: &[InameId]) -> bool {
+    let Some(indices) = &write.indices else { return false };
+    let of_loops = |affine: &Affine| affine.inames().filter(|iname| loops.contains(iname)).collect::<InameSet>();
+    loops.iter().all(|&iname| {
+        indices.iter().flatten().any(|affine| {
+            let own = of_loops(affine);
+            own.len() == 1 && own.contains(iname) && affine.coefficient(affine::Var::Iname(iname)) != 0
+        })
+    })
+}
