@@ -23,7 +23,7 @@ use std::fmt::Write;
 use indexmap::IndexMap;
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::to_tree;
-use nestegg_ir::{ArrayId, ArrayKind, ExprId, Item, Kernel, LinearizedKernel};
+use nestegg_ir::{ArrayId, ArrayKind, Expr, ExprId, Item, Kernel, LinearizedKernel};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 mod arrays;
@@ -251,6 +251,32 @@ fn title(kernel: &Kernel) -> String {
     format!("Kernel {}, written by nestegg.", kernel.name)
 }
 
+/// Silences what compilers say of conditions that never hold.
+const QUIET: &str = "\
+/* A condition of the kernel may be known to hold or not: that is no mistake. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored \"-Wtautological-compare\"
+#elif defined(__GNUC__)
+#pragma GCC diagnostic ignored \"-Wtautological-compare\"
+#endif
+";
+
+/// Whether some expression is compared with several literals, so that a condition may contradict itself.
+fn compares_twice(kernel: &Kernel) -> bool {
+    let mut compared: FxHashSet<ExprId> = FxHashSet::default();
+    kernel.exprs.iter().any(|(_, expr)| match expr {
+        Expr::Op { op, operands } if op.is_comparison() => {
+            let is_literal = |id: ExprId| facts::literal_of(kernel, id).is_some();
+            match (is_literal(operands[0]), is_literal(operands[1])) {
+                (false, true) => !compared.insert(operands[0]),
+                (true, false) => !compared.insert(operands[1]),
+                _ => false,
+            }
+        }
+        _ => false,
+    })
+}
+
 /// Comment, includes, helper functions, and prototypes of functions that others define.
 fn preamble(writer: &Writer<'_>, title: &str, text: &str, can_fail: bool) -> String {
     let mut helpers = String::new();
@@ -281,6 +307,10 @@ fn preamble(writer: &Writer<'_>, title: &str, text: &str, can_fail: bool) -> Str
         out.push_str("#include <stdlib.h>\n");
     }
     out.push('\n');
+    if compares_twice(writer.kernel) {
+        out.push_str(QUIET);
+        out.push('\n');
+    }
     if words.contains(loops::VEC) || words.contains(loops::UNROLL) {
         out.push_str(loops::MARKS);
         out.push('\n');
@@ -350,7 +380,8 @@ fn declared_at_top(writer: &Writer<'_>, temporaries: &Temporaries) -> Vec<Code> 
         res.extend(temporaries.notes.get(&id).map(|(note, _)| Code::Comment(note.clone())));
         if storage == Storage::Nested {
             let dims: String = sizes(writer, id).iter().map(|size| format!("[{size}]")).collect();
-            res.push(Code::line(format!("{} {name}{dims};", type_name(array.dtype))));
+            let start = if writer.conditional.contains(&id) { " = {0}" } else { "" };
+            res.push(Code::line(format!("{} {name}{dims}{start};", type_name(array.dtype))));
         } else {
             let zero = literal::literal(nestegg_ir::Number::Int(0), array.dtype);
             res.push(Code::line(format!("{} {name} = {};", type_name(array.dtype), zero.text)));
@@ -372,7 +403,11 @@ fn allocations(writer: &Writer<'_>, temporaries: &Temporaries, heap: &[ArrayId])
         res.extend(temporaries.notes.get(&id).map(|(note, _)| Code::Comment(note.clone())));
         let count = Text::primary(n_elements_text(&writer.arrays.layout(id).extents)).at_least(Precedence::Primary);
         // One element more: a request for nothing may be answered by a null pointer.
-        res.push(Code::line(format!("{ty} *restrict {name} = malloc(({count} + 1)*sizeof({ty}));")));
+        let request = match writer.conditional.contains(&id) {
+            true => format!("calloc({count} + 1, sizeof({ty}))"),
+            false => format!("malloc(({count} + 1)*sizeof({ty}))"),
+        };
+        res.push(Code::line(format!("{ty} *restrict {name} = {request};")));
         let mut body: Vec<Code> = taken.iter().rev().map(|name| Code::line(format!("free({name});"))).collect();
         body.push(Code::line("return 1;"));
         res.push(Code::Block { head: format!("if (!{name})"), body });

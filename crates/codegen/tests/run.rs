@@ -3,7 +3,7 @@
 
 mod compiled;
 
-use compiled::{check, check_program, read};
+use compiled::{check, check_program, outputs_from_zero, read};
 
 #[test]
 fn the_example_of_the_format() {
@@ -63,6 +63,72 @@ for i, j
 end
 ",
         &[("n", 7)],
+    );
+}
+
+#[test]
+fn inner_domains_that_are_empty_for_some_outer_values() {
+    // The projection of a domain on the open inames says how often a loop runs: `k` has no value where `i` is 0, so
+    // neither `j` nor what is beside `k` runs there if they share its domain.
+    let text = "kernel holes linearized
+param n : int32
+domain { [i] : 0 <= i < 2 }
+domain [i] -> { [j] : 0 <= j < i }
+domain [n] -> { [p, q] : 0 <= p < 3 and p <= q < n }
+domain [n] -> { [r, s] : 0 <= r < 3 and 2 <= s < n }
+domain { [u, v] : 0 <= u < 6 and (v = 0 and u = 3 or v = 1 and u = 5) }
+arg a : int32[2] readwrite
+arg b : int32[2] readwrite
+arg c : int32[3] readwrite
+arg d : int32[3] readwrite
+arg e : int32[6] readwrite
+for i
+  a[i] = a[i] + 1
+  for j
+    b[i] = b[i] + 10
+  end
+end
+for p
+  c[p] = c[p] + 1
+  for q
+    c[p] = c[p] + 100
+  end
+end
+for r
+  d[r] = d[r] + 1
+end
+for u
+  e[u] = e[u] + 1
+  for v
+    e[u] = e[u] + 10*v
+  end
+end
+";
+    for outputs in outputs_from_zero(text, &[("n", 2)]) {
+        let values: Vec<Vec<f64>> = outputs.into_iter().map(|output| output.values).collect();
+        let expected =
+            [&[1.0, 1.0][..], &[0.0, 10.0], &[201.0, 101.0, 0.0], &[0.0; 3], &[0.0, 0.0, 0.0, 1.0, 0.0, 11.0]];
+        assert_eq!(values, expected);
+    }
+}
+
+#[test]
+fn conditions_that_contradict_themselves() {
+    check(
+        "kernel never
+domain { [i] : 0 <= i < 6 }
+arg x : float64[6] read
+arg y : int32[6] readwrite
+arg z : float64[6] write
+for i
+  y[i] = y[i] + 1 {if=i < 3 and i > 3}
+  y[i] = y[i] + 2 {if=i < 3:i > 3}
+  z[i] = (x[i] + 1.0)**0 + (x[i]*2)**0 {if=i*i == i*i}
+  y[i] = y[i] + 4 {if=x[i] == x[i] and 1 < 2}
+  y[i] = y[i]
+end
+",
+        &[],
     );
 }
 

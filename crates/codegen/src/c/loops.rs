@@ -3,8 +3,9 @@
 //! # Input
 //! A kernel's domains, an iname, and the inames whose loops are open around it.
 //! # Output
-//! A `for` header that runs the iname over exactly the values that its domain has for the open inames, with a guard where
-//! bounds and a stride do not say everything; or a guard only, where no loop is needed.
+//! A `for` header that runs the iname over exactly the values that its domain has for the open inames, with a guard inside where
+//! bounds and a stride do not say everything, and a condition around it where the domain has points for some outer values only and the
+//! bounds do not say so.
 //! # Method
 //! isl's bounds of the projection ([`nestegg_isl::Set::loop_bounds`]); divisions round as the bounds need, whatever the sign. Inames
 //! whose domains have nothing to do with this one are left out.
@@ -30,6 +31,8 @@ use super::text::{Precedence, Text, type_name};
 pub(crate) struct Loop {
     /// `for (…)`.
     pub(crate) head: String,
+    /// What must hold around the loop.
+    pub(crate) entry: Option<String>,
     /// What must hold besides, inside the loop.
     pub(crate) guard: Option<String>,
     /// How often it runs, where that is a number.
@@ -55,7 +58,10 @@ impl Loop {
             Some(Mark::Unroll) | None => {}
         }
         res.push(Code::Block { head: self.head.clone(), body });
-        res
+        match &self.entry {
+            Some(entry) => vec![Code::Block { head: format!("if ({entry})"), body: res }],
+            None => res,
+        }
     }
 }
 
@@ -125,9 +131,16 @@ impl Loops {
         let name = kernel[iname].name.as_str();
         let failed = |error| CodegenError::Bounds { iname: name.to_owned(), error };
         let outer_names: Vec<&str> = outer.iter().map(|other| kernel[other].name.as_str()).collect();
-        let bounds = self.domains.of(&all)?.loop_bounds(name, &outer_names).map_err(failed)?;
+        let set = self.domains.of(&all)?;
+        let around = self.domains.of(&outer)?;
+        let bounds = set.loop_bounds(name, &outer_names).map_err(failed)?;
+        let entry = entry_condition(&set, &around, name, &outer_names, &bounds).map_err(failed)?;
         let mut spelling = Spelling { kernel, symbols, helpers, loops: self };
         let mut res = spelling.spell(iname, &bounds).map_err(failed)?;
+        if let Some(entry) = entry {
+            res.entry = Some(spelling.guard(&entry));
+            res.trip_count = None;
+        }
         res.mark = mark(&kernel[iname].tags);
         let res = Rc::new(res);
         self.known.insert((iname, outer), res.clone());
@@ -181,6 +194,56 @@ fn mark(tags: &[InameTag]) -> Option<Mark> {
         .min()
 }
 
+/// What must hold of outer values and parameters before the loop is entered: bounds are those of a domain's projection, and
+/// hold only where it has points at all. `None` where the bounds themselves leave nothing to run elsewhere.
+fn entry_condition(
+    set: &isl::Set,
+    around: &isl::Set,
+    name: &str,
+    outer: &[&str],
+    bounds: &isl::Bounds,
+) -> isl::Result<Option<Vec<isl::Conjunction>>> {
+    let around = around.project_onto(outer)?;
+    let inside = set.project_onto(outer)?;
+    if around.is_subset(&inside)? {
+        return Ok(None);
+    }
+    if let (true, [lower], [upper]) = (bounds.exact, bounds.lower.as_slice(), bounds.upper.as_slice()) {
+        let names: Vec<&str> = outer.iter().copied().chain([name]).collect();
+        let set = set.project_onto(&names)?;
+        let parameters = set.param_names()?;
+        let parameters: Vec<&str> = parameters.iter().map(String::as_str).collect();
+        let between = around.insert_dims(outer.len(), &[name])?.with_params(&parameters)?;
+        let between = between.constrain(&conditions(name, lower, upper, bounds.stride.as_ref())?)?;
+        if between.is_subset(&set)? {
+            return Ok(None);
+        }
+    }
+    inside.gist(&around)?.coalesce()?.constraints().map(Some)
+}
+
+/// What a loop's bounds and stride say of its variable.
+fn conditions(
+    name: &str,
+    lower: &[isl::Bound],
+    upper: &[isl::Bound],
+    stride: Option<&isl::Stride>,
+) -> isl::Result<Vec<isl::Constraint>> {
+    let mut res = Vec::with_capacity(lower.len() + upper.len() + 1);
+    for (bounds, sign) in [(lower, 1), (upper, -1)] {
+        for bound in bounds {
+            let distance = isl::Affine::var(name).scale(bound.denominator)?.sub(&bound.numerator)?;
+            res.push(isl::Constraint::inequality(distance.scale(sign)?));
+        }
+    }
+    if let Some(stride) = stride {
+        let off = isl::Affine::var(name).sub(&stride.remainder)?;
+        let multiple = off.floor_div(stride.modulus)?.scale(stride.modulus)?;
+        res.push(isl::Constraint::equality(off.sub(&multiple)?));
+    }
+    Ok(res)
+}
+
 /// Writes bounds; exists only while a loop is made.
 struct Spelling<'a> {
     kernel: &'a Kernel,
@@ -213,7 +276,7 @@ impl Spelling<'_> {
             ((Some(from), Some(to)), None, true) => Some(to.saturating_sub(from).saturating_add(1).max(0)),
             _ => None,
         };
-        Ok(Loop { head, guard, trip_count, mark: None })
+        Ok(Loop { head, entry: None, guard, trip_count, mark: None })
     }
 
     /// The bound after the last value, where that reads better than the last value.

@@ -9,7 +9,7 @@ use super::facts::{element, literal_of};
 use super::helpers::{Helper, float_suffix};
 use super::literal::{int, literal};
 use super::math::{self, Kind};
-use super::plan::whole_exponent;
+use super::plan::{is_known, whole_exponent};
 use super::text::{Precedence, Text};
 use super::writer::{Signature, Writer};
 
@@ -154,8 +154,7 @@ impl Writer<'_> {
             (Some(dtype), _) | (None, Some(dtype)) => dtype,
             (None, None) => Dtype::Int32,
         };
-        let same_integer = ids[0] == ids[1] && !dtype.is_float();
-        if same_integer {
+        if is_known(&self.facts, ids) {
             return Text::primary(if matches!(op, Op::Le | Op::Ge | Op::Eq) { "true" } else { "false" });
         }
         Text::chain(operator, Precedence::Comparison, Precedence::Sum, &self.convert_all(ids, texts, dtype))

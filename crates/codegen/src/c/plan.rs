@@ -150,9 +150,9 @@ impl Plan {
                 let children = kernel.exprs[expr].children();
                 let operands = children.iter().map(|&child| Operand::Cheap(child)).collect();
                 for (at, &child) in children.iter().enumerate() {
-                    if facts.cheap(child).is_none() {
+                    let weight = weight_of_operand(kernel, facts, expr, at);
+                    if facts.cheap(child).is_none() && weight > 0 {
                         let region = region_of_operand(&kernel.exprs[expr], at, region, &inner);
-                        let weight = weight_of_operand(kernel, expr, at);
                         pending.entry(child).or_default().push(Use { region, user: Ok((id, at)), weight });
                     }
                 }
@@ -281,15 +281,23 @@ fn region_of_operand(expr: &Expr, at: usize, region: RegionId, inner: &[RegionId
     }
 }
 
-/// How often an operand's text is written: the base of a small power is written as often as the exponent says.
-fn weight_of_operand(kernel: &Kernel, expr: ExprId, at: usize) -> u32 {
+/// How often an operand's text is written: the base of a small power as often as the exponent says; what the value does not
+/// depend on, not at all.
+fn weight_of_operand(kernel: &Kernel, facts: &Facts, expr: ExprId, at: usize) -> u32 {
     match &kernel.exprs[expr] {
         Expr::Op { op: Op::Pow, operands } if at == 0 => match whole_exponent(kernel, operands[1]) {
+            Some(0) => 0,
             Some(n) if (2..=3).contains(&n.unsigned_abs()) => 2,
             _ => 1,
         },
+        Expr::Op { op, operands } if op.is_comparison() => u32::from(!is_known(facts, operands)),
         _ => 1,
     }
+}
+
+/// Whether a comparison's answer is known because both sides are the same integer.
+pub(crate) fn is_known(facts: &Facts, operands: &[ExprId]) -> bool {
+    operands[0] == operands[1] && !facts.dtype(operands[0]).is_float()
 }
 
 /// The value of a literal whole exponent.

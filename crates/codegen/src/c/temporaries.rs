@@ -21,7 +21,7 @@ const MAX_DEFINITIONS: usize = 4;
 pub(crate) struct Declaration {
     /// Where.
     pub(crate) place: Place,
-    /// Whether anything reads it.
+    /// Whether anything reads it but to write it.
     pub(crate) is_read: bool,
 }
 
@@ -106,16 +106,20 @@ impl Walk<'_> {
 
     fn run(&mut self, insn: InsnId, block: usize) {
         let instruction = &self.kernel[insn];
+        let written = instruction.written_arrays();
         for array in self.reads[insn.index()].clone() {
-            self.touch(array, block, None, false);
+            self.touch(array, block, None, written.contains(&array));
         }
         let plain = matches!(instruction.kind, InstructionKind::Assignment { .. }) && instruction.predicates.is_empty();
-        for array in instruction.written_arrays() {
+        for array in written {
             self.touch(array, block, plain.then_some(insn), true);
+            if let Some(touched) = self.touched.get_mut(&array) {
+                touched.n_writes += 1;
+            }
         }
     }
 
-    fn touch(&mut self, array: ArrayId, block: usize, plain_write: Option<InsnId>, is_write: bool) {
+    fn touch(&mut self, array: ArrayId, block: usize, plain_write: Option<InsnId>, by_writer: bool) {
         if !self.kernel[array].is_temporary() {
             return;
         }
@@ -132,8 +136,7 @@ impl Walk<'_> {
                 other = self.parents[other];
             }
         }
-        known.n_writes += usize::from(is_write);
-        known.is_read |= !is_write;
+        known.is_read |= !by_writer;
         self.touched.insert(array, known);
     }
 }

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use nestegg_ir::{Dtype, Expr, ExprId, InameId, InstructionKind, Item, Kernel};
+use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, InameId, InstructionKind, Item, Kernel};
+use rustc_hash::FxHashSet;
 
 use super::arrays::Arrays;
 use super::error::CodegenError;
@@ -94,6 +95,10 @@ pub(crate) struct Writer<'a> {
     pub(crate) arrays: Arrays,
     /// The functions that others define, by name, in order of first use.
     pub(crate) signatures: IndexMap<String, Signature>,
+    /// How many conditions and loops that may run zero times are around the present place.
+    pub(crate) n_conditions: usize,
+    /// Arrays that are written where such a condition holds: compilers cannot see that they have values.
+    pub(crate) conditional: FxHashSet<ArrayId>,
 }
 
 impl<'a> Writer<'a> {
@@ -110,7 +115,17 @@ impl<'a> Writer<'a> {
         roots.extend(arrays.extents.iter().map(|extent| extent.1));
         let facts = Facts::of(kernel, &symbols, &arrays, &mut loops, &roots);
         let signatures = signatures(kernel, &facts, &roots)?;
-        Ok(Self { kernel, symbols, loops, helpers: Helpers::default(), facts, arrays, signatures })
+        Ok(Self {
+            kernel,
+            symbols,
+            loops,
+            helpers: Helpers::default(),
+            facts,
+            arrays,
+            signatures,
+            n_conditions: 0,
+            conditional: FxHashSet::default(),
+        })
     }
 
     /// The loop over an iname inside others.

@@ -1,4 +1,5 @@
 //! Compiles emitted C with every compiler of this machine, runs it, and compares it with the interpreter.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use indexmap::IndexMap;
-use nestegg_codegen::c::harness::{HarnessOptions, Mode, harness, read_outputs};
+use nestegg_codegen::c::harness::{HarnessOptions, Mode, WrittenArray, harness, read_outputs};
 use nestegg_codegen::c::{COptions, CText, emit};
 use nestegg_interp::{Inputs, RunOptions, Values, run};
 use nestegg_ir::{Dtype, Float, LinearizedKernel, Number, Program};
@@ -119,6 +120,29 @@ pub fn check_program(program: &Program, parameters: &[(&str, i64)], definitions:
             }
         }
     }
+}
+
+/// What the C of a kernel writes when all its arguments are zero before, by every compiler.
+pub fn outputs_from_zero(text: &str, parameters: &[(&str, i64)]) -> Vec<Vec<WrittenArray>> {
+    let program = read(text);
+    let (linearized, text) = write(&program, Some("subject"));
+    let given: IndexMap<String, i64> = parameters.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+    let inputs = Inputs::random(&linearized.kernel, &given, 1).expect("inputs");
+    let zeros = |values: &Values| vec![Number::Int(0); values.len()];
+    let options = HarnessOptions {
+        parameters: parameters.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
+        given: inputs.arrays.iter().map(|(name, values)| (name.clone(), zeros(values))).collect(),
+        seed: 7,
+        mode: Mode::Print,
+        definitions: String::new(),
+    };
+    let main = harness(&linearized.kernel, &[&text], &options).expect("a harness");
+    let run = |compiler: &&str| {
+        let folder = tempfile::tempdir().unwrap();
+        let printed = build_and_run(compiler, folder.path(), &[("subject.c", &text.source), ("main.c", &main)]);
+        read_outputs(&printed).expect("the program prints outputs")
+    };
+    compilers().iter().map(run).collect()
 }
 
 fn numbers(values: &Values) -> Vec<Number> {
