@@ -35,7 +35,7 @@ impl Functions {
     pub(crate) fn position(&mut self, name: &str, n_arguments: usize) -> usize {
         *self.known.entry((name.to_owned(), n_arguments)).or_insert_with(|| {
             let math = Math::of(name, n_arguments);
-            self.list.push(Function { name: name.to_owned(), math, hash: hash_text(name) });
+            self.list.push(Function { name: name.to_owned(), math, hash: hash_text(name), has_stand_in: false });
             self.list.len() - 1
         })
     }
