@@ -12,12 +12,13 @@
 //! Entries count as zero only if they are exactly zero, so no value changes, except that `0*x` is 0 where `x` is not finite.
 //! Stores first (`stores` decides which may be taken out of their loops, `clones` does it), then the reductions in
 //! them, when tables that are zero in a store are out of the way already. An iname is cut only if its
-//! domain is a box without parameters, no other domain depends on it, it is not tagged `sequential`, and it gets no more than
-//! [`SplitOptions::max_pieces_per_iname`] pieces; otherwise it stays whole. The same interval of an iname
+//! domain is a box without parameters, no other domain depends on it, and it is not tagged `sequential`. If it got more than
+//! [`SplitOptions::max_pieces_per_iname`] pieces, it is only cut where a table's block of non-zero entries (from the first to the
+//! last) begins or ends; if those are too many pieces too, it stays whole. The same interval of an iname
 //! is the same new iname everywhere, so that equal reductions stay equal.
 //! # Complexity
 //! Each expression is rewritten once for each combination of intervals of those cut inames that it depends on; an output of more
-//! than [`MAX_GROWTH`] times the expressions of the input is refused. Tables are scanned once for each access and iname.
+//! than [`MAX_GROWTH`] times the expressions of the input (and more than 20,000) is refused. Tables are scanned once for each access and iname.
 //! # Not done
 //! Kernels in which two float types meet are left alone: a literal zero has no size. Indices other than `j` or `j` and a
 //! constant cut nothing. Reductions nested in each other are cut inner first, each over all values of the others.
@@ -42,7 +43,7 @@ use crate::split_at_zeros::rewrite::Rewriter;
 use crate::split_at_zeros::stores::plan_stores;
 
 /// How many times more expressions than it was given the pass may make.
-pub const MAX_GROWTH: usize = 32;
+pub const MAX_GROWTH: usize = 8;
 
 /// How many expressions the pass may make for a small kernel.
 const MIN_EXPRESSIONS: usize = 20_000;
@@ -52,7 +53,7 @@ const MIN_EXPRESSIONS: usize = 20_000;
 pub struct SplitOptions {
     /// A kernel that would have more instructions is not split at all.
     pub max_instructions: usize,
-    /// An iname that would be cut into more pieces stays whole.
+    /// An iname that would be cut into more pieces is cut less, or stays whole.
     pub max_pieces_per_iname: usize,
 }
 
@@ -84,7 +85,7 @@ pub fn split_at_zeros(
 ) -> Result<Option<LinearizedKernel>, SplitError> {
     let LinearizedKernel { kernel, linearization } = linearized;
     let nest = Nest::new(&kernel, &linearization)?;
-    if has_two_float_types(&kernel) {
+    if has_two_float_types(&kernel) || !kernel.substitutions.is_empty() {
         return Ok(None);
     }
     let max_exprs = kernel.exprs.len().saturating_mul(MAX_GROWTH).max(MIN_EXPRESSIONS);

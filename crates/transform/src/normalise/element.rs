@@ -50,20 +50,45 @@ struct Equation {
     outer: Affine,
 }
 
+/// The loops around a writer and a reader.
+#[derive(Clone, Debug)]
+pub(crate) struct Loops {
+    /// The writer's own.
+    pub(crate) inner: InameSet,
+    /// Those around both.
+    pub(crate) common: InameSet,
+}
+
+impl Loops {
+    fn pair(&self, workspace: &Workspace, dims: Vec<(Affine, Affine)>) -> Pair {
+        let mut bounding = InameSet::new();
+        for iname in self.inner.iter().filter(|iname| iname.index() < workspace.n_original_inames) {
+            bounding.extend(workspace.domains.enclosing(iname).iter());
+            bounding.extend(workspace.domains.dims_beside(iname).iter().copied());
+        }
+        Pair { dims, inner: self.inner.clone(), common: bounding.intersection(&self.common) }
+    }
+}
+
 /// The instances of a writer, with loops `inner` of its own, that write the element `read`. Other inames in `written` have the
 /// values that they have at the read.
-pub(crate) fn source(workspace: &Workspace, written: &Element, inner: &InameSet, read: &Element) -> Source {
-    match plain_source(workspace, written, inner, read) {
-        Source::Unknown => match pair(workspace, written, inner, read) {
-            Some(pair) => joint::source(workspace, &pair),
+pub(crate) fn source(workspace: &Workspace, written: &Element, loops: &Loops, read: &Element) -> Source {
+    match plain_source(workspace, written, &loops.inner, read) {
+        Source::Unknown => match comparable(workspace, written, &loops.inner, read) {
+            Some(dims) => joint::source(workspace, &loops.pair(workspace, dims)),
             None => Source::Unknown,
         },
         known => known,
     }
 }
 
-/// The question for isl, unless dimensions that are not affine differ.
-fn pair(workspace: &Workspace, written: &Element, inner: &InameSet, read: &Element) -> Option<Pair> {
+/// The affine dimensions of both, unless dimensions that are not affine differ.
+fn comparable(
+    workspace: &Workspace,
+    written: &Element,
+    inner: &InameSet,
+    read: &Element,
+) -> Option<Vec<(Affine, Affine)>> {
     let mut dims = Vec::with_capacity(read.indices.len());
     for dim in 0..read.indices.len() {
         match (&written.affine[dim], &read.affine[dim]) {
@@ -77,7 +102,7 @@ fn pair(workspace: &Workspace, written: &Element, inner: &InameSet, read: &Eleme
             }
         }
     }
-    Some(Pair { dims, inner: inner.clone() })
+    Some(dims)
 }
 
 fn plain_source(workspace: &Workspace, written: &Element, inner: &InameSet, read: &Element) -> Source {
@@ -175,9 +200,10 @@ pub(crate) fn may_be_carried(
     workspace: &Workspace,
     written: &Element,
     iname: InameId,
-    inner: &InameSet,
+    loops: &Loops,
     read: &Element,
 ) -> bool {
+    let inner = &loops.inner;
     let affine =
         || written.affine.iter().zip(&read.affine).filter_map(|(write, read)| write.as_ref().zip(read.as_ref()));
     let is_refuted = affine().any(|(write, read)| {
@@ -186,7 +212,7 @@ pub(crate) fn may_be_carried(
     // A dimension that is not affine may hold anything; the others must refute alone.
     let dims = || affine().map(|(write, read)| (write.clone(), read.clone())).collect();
     let is_scalar = read.indices.is_empty() || affine().next().is_none();
-    !is_refuted && (is_scalar || joint::may_be_carried(workspace, &Pair { dims: dims(), inner: inner.clone() }, iname))
+    !is_refuted && (is_scalar || joint::may_be_carried(workspace, &loops.pair(workspace, dims()), iname))
 }
 
 /// Whether the equation holds for no earlier value of `iname`: `inner` has it as the writer sees it, `outer` as the

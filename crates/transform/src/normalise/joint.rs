@@ -25,6 +25,8 @@ pub(crate) struct Pair {
     pub(crate) dims: Vec<(Affine, Affine)>,
     /// The writer's own loops.
     pub(crate) inner: InameSet,
+    /// Loops around both, as far as they bound the writer's own.
+    pub(crate) common: InameSet,
 }
 
 /// An answer to either question.
@@ -125,13 +127,8 @@ impl Meeting {
         if reader.iter().chain(pair.inner.iter()).any(is_new) {
             return Ok(None);
         }
-        let mut writer = pair.inner.clone();
-        for iname in pair.inner.iter() {
-            let around = work.domains.enclosing(iname).iter().chain(work.domains.dims_beside(iname).iter().copied());
-            let common: InameSet = around.filter(|&other| !pair.inner.contains(other)).collect();
-            writer.extend(common.iter());
-            reader.extend(common.iter());
-        }
+        reader.extend(pair.common.iter());
+        let writer = pair.inner.union(&pair.common);
         let reader = work.domains.of(&reader)?;
         let mut writer = work.domains.of(&writer)?;
         for iname in pair.inner.iter() {

@@ -12,7 +12,7 @@ use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, Op, ReduceOp}
 use rustc_hash::FxHashMap;
 
 use crate::nest::{NodeId, NodeKind};
-use crate::normalise::element::{self, Element, Source};
+use crate::normalise::element::{self, Element, Loops, Source};
 use crate::normalise::{Normaliser, Stored};
 
 /// Where something is read.
@@ -147,8 +147,7 @@ impl Normaliser {
         writers[first..].iter().take_while(|&&writer| writer < end).any(|&writer| {
             let insn = self.nest.run_at(writer);
             let Some(written) = &self.elements[insn.index()] else { return true };
-            let inner: InameSet = self.inner_loops(insn, self.nest[node].parent).map(|(_, iname)| iname).collect();
-            element::may_be_carried(&self.work, written, iname, &inner, read)
+            element::may_be_carried(&self.work, written, iname, &self.split_loops(insn, self.nest[node].parent), read)
         })
     }
 
@@ -158,6 +157,14 @@ impl Normaliser {
             NodeKind::Loop(iname) => Some((id, iname)),
             _ => None,
         })
+    }
+
+    /// The loops around an instruction inside `outer`, and those around that.
+    fn split_loops(&self, insn: InsnId, outer: NodeId) -> Loops {
+        Loops {
+            inner: self.inner_loops(insn, outer).map(|(_, iname)| iname).collect(),
+            common: self.nest.loops(outer).collect(),
+        }
     }
 
     /// What the write at a position means to the element that is read, from inside `node` at a later position.
@@ -172,9 +179,8 @@ impl Normaliser {
     ) -> Effect {
         let insn = self.nest.run_at(writer);
         let loops: Vec<(NodeId, InameId)> = self.inner_loops(insn, node).collect();
-        let inner: InameSet = loops.iter().map(|&(_, iname)| iname).collect();
         let Some(written) = &self.elements[insn.index()] else { return Effect::Unknown };
-        let solved = match element::source(&self.work, written, &inner, read) {
+        let solved = match element::source(&self.work, written, &self.split_loops(insn, node), read) {
             Source::Nothing => return Effect::Pass,
             Source::Unknown => return Effect::Unknown,
             Source::At(solved) => solved,
@@ -233,9 +239,8 @@ impl Normaliser {
         if !loops.iter().any(|(id, _)| agreement.contains_key(id)) {
             return true;
         }
-        let inner: InameSet = loops.iter().map(|&(_, iname)| iname).collect();
         let Some(written) = &self.elements[insn.index()] else { return false };
-        match element::source(&self.work, written, &inner, read) {
+        match element::source(&self.work, written, &self.split_loops(insn, node), read) {
             Source::Nothing => true,
             Source::Unknown => false,
             Source::At(solved) => {

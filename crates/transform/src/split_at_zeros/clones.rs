@@ -88,7 +88,7 @@ fn clone_store(
                 items.push(Item::If(rewriter.substitute(condition, substitution)));
                 ends.push(Item::EndIf);
             }
-            other => items.push(other),
+            Item::End(_) | Item::EndIf | Item::Run(_) => {}
         }
     }
     items.push(Item::Run(insn));

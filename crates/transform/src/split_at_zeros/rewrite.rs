@@ -194,12 +194,9 @@ impl Rewriter {
                 }
             }
             Expr::Op { op, operands } => self.rebuild_op(op, &operands, values),
-            Expr::Reduce { op: ReduceOp::Sum, inames, body } => match values[0] {
+            Expr::Reduce { op: ReduceOp::Sum, inames, .. } => match values[0] {
                 Value::Zero => Value::Zero,
                 Value::Expr(body) if reductions == Reductions::Cut => self.cut_reduction(&inames, body),
-                Value::Expr(new) if new == body => {
-                    Value::Expr(self.intern(Expr::Reduce { op: ReduceOp::Sum, inames, body }))
-                }
                 Value::Expr(body) => Value::Expr(self.intern(Expr::Reduce { op: ReduceOp::Sum, inames, body })),
             },
             Expr::Cast { dtype, .. } if dtype.is_float() && values[0] == Value::Zero => Value::Zero,

@@ -1,9 +1,10 @@
-//! Where an iname is to be cut: the values at which a table that it indexes changes its set of non-zero entries.
+//! Where an iname is to be cut: the values at which a table that it indexes changes its set of non-zero entries, or, if those
+//! are too many, at which a table's block of non-zero entries begins or ends.
 
 use std::collections::BTreeSet;
 
 use nestegg_ir::affine::{self, Var};
-use nestegg_ir::{Expr, ExprId, InameId};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId};
 use rustc_hash::FxHashSet;
 
 use crate::split_at_zeros::boxes::Interval;
@@ -11,11 +12,12 @@ use crate::split_at_zeros::rewrite::Rewriter;
 use crate::split_at_zeros::tables::Along;
 
 impl Rewriter {
-    /// The intervals of `iname` on which every table that `root` reads at it has the same non-zero entries; nothing if that is
-    /// all one interval, if they are too many, or if the iname may not be cut.
+    /// The intervals of `iname` on which every table that `root` reads at it has the same non-zero entries. If they are too
+    /// many, those that begin or end where a table's block of non-zero entries does. Nothing if that is all one interval, if they are
+    /// too many too, or if the iname may not be cut.
     pub(crate) fn segments(&self, iname: InameId, root: ExprId) -> Option<Vec<Interval>> {
         let (start, end) = self.boxes.cuttable(iname)?;
-        let mut changes: BTreeSet<i64> = BTreeSet::new();
+        let (mut changes, mut blocks) = (BTreeSet::new(), BTreeSet::new());
         let mut seen: FxHashSet<ExprId> = FxHashSet::default();
         let mut pending = vec![root];
         while let Some(id) = pending.pop() {
@@ -26,11 +28,15 @@ impl Rewriter {
             if let Expr::Access { array, indices } = expr
                 && self.tables.has_zero(*array)
                 && let Some(dims) = self.along(iname, *array, indices)
+                && let Some(found) = self.tables.changes(*array, &dims, (start, end))
             {
-                changes.extend(self.tables.changes(*array, &dims, (start, end)));
+                changes.extend(found.all);
+                blocks.extend(found.block.iter().flat_map(|block| [block.0, block.1]));
             }
             pending.extend(expr.children());
         }
+        blocks.retain(|&value| start < value && value < end);
+        let changes = if changes.len() < self.max_pieces { changes } else { blocks };
         if changes.is_empty() || changes.len() >= self.max_pieces {
             return None;
         }
@@ -41,7 +47,7 @@ impl Rewriter {
 
     /// What an access to a table reads along each dimension, as `iname` goes on; nothing if the iname is in an index with
     /// anything but a constant, or in none.
-    fn along(&self, iname: InameId, array: nestegg_ir::ArrayId, indices: &[ExprId]) -> Option<Vec<Along>> {
+    fn along(&self, iname: InameId, array: ArrayId, indices: &[ExprId]) -> Option<Vec<Along>> {
         let shape = self.tables.shape(array)?;
         let mut has_iname = false;
         let mut res = Vec::with_capacity(indices.len());

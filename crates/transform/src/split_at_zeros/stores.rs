@@ -46,7 +46,6 @@ pub(crate) fn plan_stores(
         let InstructionKind::Assignment { expression, .. } = rewriter.kernel[insn].kind else { continue };
         let mut nodes: Vec<NodeId> = nest.below(nest.home(insn), NodeId::ROOT).collect();
         nodes.reverse();
-        // What is beneath each cut loop stays in the list, so that the first one that may be cut decides.
         let mut candidates: Vec<(usize, InameId, Vec<Interval>)> = Vec::new();
         for (idx, &node) in nodes.iter().enumerate() {
             if let NodeKind::Loop(iname) = nest[node].kind
@@ -187,15 +186,6 @@ impl Legality<'_> {
                     return false;
                 }
                 continue;
-            }
-            // Inside a reduction the element could be another at each point.
-            if let Expr::Reduce { inames, .. } = &exprs[id]
-                && assignee
-                    .indices
-                    .iter()
-                    .any(|&index| inames.iter().any(|&iname| self.rewriter.facts.is_free(index, iname)))
-            {
-                return false;
             }
             pending.extend(exprs[id].children());
         }

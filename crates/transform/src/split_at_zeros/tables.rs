@@ -26,6 +26,15 @@ pub(crate) enum Along {
     Within(Interval),
 }
 
+/// Where the non-zero entries that an access reads change along an iname.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// The values at which they are others than at the value before, in increasing order.
+    pub(crate) all: Vec<i64>,
+    /// From the first value at which there is one to after the last.
+    pub(crate) block: Option<Interval>,
+}
+
 #[derive(Clone, Debug)]
 struct Table {
     shape: Vec<i64>,
@@ -72,17 +81,17 @@ impl Tables {
         }
     }
 
-    /// The values in `interval` of an iname at which the non-zero entries that an access reads are others than at the value
-    /// before; nothing if it reads outside of the table.
-    pub(crate) fn changes(&self, array: ArrayId, dims: &[Along], (start, end): Interval) -> Vec<i64> {
-        let Some(table) = &self.0[array.index()] else { return Vec::new() };
+    /// Where in an interval of an iname the non-zero entries change that an access reads; nothing if it reads
+    /// outside of the table.
+    pub(crate) fn changes(&self, array: ArrayId, dims: &[Along], (start, end): Interval) -> Option<Changes> {
+        let table = self.0[array.index()].as_ref()?;
         let mut parts = Vec::with_capacity(dims.len());
         for (&along, &size) in dims.iter().zip(&table.shape) {
             match along {
                 Along::Shifted(by) => {
                     let bounds = (start.checked_add(by), end.checked_add(by));
                     if !matches!(bounds, (Some(start), Some(end)) if 0 <= start && end <= size) {
-                        return Vec::new();
+                        return None;
                     }
                     parts.push((0, 0));
                 }
@@ -97,16 +106,19 @@ impl Tables {
             }
             table.entries(&parts).map(|entry| entry != 0.0).collect()
         };
-        let mut res = Vec::new();
-        let mut last = pattern_at(start);
-        for value in start + 1..end {
+        let mut res = Changes { all: Vec::new(), block: None };
+        let mut last = None;
+        for value in start..end {
             let pattern = pattern_at(value);
-            if pattern != last {
-                res.push(value);
+            if pattern.contains(&true) {
+                res.block = Some((res.block.map_or(value, |block| block.0), value + 1));
             }
-            last = pattern;
+            if last.as_ref().is_some_and(|last| *last != pattern) {
+                res.all.push(value);
+            }
+            last = Some(pattern);
         }
-        res
+        Some(res)
     }
 }
 
