@@ -14,7 +14,10 @@ impl Builder<'_> {
     /// The kernel.
     pub(crate) fn finish(mut self) -> Generated {
         self.decorate();
-        let tree: Vec<LoopTree> = self.scopes.pop().map(|scope| scope.body).unwrap_or_default();
+        let mut tree: Vec<LoopTree> = self.scopes.pop().map(|scope| scope.body).unwrap_or_default();
+        if !self.is_unordered {
+            self.interchange(&mut tree);
+        }
         let order = from_tree(&tree);
         let parameters = self
             .kernel
@@ -37,6 +40,21 @@ impl Builder<'_> {
             Program::Linearized(LinearizedKernel { kernel, linearization: order.clone() })
         };
         Generated { program, parameters, order }
+    }
+
+    /// Some loops of perfect nests the other way round: iterations of one of them may run in any order, so the meaning stays.
+    fn interchange(&mut self, level: &mut [LoopTree]) {
+        for node in level {
+            let (LoopTree::Loop { body, .. } | LoopTree::Branch { body, .. }) = node else { continue };
+            self.interchange(body);
+            let LoopTree::Loop { iname: outer, body } = node else { continue };
+            let [LoopTree::Loop { iname: inner, .. }] = body.as_mut_slice() else { continue };
+            let is_free = !(self.kernel.is_sequential(*outer) && self.kernel.is_sequential(*inner))
+                && self.ranges[inner.index()].outer() != Some(*outer);
+            if is_free && self.chance(25) {
+                std::mem::swap(outer, inner);
+            }
+        }
     }
 
     /// What has no meaning but must not get lost.

@@ -25,6 +25,7 @@
 //! assert!(nestegg_ir::verify::verify(&generated.program).is_empty());
 //! ```
 
+mod accumulations;
 mod arrays;
 mod builder;
 mod choices;
@@ -42,6 +43,7 @@ mod scaling;
 mod space;
 mod statements;
 mod structure;
+mod targets;
 
 use nestegg_ir::{Linearization, Program};
 
