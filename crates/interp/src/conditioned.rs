@@ -41,7 +41,7 @@ impl World for Conditioned {
         Scaled::leaf(value)
     }
 
-    fn from_int(&self, value: i64) -> Scaled {
+    fn integer(&self, value: i64) -> Scaled {
         Scaled::leaf(value as f64)
     }
 

@@ -90,7 +90,7 @@ impl World for Field {
     }
 
     #[inline(always)]
-    fn from_int(&self, value: i64) -> u64 {
+    fn integer(&self, value: i64) -> u64 {
         let magnitude = reduce(value.unsigned_abs());
         if value < 0 { negate(magnitude) } else { magnitude }
     }

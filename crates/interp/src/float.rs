@@ -20,7 +20,7 @@ impl World for Floats {
     }
 
     #[inline(always)]
-    fn from_int(&self, value: i64) -> f64 {
+    fn integer(&self, value: i64) -> f64 {
         value as f64
     }
 

@@ -102,7 +102,7 @@ pub(crate) fn table<W: World>(world: &W, array: &Array) -> Option<Storage<W::Flo
     let ArrayKind::Table(values) = &array.kind else { return None };
     let data = if array.dtype.is_float() {
         let value = |number: &Number| match *number {
-            Number::Int(value) => world.from_int(value),
+            Number::Int(value) => world.integer(value),
             Number::Float(value) => world.literal(value.get()),
         };
         let round = array.dtype == Dtype::Float32;

@@ -57,7 +57,7 @@ pub(crate) trait World: Send {
     const ROUNDS: bool;
 
     fn literal(&self, value: f64) -> Self::Float;
-    fn from_int(&self, value: i64) -> Self::Float;
+    fn integer(&self, value: i64) -> Self::Float;
     /// C's conversion to an integer; `None` if this world cannot tell, or the value does not fit.
     fn truncate(&self, value: Self::Float) -> Option<i64>;
     /// Rounds to float32.
