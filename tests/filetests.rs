@@ -55,7 +55,8 @@ fn run(folder: &Path, path: &Path) -> Result<(), Failed> {
     };
     let mut sections = Vec::new();
     for command in &commands {
-        let answer = commands::run(command, &source, &bytes).map_err(|error| format!("{}: {error}", command.title()))?;
+        let answer =
+            commands::run(command, &source, &bytes).map_err(|error| format!("{}: {error}", command.title()))?;
         if let Some(answer) = answer {
             sections.push(if commands.len() == 1 { answer } else { format!("## {}\n{answer}", command.title()) });
         }
@@ -89,8 +90,7 @@ fn snapshot_name(path: &Path) -> String {
 }
 
 fn no_stale_snapshots(folder: &Path, tested: &[PathBuf]) -> Result<(), Failed> {
-    let wanted: Vec<PathBuf> =
-        tested.iter().map(|path| path.with_file_name(snapshot_name(path) + ".snap")).collect();
+    let wanted: Vec<PathBuf> = tested.iter().map(|path| path.with_file_name(snapshot_name(path) + ".snap")).collect();
     let stale: Vec<String> = files(folder, &["snap"])
         .into_iter()
         .filter(|snap| !wanted.contains(snap) || !answers_something(snap, tested, &wanted))

@@ -60,7 +60,9 @@ fn only_one_crate_is_unsafe() {
         }
     }
     for path in files(&root(), &["rs"]) {
-        if !path.starts_with(root().join("crates").join(UNSAFE_CRATE)) && read(&path).contains(&joined("allow(unsafe", "_code)")) {
+        if !path.starts_with(root().join("crates").join(UNSAFE_CRATE))
+            && read(&path).contains(&joined("allow(unsafe", "_code)"))
+        {
             wrong.push(shown(&path));
         }
     }

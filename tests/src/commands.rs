@@ -52,9 +52,9 @@ pub fn run(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<Optio
         "normalise" => pass(command, source, |program| {
             Ok(nestegg_transform::normalise(program).map_err(|error| error.to_string())?.linearized)
         }),
-        "realize" => {
-            pass(command, source, |program| nestegg_schedule::realize_reductions(program).map_err(|error| error.to_string()))
-        }
+        "realize" => pass(command, source, |program| {
+            nestegg_schedule::realize_reductions(program).map_err(|error| error.to_string())
+        }),
         "optimize" => optimize(command, source),
         "run" => interpret(command, source),
         "c" => c(command, source),
@@ -67,7 +67,7 @@ fn check(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<String,
     command.allow(&[])?;
     match nestegg_dump::read_bytes(&source.name, bytes) {
         Ok(_) => Ok("well-formed".to_owned()),
-        Err(errors) => Ok(rendered(&errors)),
+        Err(errors) => Ok(rendered(&*errors)),
     }
 }
 
@@ -93,7 +93,7 @@ fn count(command: &TestCommand, source: &Source) -> Result<String, String> {
     let counted = nestegg_driver::count(source, &command.parameters()?).map_err(|error| rendered(&error))?;
     let mut text = format!("{}\n", counted.total);
     for entry in counted.entries {
-        let _ = writeln!(text, "{} loops: {} {}", entry.depth, entry.operations, entry.kind);
+        let _ = writeln!(text, "depth {}: {} {}", entry.depth, entry.operations, entry.kind);
     }
     Ok(text)
 }

@@ -24,7 +24,8 @@ impl TestCommand {
     /// The command as it stands in the header.
     #[must_use]
     pub fn title(&self) -> String {
-        let options = self.options.iter().flat_map(|(key, values)| values.iter().map(move |value| format!(" {key}={value}")));
+        let options =
+            self.options.iter().flat_map(|(key, values)| values.iter().map(move |value| format!(" {key}={value}")));
         format!("{}{}", self.name, options.collect::<String>())
     }
 

@@ -58,8 +58,8 @@ pub fn kernel(shape: Shape, n_nodes: usize) -> Source {
 }
 
 fn straight(name: &str, n_nodes: usize) -> String {
-    // Each statement adds three nodes: the product, the sum, and the access.
-    let n_statements = (n_nodes / 3).max(1);
+    // Each statement adds five nodes or so.
+    let n_statements = (n_nodes / 5).max(1);
     let mut random = Random(SEED);
     let mut text = format!("kernel {name}\narg x : float64[8] read\narg y : float64[1] readwrite\n");
     for idx in 0..n_statements {
@@ -77,8 +77,8 @@ fn straight(name: &str, n_nodes: usize) -> String {
 }
 
 fn form(name: &str, n_nodes: usize) -> String {
-    // A term and its coefficient add ten nodes or so; they are many because of the coefficients, as in real forms.
-    let n_terms = (n_nodes / 10).max(1);
+    // A term and its coefficient add six nodes or so; most are coefficients, as in real forms.
+    let n_terms = (n_nodes / 6).max(1);
     let mut random = Random(SEED);
     let mut text = format!("kernel {name}\ndomain {{ [q, j, k] : 0 <= q < 6 and 0 <= j, k < 6 }}\n");
     text += "arg A : float64[6, 6] readwrite\narg x : float64[24] read\n";
@@ -104,7 +104,8 @@ fn form(name: &str, n_nodes: usize) -> String {
 }
 
 fn nests(name: &str, n_nodes: usize) -> String {
-    let n_nests = (n_nodes / 8).max(1);
+    // A nest adds three nodes or so.
+    let n_nests = (n_nodes / 3).max(1);
     let mut random = Random(SEED);
     let mut text = format!("kernel {name}\narg x : float64[16] read\narg y : float64[16] readwrite\n");
     text += "domain { [i] : 0 <= i < 16 }\n";

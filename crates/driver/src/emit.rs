@@ -45,6 +45,9 @@ pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
     Ok(vec![product("c", emitted.source), header])
 }
 
-fn product(extension: &'static str, text: String) -> Product {
+fn product(extension: &'static str, mut text: String) -> Product {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
     Product { extension, text, is_companion: false }
 }

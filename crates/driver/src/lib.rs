@@ -12,6 +12,7 @@ pub mod notation;
 pub mod parameters;
 pub mod pipeline;
 pub mod report;
+pub mod rules;
 mod search;
 pub mod stages;
 pub mod temporaries;

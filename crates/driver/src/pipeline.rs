@@ -12,15 +12,15 @@
 //! Nothing here decides about a kernel: rules propose, the extractor chooses, the scheduler orders.
 
 use nestegg_ir::{LinearizedKernel, Program};
-use nestegg_rules::{ResolvedStrategy, RuleBook};
 use nestegg_span::Source;
 
-use crate::config::{Config, Strategy, Validation};
+use crate::config::{Config, Validation};
 use crate::count::operations;
 use crate::error::Error;
 use crate::notation::read;
 use crate::parameters;
 use crate::report::{Report, Validated};
+use crate::rules;
 use crate::search::{search, verified};
 use crate::stages::{Stages, VALIDATE};
 use crate::temporaries;
@@ -44,16 +44,16 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     let input = stages.run("read", || read(source))?.program;
     let assumed = parameters::assumed(input.kernel(), &config.parameters)?;
     let values = parameters::values(&assumed);
-    let (book, name) = rule_book(config)?;
-    let strategy = resolved(&book, &name)?;
+    let (book, name) = rules::of_config(config)?;
+    let strategy = rules::resolved(&book, &name, &config.rules)?;
 
-    let before = stages.run("count", || operations(&input, &values))?;
+    let before = stages.run("count input", || operations(&input, &values))?;
     let found = search(&input, &strategy, &values, &mut stages)?;
     let output = Program::Linearized(found.program);
     verified("the optimizer", &output)?;
-    let after = stages.run("count", || operations(&output, &values))?;
+    let after = stages.run("count output", || operations(&output, &values))?;
     let validation = match config.validation {
-        Validation::On => stages.run(VALIDATE, || validation::compare(&input, &output, &values))?,
+        Validation::On => stages.run(VALIDATE, || validation::check(&input, &output, &values))?,
         Validation::Off => Validated::NotCompared { reason: "switched off".to_owned() },
     };
     let Program::Linearized(program) = output else { unreachable!("the output was made linearized above") };
@@ -72,32 +72,4 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
         stages: stages.into_done(),
     };
     Ok(Optimized { program, report })
-}
-
-/// The rules and strategies of this run.
-fn rule_book(config: &Config) -> Result<(RuleBook, String), Error> {
-    let mut files = config.rules.clone();
-    if let Strategy::InFile(source) = &config.strategy
-        && !files.contains(source)
-    {
-        files.push(source.clone());
-    }
-    let book = nestegg_egraph::builtin::rule_book(&files).map_err(|errors| Error::Rules(Box::new(errors)))?;
-    let name = match &config.strategy {
-        Strategy::Named(name) => name.clone(),
-        Strategy::InFile(source) => {
-            let last = book.strategies.values().rev().find(|strategy| strategy.source.name == source.name);
-            let last = last.ok_or_else(|| Error::NoStrategy { file: source.name.to_string() })?;
-            last.name.to_string()
-        }
-    };
-    Ok((book, name))
-}
-
-/// The strategy of that name.
-fn resolved<'b>(book: &'b RuleBook, name: &str) -> Result<ResolvedStrategy<'b>, Error> {
-    book.resolve(name).map_err(|_| {
-        let known: Vec<String> = book.strategies.keys().map(|name| format!("`{name}`")).collect();
-        Error::UnknownStrategy { name: name.to_owned(), help: format!("there are {}", known.join(", ")) }
-    })
 }

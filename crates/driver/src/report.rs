@@ -145,7 +145,10 @@ impl fmt::Display for Temporary {
         if !self.loops.is_empty() {
             write!(f, ", for each {}", self.loops.join(", "))?;
         }
-        write!(f, "; read in {} places", self.uses)?;
+        match self.uses {
+            1 => write!(f, "; read at 1 place")?,
+            n => write!(f, "; read at {n} places")?,
+        }
         self.saved.map_or(Ok(()), |saved| write!(f, "; saves {saved} operations"))
     }
 }

@@ -70,7 +70,9 @@ pub(crate) fn search(
     let realized =
         stages.run("realize", || pass.done("realize", nestegg_schedule::realize_reductions(constructed.linearized)))?;
     pass.verified("realize", &realized)?;
-    let program = stages.run("eliminate dead", || nestegg_transform::eliminate_dead(realized));
+    let scheduled = stages.run("schedule", || pass.done("schedule", nestegg_schedule::schedule(realized)))?;
+    pass.verified("schedule", &scheduled)?;
+    let program = stages.run("eliminate dead", || nestegg_transform::eliminate_dead(scheduled));
     let gap = if selection.bound > nestegg_extract::Cost::ZERO {
         Gap::Proved { lower_bound: selection.bound.operations(), cost: selection.cost.operations() }
     } else {

@@ -1,7 +1,8 @@
 //! What each temporary of a result is, for the report and for comments in C.
 
 use indexmap::IndexMap;
-use nestegg_ir::{ArrayId, InsnId, InstructionKind, Kernel, LinearizedKernel};
+use nestegg_ir::linearization::for_each_run;
+use nestegg_ir::{ArrayId, Expr, ExprId, InsnId, InstructionKind, Kernel, LinearizedKernel, Op};
 
 use crate::excerpt::excerpt;
 use crate::parameters;
@@ -15,7 +16,7 @@ pub fn describe(
     saved: &IndexMap<String, u128>,
 ) -> Vec<Temporary> {
     let kernel = &program.kernel;
-    let sites = Sites::of(kernel);
+    let sites = Sites::of(program);
     kernel
         .array_ids()
         .filter(|&array| kernel[array].is_temporary())
@@ -29,14 +30,13 @@ pub fn describe(
 fn temporary(kernel: &Kernel, array: ArrayId, sites: &Sites, values: &[(String, i64)]) -> Temporary {
     let writers = &sites.writers[array.index()];
     let loops = writers.first().map(|&insn| kernel[insn].within.as_slice()).unwrap_or_default();
-    let definition: Vec<String> = writers.iter().map(|&insn| definition(kernel, insn)).collect();
     Temporary {
         name: kernel[array].name.clone(),
         dtype: kernel[array].dtype.to_string(),
         shape: kernel[array].shape.iter().map(|&size| excerpt(kernel, size)).collect(),
         size: size(kernel, array, values),
         loops: loops.iter().map(|&iname| kernel[iname].name.clone()).collect(),
-        definition: definition.join("; "),
+        definition: definition(kernel, writers),
         uses: sites.n_readers[array.index()],
         saved: None,
     }
@@ -49,8 +49,32 @@ fn size(kernel: &Kernel, array: ArrayId, values: &[(String, i64)]) -> Option<u12
     })
 }
 
-/// The value that an instruction gives to what it writes, in the text form.
-fn definition(kernel: &Kernel, insn: InsnId) -> String {
+/// What a temporary is, from the instructions that write it, in their order: values, and sums over more inames than
+/// the first writer has.
+fn definition(kernel: &Kernel, writers: &[InsnId]) -> String {
+    let Some((&first, later)) = writers.split_first() else { return "never written".to_owned() };
+    let mut parts = vec![value(kernel, first)];
+    for &insn in later {
+        match summand(kernel, insn) {
+            Some(summand) => {
+                let more = kernel[insn].within.iter().filter(|iname| !kernel[first].within.contains(iname));
+                let over: Vec<&str> = more.map(|&iname| kernel[iname].name.as_str()).collect();
+                let sum = format!("sum([{}], {})", over.join(", "), excerpt(kernel, summand));
+                let last = parts.last_mut().filter(|_| !over.is_empty());
+                match last {
+                    Some(last) if *last == "0.0" => *last = sum,
+                    Some(last) => *last = format!("{last} + {sum}"),
+                    None => parts.push(value(kernel, insn)),
+                }
+            }
+            None => parts.push(value(kernel, insn)),
+        }
+    }
+    parts.join("; then ")
+}
+
+/// The value that an instruction gives to what it writes.
+fn value(kernel: &Kernel, insn: InsnId) -> String {
     match &kernel[insn].kind {
         InstructionKind::Assignment { expression, .. } => excerpt(kernel, *expression),
         InstructionKind::Call { function, .. } => format!("a result of {}", kernel[*function]),
@@ -58,19 +82,30 @@ fn definition(kernel: &Kernel, insn: InsnId) -> String {
     }
 }
 
+/// What `t = t + e` adds, if the instruction is that.
+fn summand(kernel: &Kernel, insn: InsnId) -> Option<ExprId> {
+    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return None };
+    let Expr::Op { op: Op::Add, operands } = &kernel.exprs[*expression] else { return None };
+    let Expr::Access { array, indices } = &kernel.exprs[*operands.first()?] else { return None };
+    let is_itself = *array == assignee.array && *indices == assignee.indices;
+    (is_itself && operands.len() == 2).then(|| operands[1])
+}
+
 /// Who writes and who reads each array.
 struct Sites {
+    /// In the order in which they run.
     writers: Vec<Vec<InsnId>>,
     /// Instructions other than the writers that read it.
     n_readers: Vec<usize>,
 }
 
 impl Sites {
-    fn of(kernel: &Kernel) -> Self {
+    fn of(program: &LinearizedKernel) -> Self {
+        let kernel = &program.kernel;
         let mut writers = vec![Vec::new(); kernel.arrays.len()];
         let mut n_readers = vec![0; kernel.arrays.len()];
         let reads = nestegg_ir::order::arrays_read(kernel);
-        for insn in kernel.insn_ids() {
+        for_each_run(&program.linearization, |insn, _| {
             let written = kernel[insn].written_arrays();
             for &array in &written {
                 writers[array.index()].push(insn);
@@ -78,7 +113,7 @@ impl Sites {
             for array in reads[insn.index()].iter().filter(|array| !written.contains(array)) {
                 n_readers[array.index()] += 1;
             }
-        }
+        });
         Self { writers, n_readers }
     }
 }

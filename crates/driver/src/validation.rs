@@ -1,14 +1,111 @@
-//! Comparison of a result with its input.
+//! Comparison of a result with its input, by the interpreter.
+//!
+//! # Input
+//! Two programs and the values that are assumed for parameters.
+//! # Output
+//! The evidence that they are equal; or an error that names the first difference.
+//! # Method
+//! They are compared at the assumed values; where that would run too long, at the largest halves of them that do not, and
+//! where there are parameters, once more at a small size, where loops are short and their ends matter.
+//! # Not done
+//! A kernel whose interpretation stops (it divides by zero, or reads what has no value) is not compared; the report says
+//! so.
 
+use nestegg_interp::{Difference, Evidence, ValidateOptions, Verdict, validate};
 use nestegg_ir::Program;
+use nestegg_ir::domains::Domains;
+use nestegg_isl::Context;
 
+use crate::count::operations;
 use crate::error::Error;
 use crate::report::Validated;
+
+/// Parameters are halved until the first program does at most so many operations.
+const MAX_OPERATIONS: u128 = 20_000_000;
+
+/// The value of all parameters in the comparison at a small size.
+const SMALL: i64 = 3;
+
+/// What comparing two programs found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Comparison {
+    /// They are equal, as far as is known.
+    Equal {
+        /// What was compared.
+        evidence: String,
+    },
+    /// They are not.
+    Different(Difference),
+    /// The first one cannot be run.
+    Stopped(nestegg_interp::Error),
+}
 
 /// Compares two programs on the same data.
 ///
 /// # Errors
-/// If they differ.
-pub fn compare(_input: &Program, _output: &Program, _values: &[(String, i64)]) -> Result<Validated, Error> {
-    Ok(Validated::NotCompared { reason: "no interpreter".to_owned() })
+/// If the operations of the first cannot be counted.
+pub fn compare(first: &Program, second: &Program, values: &[(String, i64)]) -> Result<Comparison, Error> {
+    let sizes = sizes(first, values)?;
+    let mut all_evidence = Vec::new();
+    for (size_idx, values) in sizes.iter().enumerate() {
+        let options = ValidateOptions { parameters: values.iter().cloned().collect(), ..ValidateOptions::default() };
+        match validate(first, second, &options) {
+            Ok(Verdict::Equal(evidence)) => all_evidence.push(in_words(&evidence, values)),
+            Ok(Verdict::Different(difference)) => return Ok(Comparison::Different(difference)),
+            Err(error) if size_idx == 0 => return Ok(Comparison::Stopped(error)),
+            // The kernel may need more than a small size.
+            Err(_) => {}
+        }
+    }
+    Ok(Comparison::Equal { evidence: all_evidence.join("; ") })
+}
+
+/// What is compared with its input must be equal to it.
+pub(crate) fn check(input: &Program, output: &Program, values: &[(String, i64)]) -> Result<Validated, Error> {
+    match compare(input, output, values)? {
+        Comparison::Equal { evidence } => Ok(Validated::Equal { evidence }),
+        Comparison::Stopped(error) => Ok(Validated::NotCompared { reason: error.to_string() }),
+        Comparison::Different(difference) => {
+            Err(Error::NotEqual { kernel: input.kernel().name.clone(), difference: difference.to_string() })
+        }
+    }
+}
+
+/// The parameter values to compare at: what is assumed, or less of it; and small ones.
+fn sizes(program: &Program, values: &[(String, i64)]) -> Result<Vec<Vec<(String, i64)>>, Error> {
+    let mut main = values.to_vec();
+    while !main.is_empty() && operations(program, &main)?.total > MAX_OPERATIONS {
+        let halved: Vec<(String, i64)> = main.iter().map(|(name, value)| (name.clone(), value.div_euclid(2))).collect();
+        if !is_assumed(program, &halved) || halved.iter().all(|(_, value)| *value <= SMALL) {
+            break;
+        }
+        main = halved;
+    }
+    let small: Vec<(String, i64)> = values.iter().map(|(name, _)| (name.clone(), SMALL)).collect();
+    let is_useful = !small.is_empty() && small != main && is_assumed(program, &small);
+    Ok(if is_useful { vec![main, small] } else { vec![main] })
+}
+
+/// Whether the kernel's assumptions hold for these values. What isl cannot say does not hold.
+fn is_assumed(program: &Program, values: &[(String, i64)]) -> bool {
+    let holds = || {
+        let domains = Domains::new(&Context::new(), program.kernel()).ok()?;
+        let Some(assumptions) = domains.assumptions() else { return Some(true) };
+        let values: Vec<(&str, i64)> = values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        Some(!assumptions.clone().fix_params(&values).ok()?.is_empty().ok()?)
+    };
+    holds().unwrap_or(false)
+}
+
+/// The evidence of one comparison.
+fn in_words(evidence: &Evidence, values: &[(String, i64)]) -> String {
+    let mut text = format!("{} elements exactly ({} seeds)", evidence.n_exact, evidence.n_seeds);
+    if evidence.n_floats > 0 {
+        text += &format!(", {} in floats within {:.0e}", evidence.n_floats, evidence.largest_error);
+    }
+    if !values.is_empty() {
+        let values: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        text += &format!(", at {}", values.join(", "));
+    }
+    text
 }

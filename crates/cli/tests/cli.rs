@@ -1,0 +1,243 @@
+//! The command line from outside: exit codes, files, streams.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A small kernel: `y[i] = a*x[i] + a*x[i]`, and a temporary that nothing needs.
+const KERNEL: &str = "\
+kernel small
+domain { [i] : 0 <= i < 8 }
+arg a : float64 read
+arg x : float64[8] read
+arg y : float64[8] write
+temp dead : float64
+for i
+  dead = sin(a)  {id=unused}
+  y[i] = a*x[i] + a*x[i]  {id=store}
+end
+";
+
+/// The same values in another order.
+const EQUAL: &str = "\
+kernel small
+domain { [i] : 0 <= i < 8 }
+arg a : float64 read
+arg x : float64[8] read
+arg y : float64[8] write
+for i
+  y[i] = 2.0*(x[i]*a)
+end
+";
+
+/// No equality at all.
+const WRONG_RULE: &str = "\
+;; Wrong on purpose.
+
+;; sin(x) == cos(x), which is wrong.
+(rule wrong (sin ?x) (cos ?x) :tag exact)
+";
+
+fn nestegg(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().unwrap()
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nestegg"));
+    command.args(arguments).current_dir(folder).env_remove("NO_COLOR");
+    command
+}
+
+/// A folder with these files in it.
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn exits(output: &Output, code: i32) {
+    assert_eq!(output.status.code(), Some(code), "stdout: {}\nstderr: {}", stdout(output), stderr(output));
+}
+
+#[test]
+fn the_product_goes_to_stdout_and_the_story_to_stderr() {
+    let folder = folder(&[("k.knl", KERNEL)]);
+    let output = nestegg(folder.path(), &["optimize", "k.knl"]);
+    exits(&output, 0);
+    assert!(stdout(&output).starts_with('{'), "{}", stdout(&output));
+    assert!(stderr(&output).contains("operations"), "{}", stderr(&output));
+}
+
+#[test]
+fn with_a_file_the_story_goes_to_stdout() {
+    let folder = folder(&[("k.knl", KERNEL)]);
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--report", "json"]);
+    exits(&output, 0);
+    let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert!(report["after"]["total"].as_u64() < report["before"]["total"].as_u64(), "{report}");
+    assert!(report["validation"]["equal"].is_object(), "{report}");
+    assert!(fs::read_to_string(folder.path().join("out.knl")).unwrap().starts_with("kernel small linearized"));
+}
+
+#[test]
+fn several_kinds_get_their_own_endings() {
+    let folder = folder(&[("k.knl", KERNEL)]);
+    exits(&nestegg(folder.path(), &["optimize", "k.knl", "-o", "out", "--emit", "dump,text,c"]), 0);
+    for name in ["out.json", "out.knl", "out.c", "out.h"] {
+        assert!(folder.path().join(name).exists(), "{name}");
+    }
+    exits(&nestegg(folder.path(), &["optimize", "k.knl", "--emit", "dump,c"]), 2);
+}
+
+#[test]
+fn standard_input_is_a_file() {
+    let folder = folder(&[]);
+    let mut child =
+        command(folder.path(), &["convert", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(KERNEL.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    exits(&output, 0);
+    assert!(stdout(&output).contains("\"nestegg-kernel/1\""));
+}
+
+#[test]
+fn bad_input_is_2_and_writes_nothing() {
+    let folder = folder(&[("k.knl", "kernel k\ndomain { [i] : 0 <= i }\n"), ("text.json", "{\"format\": 3}")]);
+    for arguments in [
+        vec!["optimize", "k.knl", "-o", "out.json"],
+        vec!["optimize", "text.json", "-o", "out.json"],
+        vec!["optimize", "missing.knl", "-o", "out.json"],
+        vec!["optimize", "k.knl", "-o", "out.json", "--no-such-flag"],
+        vec!["optimize", "k.knl", "-o", "out.json", "--level", "O17"],
+        vec!["optimize", "k.knl", "-o", "out.json", "--threads", "0"],
+        vec!["convert", "k.knl", "-o", "out.json"],
+        vec!["validate", "k.knl", "k.knl"],
+        vec!["count", "k.knl"],
+        vec!["run", "k.knl"],
+        vec!["check", "k.knl"],
+        vec!["rules", "no-such-rule"],
+    ] {
+        let output = nestegg(folder.path(), &arguments);
+        exits(&output, 2);
+        assert!(!stderr(&output).is_empty(), "{arguments:?}");
+        assert!(stdout(&output).is_empty(), "{arguments:?}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_wrong_result_is_3_and_writes_nothing() {
+    let kernel = KERNEL.replace("a*x[i] + a*x[i]", "sin(x[i])*cos(x[i])");
+    let folder = folder(&[("k.knl", &kernel), ("wrong.rules", WRONG_RULE)]);
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.json", "--rules", "wrong.rules"]);
+    exits(&output, 3);
+    assert!(!folder.path().join("out.json").exists());
+    assert!(stderr(&output).contains("not equal"), "{}", stderr(&output));
+}
+
+#[test]
+fn validate_answers_by_its_exit_code() {
+    let different = EQUAL.replace("2.0", "2.5");
+    let folder = folder(&[("a.knl", KERNEL), ("b.knl", EQUAL), ("c.knl", &different)]);
+    exits(&nestegg(folder.path(), &["validate", "a.knl", "b.knl"]), 0);
+    let output = nestegg(folder.path(), &["validate", "a.knl", "c.knl"]);
+    exits(&output, 1);
+    assert!(stdout(&output).contains("not equal"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_folder_is_done_in_spite_of_one_bad_kernel() {
+    let folder =
+        folder(&[("in/a.knl", KERNEL), ("in/deep/b.knl", EQUAL), ("in/bad.knl", "kernel\n"), ("in/no.txt", "")]);
+    let output = nestegg(folder.path(), &["optimize", "in", "-o", "out", "--threads", "2"]);
+    exits(&output, 2);
+    assert!(folder.path().join("out/a.json").exists() && folder.path().join("out/deep/b.json").exists());
+    assert!(!folder.path().join("out/bad.json").exists());
+    assert!(stdout(&output).contains("3 kernels, 1 failed"), "{}", stdout(&output));
+}
+
+#[test]
+fn the_bytes_do_not_depend_on_the_number_of_threads() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/coffee");
+    let chosen = ["tsfc_mass_2d_nf1_q1.json", "tsfc_mass_2d_nf0_q1.json", "tsfc_helmholtz_2d_nf0_q1.json"];
+    let folder = folder(&[]);
+    fs::create_dir(folder.path().join("in")).unwrap();
+    for name in chosen {
+        fs::copy(fixtures.join(name), folder.path().join("in").join(name)).unwrap();
+    }
+    let run = |threads: &str, out: &str| {
+        let arguments = ["optimize", "in", "-o", out, "--threads", threads, "--emit", "dump,c", "--no-validate"];
+        exits(&nestegg(folder.path(), &arguments), 0);
+        chosen.map(|name| {
+            let path: PathBuf = folder.path().join(out).join(name);
+            (fs::read(&path).unwrap(), fs::read(path.with_extension("c")).unwrap())
+        })
+    };
+    assert_eq!(run("1", "one"), run("3", "three"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = folder(&[("k.knl", KERNEL)]);
+    let mut child = command(folder.path(), &["rules"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    exits(&output, 0);
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn errors_have_no_colours_where_nobody_sees_them() {
+    let folder = folder(&[("k.knl", "kernel\n")]);
+    let output = nestegg(folder.path(), &["check", "k.knl"]);
+    exits(&output, 2);
+    assert!(!stderr(&output).contains('\u{1b}'));
+}
+
+#[test]
+fn given_arguments_are_used() {
+    let folder = folder(&[("k.knl", EQUAL), ("in.json", "{\"a\": 1.5, \"x\": [0, 1, 2, 3, 4, 5, 6, 7]}")]);
+    let output = nestegg(folder.path(), &["run", "k.knl", "--arguments", "in.json"]);
+    exits(&output, 0);
+    assert_eq!(stdout(&output), "{\"y\": [0.0, 3.0, 6.0, 9.0, 12.0, 15.0, 18.0, 21.0]}\n");
+    fs::write(folder.path().join("in.json"), "{\"b\": 1}").unwrap();
+    exits(&nestegg(folder.path(), &["run", "k.knl", "--arguments", "in.json"]), 2);
+    fs::write(folder.path().join("in.json"), "{\"x\": [1]}").unwrap();
+    exits(&nestegg(folder.path(), &["run", "k.knl", "--arguments", "in.json"]), 2);
+}
+
+#[test]
+fn help_and_completions_are_no_errors() {
+    let folder = folder(&[]);
+    for arguments in [vec!["--help"], vec!["optimize", "--help"], vec!["--version"], vec!["completions", "bash"]] {
+        let output = nestegg(folder.path(), &arguments);
+        exits(&output, 0);
+        assert!(!stdout(&output).is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_special_file_is_written_and_stays() {
+    if !cfg!(unix) {
+        return;
+    }
+    let folder = folder(&[("k.knl", KERNEL)]);
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "/dev/null", "--emit", "dump"]);
+    exits(&output, 0);
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
+}

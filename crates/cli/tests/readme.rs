@@ -1,0 +1,128 @@
+//! The examples of the README print what the README says they print.
+//!
+//! In blocks marked `console`, a line that begins with `$ ` is a command and the lines after it are what it prints; a line
+//! of `...` stands for any lines, and `...` in a line for any text. Commands that set up or build are cut down to what
+//! they run: the program that this test was built with. Commands run in the project's folder, on copies of nothing: files that
+//! they write go to a temporary folder.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How the README runs the program from the project's folder.
+const RUN: &str = "cargo run --release -p nestegg -- ";
+
+/// What the README's command for the tests contains; a test cannot run it.
+const TEST: &str = "cargo test";
+
+#[test]
+fn the_readme_tells_the_truth() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().unwrap();
+    for shared in ["fixtures", "examples"] {
+        link(&root.join(shared), &folder.path().join(shared));
+    }
+    let mut n_run = 0;
+    for (command, expected) in examples(&fs::read_to_string(root.join("README.md")).unwrap()) {
+        if command.contains(TEST) {
+            continue;
+        }
+        let printed = run(folder.path(), &command);
+        assert!(matches(&expected, &printed), "$ {command}\nthe README says:\n{expected}\nit prints:\n{printed}");
+        n_run += 1;
+    }
+    assert!(n_run >= 2, "the README has examples");
+}
+
+/// Files of the project are read through links, so that nothing is written into it.
+fn link(from: &Path, to: &Path) {
+    let from: PathBuf = fs::canonicalize(from).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(from, to).unwrap();
+    #[cfg(windows)]
+    std::os::windows::fs::symlink_dir(from, to).unwrap();
+}
+
+/// Commands with what they are said to print.
+fn examples(readme: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut is_console = false;
+    for line in readme.lines() {
+        if line.starts_with("```") {
+            is_console = line == "```console";
+        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| is_console) {
+            found.push((command.to_owned(), String::new()));
+        } else if let Some((_, expected)) = found.last_mut().filter(|_| is_console) {
+            expected.push_str(line);
+            expected.push('\n');
+        }
+    }
+    found
+}
+
+/// What a command prints on standard output. Only what a shell does with these few words is done.
+fn run(folder: &Path, command: &str) -> String {
+    let command = command.strip_prefix("./setup && ").unwrap_or(command);
+    if let Some(path) = command.strip_prefix("cat ") {
+        return fs::read_to_string(folder.join(path)).unwrap();
+    }
+    let arguments = command.strip_prefix(RUN).or_else(|| command.strip_prefix("nestegg "));
+    let arguments = arguments.unwrap_or_else(|| panic!("this test cannot run `{command}`"));
+    let output = Command::new(env!("CARGO_BIN_EXE_nestegg"))
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "$ {command}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Whether the text is what the pattern says, where a line `...` is any lines and `...` in a line any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let pattern: Vec<&str> = pattern.lines().collect();
+    let text: Vec<&str> = text.lines().collect();
+    matches_sequence(
+        &pattern,
+        &text,
+        |pattern| *pattern == "...",
+        |pattern, line| {
+            let parts: Vec<&str> = pattern.split("...").collect();
+            let (first, last) = (parts[0], parts[parts.len() - 1]);
+            match parts.len() {
+                1 => pattern.trim_end() == line.trim_end(),
+                _ => line.starts_with(first) && line.ends_with(last) && line.len() >= first.len() + last.len(),
+            }
+        },
+    )
+}
+
+/// Greedy matching with backtracking to the last wildcard, as for file name patterns.
+fn matches_sequence<T>(pattern: &[T], text: &[T], is_any: impl Fn(&T) -> bool, fits: impl Fn(&T, &T) -> bool) -> bool {
+    let (mut at_pattern, mut at_text) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while at_text < text.len() {
+        if at_pattern < pattern.len() && is_any(&pattern[at_pattern]) {
+            retry = Some((at_pattern + 1, at_text));
+            at_pattern += 1;
+        } else if at_pattern < pattern.len() && fits(&pattern[at_pattern], &text[at_text]) {
+            at_pattern += 1;
+            at_text += 1;
+        } else if let Some((after, from)) = retry {
+            retry = Some((after, from + 1));
+            (at_pattern, at_text) = (after, from + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern[at_pattern..].iter().all(is_any)
+}
+
+#[test]
+fn wildcards_stand_for_anything() {
+    assert!(matches("a\n...\nc\n", "a\nb\nb\nc\n"));
+    assert!(matches("a\n...\n", "a\n"));
+    assert!(matches("seconds: ...\n", "seconds: 1\n"));
+    assert!(!matches("a\n...\nc\n", "a\nb\n"));
+    assert!(!matches("a\n", "a\nb\n"));
+}
