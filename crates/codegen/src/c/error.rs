@@ -48,7 +48,7 @@ pub enum CodegenError {
         second: String,
     },
     /// A function of `math.h` is called with the wrong number of arguments.
-    #[error("`{function}` of math.h takes {expected} arguments, not {found}")]
+    #[error("`{function}` of math.h is called with {found} arguments instead of {expected}")]
     MathArity {
         /// The function.
         function: String,

@@ -189,14 +189,15 @@ impl Writer<'_> {
             _ if dtype == Dtype::Float32 => dtype,
             _ => Dtype::Float64,
         };
-        let mut texts: Vec<Text> =
-            ids.iter().zip(texts).map(|(&id, text)| self.convert(id, text, of_function)).collect();
+        let is_exponent = |at| at == 1 && standard.is_some_and(|standard| standard.kind == Kind::Exponent);
+        let texts: Vec<Text> = ids
+            .iter()
+            .zip(texts)
+            .enumerate()
+            .map(|(at, (&id, text))| self.convert(id, text, if is_exponent(at) { Dtype::Int32 } else { of_function }))
+            .collect();
         let suffix = float_suffix(of_function);
         let Some(standard) = standard else { return Text::call(name, &texts).cast(of_function, dtype) };
-        if standard.kind == Kind::Exponent {
-            let exponent = texts.pop().map(|exponent| Text::prefix("(int)", exponent));
-            texts.extend(exponent);
-        }
         match standard.kind {
             Kind::Float | Kind::Exponent => {
                 Text::call(&format!("{}{suffix}", standard.name), &texts).cast(of_function, dtype)

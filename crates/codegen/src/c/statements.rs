@@ -45,11 +45,8 @@ impl Writer<'_> {
             match node {
                 LoopTree::Loop { iname, body } => {
                     let one = self.loop_over(*iname, open)?;
-                    let may_skip = one.trip_count.is_none_or(|n| n == 0);
                     open.push(*iname);
-                    self.n_conditions += usize::from(may_skip);
                     let body = self.statements(body, temporaries, open)?;
-                    self.n_conditions -= usize::from(may_skip);
                     open.pop();
                     code.extend(one.around(body));
                 }
@@ -59,9 +56,7 @@ impl Writer<'_> {
                     let Evaluated { mut regions, mut roots } = evaluated;
                     code.append(&mut regions[ROOT]);
                     let condition = self.as_condition(*condition, roots.swap_remove(0));
-                    self.n_conditions += 1;
                     let body = self.statements(body, temporaries, open)?;
-                    self.n_conditions -= 1;
                     code.push(Code::Block { head: format!("if ({})", condition.text), body });
                 }
                 LoopTree::Run(insn) => code.extend(self.instruction(*insn, temporaries, open)?),
@@ -84,9 +79,6 @@ impl Writer<'_> {
         let instruction = &kernel[insn];
         let place = || format!("instruction `{}`", instruction.id);
         let n_guards = instruction.predicates.len();
-        if n_guards + self.n_conditions > 0 {
-            self.conditional.extend(instruction.written_arrays());
-        }
         let mut roots: Vec<(ExprId, RegionId)> =
             instruction.predicates.iter().enumerate().map(|(at, &predicate)| (predicate, at)).collect();
         let update = update(self, instruction);

@@ -5,7 +5,7 @@
 //! where its domain, or one that it is connected with, has a parameter of dtype int64 or a number beyond 32 bits;
 //! else `int32_t`.
 
-use nestegg_ir::{Array, Dtype, InameId, InstructionKind, Kernel, ParameterId};
+use nestegg_ir::{Dtype, InameId, InstructionKind, Kernel, ParameterId};
 use rustc_hash::FxHashMap;
 
 use super::error::CodegenError;
@@ -141,9 +141,4 @@ fn wide_inames(kernel: &Kernel, component: &[usize]) -> Vec<bool> {
 
 fn has_long_number(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 9 && digits.parse::<i32>().is_err())
-}
-
-/// Whether an array is a scalar in C too.
-pub(crate) fn is_scalar(array: &Array) -> bool {
-    array.shape.is_empty()
 }

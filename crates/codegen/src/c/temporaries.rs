@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 
 use nestegg_ir::order::arrays_read;
-use nestegg_ir::{Array, ArrayId, ArrayKind, ExprId, InsnId, InstructionKind, Kernel, LoopTree};
+use nestegg_ir::{Array, ArrayId, ArrayKind, ExprId, InameId, InsnId, InstructionKind, Kernel, LoopTree};
 use rustc_hash::FxHashMap;
 
-use super::symbols::is_scalar;
+use super::error::CodegenError;
 
 /// How many of a temporary's instructions a note names.
 const MAX_DEFINITIONS: usize = 4;
@@ -23,6 +23,9 @@ pub(crate) struct Declaration {
     pub(crate) place: Place,
     /// Whether anything reads it but to write it.
     pub(crate) is_read: bool,
+    /// Whether something writes it under a condition, or in a loop that may not run, inside the block around all that touches it:
+    /// compilers cannot see that it has a value then.
+    pub(crate) is_conditional: bool,
 }
 
 /// Where a temporary is declared.
@@ -39,23 +42,39 @@ pub(crate) enum Place {
     },
 }
 
+/// Says whether the loop over an iname, inside others, surely runs.
+type Runs<'a> = dyn FnMut(InameId, &[InameId]) -> Result<bool, CodegenError> + 'a;
+
 /// The declarations of the temporaries that are used, by array; tables and arguments are absent.
-pub(crate) fn declarations(kernel: &Kernel, tree: &[LoopTree]) -> BTreeMap<ArrayId, Declaration> {
-    let mut walk =
-        Walk { kernel, reads: arrays_read(kernel), touched: FxHashMap::default(), parents: vec![0], depths: vec![0] };
-    walk.block(tree, 0);
-    walk.touched
+pub(crate) fn declarations(
+    kernel: &Kernel,
+    tree: &[LoopTree],
+    runs: &mut Runs<'_>,
+) -> Result<BTreeMap<ArrayId, Declaration>, CodegenError> {
+    let mut walk = Walk {
+        kernel,
+        reads: arrays_read(kernel),
+        touched: FxHashMap::default(),
+        blocks: vec![Block { parent: 0, depth: 0, n_conditions: 0 }],
+        open: Vec::new(),
+        runs,
+    };
+    walk.block(tree, 0)?;
+    let res = walk
+        .touched
         .iter()
         .map(|(&array, touched)| {
             let place = match touched.first {
-                Some((insn, block)) if block == touched.common && is_scalar(&kernel[array]) => {
+                Some((insn, block)) if block == touched.common && kernel[array].shape.is_empty() => {
                     Place::At { insn, constant: touched.n_writes == 1 }
                 }
                 _ => Place::Top,
             };
-            (array, Declaration { place, is_read: touched.is_read })
+            let is_conditional = touched.n_conditions > walk.blocks[touched.common].n_conditions;
+            (array, Declaration { place, is_read: touched.is_read, is_conditional })
         })
-        .collect()
+        .collect();
+    Ok(res)
 }
 
 /// What happens to one temporary.
@@ -67,41 +86,57 @@ struct Touched {
     first: Option<(InsnId, usize)>,
     n_writes: usize,
     is_read: bool,
+    /// The most conditions around a write.
+    n_conditions: usize,
+}
+
+/// A stretch of C between braces.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    parent: usize,
+    depth: usize,
+    /// How many conditions, and loops that may not run, are around it.
+    n_conditions: usize,
 }
 
 struct Walk<'a> {
     kernel: &'a Kernel,
     reads: Vec<Vec<ArrayId>>,
     touched: FxHashMap<ArrayId, Touched>,
-    parents: Vec<usize>,
-    depths: Vec<usize>,
+    blocks: Vec<Block>,
+    open: Vec<InameId>,
+    runs: &'a mut Runs<'a>,
 }
 
 impl Walk<'_> {
     /// Nested at most [`MAX_NESTING`](nestegg_ir::linearization::MAX_NESTING) deep.
-    fn block(&mut self, tree: &[LoopTree], block: usize) {
+    fn block(&mut self, tree: &[LoopTree], block: usize) -> Result<(), CodegenError> {
         for node in tree {
             match node {
-                LoopTree::Loop { body, .. } => {
-                    let inner = self.open(block);
-                    self.block(body, inner);
+                LoopTree::Loop { iname, body } => {
+                    let runs = (self.runs)(*iname, &self.open)?;
+                    let inner = self.enter(block, usize::from(!runs));
+                    self.open.push(*iname);
+                    self.block(body, inner)?;
+                    self.open.pop();
                 }
                 LoopTree::Branch { condition, body } => {
                     for array in accessed(self.kernel, *condition) {
                         self.touch(array, block, None, false);
                     }
-                    let inner = self.open(block);
-                    self.block(body, inner);
+                    let inner = self.enter(block, 1);
+                    self.block(body, inner)?;
                 }
                 LoopTree::Run(insn) => self.run(*insn, block),
             }
         }
+        Ok(())
     }
 
-    fn open(&mut self, block: usize) -> usize {
-        self.parents.push(block);
-        self.depths.push(self.depths[block] + 1);
-        self.parents.len() - 1
+    fn enter(&mut self, parent: usize, n_conditions: usize) -> usize {
+        let Block { depth, n_conditions: around, .. } = self.blocks[parent];
+        self.blocks.push(Block { parent, depth: depth + 1, n_conditions: around + n_conditions });
+        self.blocks.len() - 1
     }
 
     fn run(&mut self, insn: InsnId, block: usize) {
@@ -110,11 +145,13 @@ impl Walk<'_> {
         for array in self.reads[insn.index()].clone() {
             self.touch(array, block, None, written.contains(&array));
         }
+        let n_conditions = self.blocks[block].n_conditions + instruction.predicates.len();
         let plain = matches!(instruction.kind, InstructionKind::Assignment { .. }) && instruction.predicates.is_empty();
         for array in written {
             self.touch(array, block, plain.then_some(insn), true);
             if let Some(touched) = self.touched.get_mut(&array) {
                 touched.n_writes += 1;
+                touched.n_conditions = touched.n_conditions.max(n_conditions);
             }
         }
     }
@@ -126,14 +163,14 @@ impl Walk<'_> {
         let first = plain_write.map(|insn| (insn, block));
         let mut known = match self.touched.get(&array) {
             Some(known) => *known,
-            None => Touched { common: block, first, n_writes: 0, is_read: false },
+            None => Touched { common: block, first, n_writes: 0, is_read: false, n_conditions: 0 },
         };
         let mut other = block;
         while known.common != other {
-            if self.depths[known.common] >= self.depths[other] {
-                known.common = self.parents[known.common];
+            if self.blocks[known.common].depth >= self.blocks[other].depth {
+                known.common = self.blocks[known.common].parent;
             } else {
-                other = self.parents[other];
+                other = self.blocks[other].parent;
             }
         }
         known.is_read |= !by_writer;

@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, InameId, InstructionKind, Item, Kernel};
-use rustc_hash::FxHashSet;
+use nestegg_ir::{Dtype, Expr, ExprId, InameId, InstructionKind, Item, Kernel};
 
 use super::arrays::Arrays;
 use super::error::CodegenError;
@@ -95,10 +94,6 @@ pub(crate) struct Writer<'a> {
     pub(crate) arrays: Arrays,
     /// The functions that others define, by name, in order of first use.
     pub(crate) signatures: IndexMap<String, Signature>,
-    /// How many conditions and loops that may run zero times are around the present place.
-    pub(crate) n_conditions: usize,
-    /// Arrays that are written where such a condition holds: compilers cannot see that they have values.
-    pub(crate) conditional: FxHashSet<ArrayId>,
 }
 
 impl<'a> Writer<'a> {
@@ -115,17 +110,7 @@ impl<'a> Writer<'a> {
         roots.extend(arrays.extents.iter().map(|extent| extent.1));
         let facts = Facts::of(kernel, &symbols, &arrays, &mut loops, &roots);
         let signatures = signatures(kernel, &facts, &roots)?;
-        Ok(Self {
-            kernel,
-            symbols,
-            loops,
-            helpers: Helpers::default(),
-            facts,
-            arrays,
-            signatures,
-            n_conditions: 0,
-            conditional: FxHashSet::default(),
-        })
+        Ok(Self { kernel, symbols, loops, helpers: Helpers::default(), facts, arrays, signatures })
     }
 
     /// The loop over an iname inside others.
