@@ -232,7 +232,7 @@ B[i, n*i] = B[i, 0] {inames=i}
 
 #[test]
 fn refusals() {
-    check_error("", "y[0] = sqrt(x[0], 1.0)", expect!["`sqrt` of math.h takes 1 arguments, not 2"]);
+    check_error("", "y[0] = sqrt(x[0], 1.0)", expect!["`sqrt` of math.h is called with 2 arguments instead of 1"]);
     check_error(
         "",
         "y[0] = f(x[0]) + f(x[0], 1.0)",
