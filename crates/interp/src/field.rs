@@ -4,7 +4,10 @@
 //! that equal arguments give equal results and nothing else is known of them. Oracles keep the laws that rewrite
 //! rules use:
 //! - order: `a < b` compares hashes of the two values, a total order, with which `min`, `max`, `fmin` and `fmax` agree;
+//!   whole numbers of size up to 2^31 keep their own order;
 //! - `fabs(x)` is `x` or `−x`, by a sign drawn for the pair {x, −x}: so `fabs(−x) = fabs(x)` and `fabs(fabs(x)) = fabs(x)`;
+//!   it is not negative where `x` is a small whole number;
+//! - such a number is itself when it is cast to an integer; the cast of any other element has no meaning;
 //! - whole powers, and `fma`, are exact.
 //!
 //! # Source
@@ -14,6 +17,9 @@ use crate::world::{Function, Operand, World, hash_with, mix};
 
 /// The number of elements.
 pub const PRIME: u64 = (1 << 61) - 1;
+
+/// Elements up to this size, of either sign, are taken for whole numbers: a random element is one with a chance of 2^-29.
+const SMALL: u64 = 1 << 31;
 
 /// The prime field, with oracles drawn by a seed.
 #[derive(Clone, Copy, Debug)]
@@ -62,12 +68,34 @@ fn invert(a: u64) -> u64 {
     raise(a, PRIME - 2)
 }
 
+/// The whole number of size at most 2^31 that an element stands for.
+fn small(a: u64) -> Option<i64> {
+    match a {
+        a if a <= SMALL => Some(a as i64),
+        a if a >= PRIME - SMALL => Some(a as i64 - PRIME as i64),
+        _ => None,
+    }
+}
+
 impl Field {
-    fn rank(&self, a: u64) -> u64 {
-        mix(a ^ mix(self.seed))
+    /// Where an element stands in the order of this seed. Small whole numbers keep their own order, n at the place
+    /// n/(1 + |n|) between −1 and 1, so that a comparison of literals may be folded and a random element has another sign,
+    /// or is less than 1, about as often as not.
+    fn rank(&self, a: u64) -> (u64, u64) {
+        let place = match small(a) {
+            None => mix(a ^ mix(self.seed)),
+            Some(n) => {
+                let offset = (i128::from(n) << 63) / (1 + i128::from(n.unsigned_abs()));
+                u64::try_from((1_i128 << 63) + offset).unwrap_or(u64::MAX)
+            }
+        };
+        (place, small(a).map_or(a, |n| n.wrapping_add(1 << 62) as u64))
     }
 
     fn fabs(&self, a: u64) -> u64 {
+        if let Some(n) = small(a) {
+            return n.unsigned_abs();
+        }
         let (small, large) = (a.min(negate(a)), a.max(negate(a)));
         if hash_with(self.seed ^ 0xab5, small) & 1 == 0 { small } else { large }
     }
@@ -95,8 +123,8 @@ impl World for Field {
         if value < 0 { negate(magnitude) } else { magnitude }
     }
 
-    fn truncate(&self, _value: u64) -> Option<i64> {
-        None
+    fn truncate(&self, value: u64) -> Option<i64> {
+        small(value)
     }
 
     #[inline(always)]

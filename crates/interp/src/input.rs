@@ -128,10 +128,24 @@ fn index_limits(kernel: &Kernel, source: &Source, layouts: &[Layout]) -> Vec<Opt
     limits
 }
 
-/// An argument of floats in any world: from the given numbers.
-pub(crate) fn data<F>(values: &Values, literal: impl Fn(f64) -> F) -> Data<F> {
+/// Given numbers in the form of a world, rounded to the dtype; what is wrong with them, if they do not have it.
+pub(crate) fn data<F>(values: &Values, dtype: Dtype, literal: impl Fn(f64) -> F) -> Result<Data<F>, String> {
+    let is_in_range = |value: &i64| match dtype {
+        Dtype::Bool => matches!(value, 0 | 1),
+        Dtype::Int32 => i32::try_from(*value).is_ok(),
+        _ => true,
+    };
     match values {
-        Values::Floats(values) => Data::Floats(values.iter().map(|&value| literal(value)).collect()),
-        Values::Ints(values) => Data::Ints(values.clone()),
+        Values::Floats(values) if dtype == Dtype::Float32 => {
+            Ok(Data::Floats(values.iter().map(|&value| literal(f64::from(value as f32))).collect()))
+        }
+        Values::Floats(values) if dtype.is_float() => {
+            Ok(Data::Floats(values.iter().map(|&value| literal(value)).collect()))
+        }
+        Values::Ints(values) if !dtype.is_float() => match values.iter().find(|value| !is_in_range(value)) {
+            None => Ok(Data::Ints(values.clone())),
+            Some(value) => Err(format!("{value} is no {dtype}")),
+        },
+        _ => Err(format!("its dtype is {dtype}")),
     }
 }

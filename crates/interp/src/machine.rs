@@ -8,7 +8,7 @@ mod call;
 mod store;
 mod traps;
 
-use nestegg_ir::{InameId, Kernel};
+use nestegg_ir::{ArrayId, InameId, InsnId, Kernel};
 
 use crate::domain::Values;
 use crate::error::Error;
@@ -21,7 +21,7 @@ use crate::world::World;
 
 /// A run of a kernel.
 pub(crate) struct Machine<'c, W: World> {
-    world: W,
+    world: &'c W,
     kernel: &'c Kernel,
     code: &'c Code,
     pub(crate) memory: Vec<Storage<W::Float>>,
@@ -34,15 +34,44 @@ pub(crate) struct Machine<'c, W: World> {
     array_at: Vec<u64>,
     steps: u64,
     max_steps: u64,
+    watch: Watch,
 }
 
-/// Runs `code` from `memory`; the arrays at the end.
+/// An element of an array, and the instruction that wrote it last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Watch {
+    element: Option<(ArrayId, usize)>,
+    pub(crate) last_writer: Option<InsnId>,
+}
+
+impl Watch {
+    /// Watches the element at a flat position.
+    pub(crate) fn of(array: ArrayId, position: usize) -> Self {
+        Self { element: Some((array, position)), last_writer: None }
+    }
+
+    #[inline(always)]
+    fn see(&mut self, array: ArrayId, position: usize, insn: InsnId) {
+        if self.element == Some((array, position)) {
+            self.last_writer = Some(insn);
+        }
+    }
+
+    fn see_all(&mut self, array: ArrayId, insn: InsnId) {
+        if self.element.is_some_and(|element| element.0 == array) {
+            self.last_writer = Some(insn);
+        }
+    }
+}
+
+/// Runs `code` from `memory`; the arrays at the end. `watch` tells what it saw.
 pub(crate) fn execute<W: World>(
-    world: W,
+    world: &W,
     kernel: &Kernel,
     code: &Code,
     memory: Vec<Storage<W::Float>>,
     max_steps: u64,
+    watch: &mut Watch,
 ) -> Result<Vec<Storage<W::Float>>, Error> {
     let mut machine = Machine {
         world,
@@ -58,8 +87,10 @@ pub(crate) fn execute<W: World>(
         array_at: vec![1; kernel.arrays.len()],
         steps: 0,
         max_steps,
+        watch: *watch,
     };
     machine.run(&code.steps)?;
+    *watch = machine.watch;
     Ok(machine.memory)
 }
 
@@ -186,7 +217,7 @@ impl<W: World> Machine<'_, W> {
                 continue;
             }
             let reader = Reader {
-                world: &self.world,
+                world: self.world,
                 block,
                 layouts: &self.code.layouts,
                 functions: &self.code.functions,

@@ -89,6 +89,13 @@ pub(crate) struct Storage<F> {
     pub(crate) is_set: Option<Vec<bool>>,
 }
 
+impl<F> Storage<F> {
+    /// Whether the element at a flat position has a value.
+    pub(crate) fn has_value(&self, position: usize) -> bool {
+        self.is_set.as_ref().is_none_or(|is_set| is_set[position])
+    }
+}
+
 impl<F: Copy + Default> Storage<F> {
     /// An array without values.
     pub(crate) fn unset(dtype: Dtype, len: usize) -> Self {

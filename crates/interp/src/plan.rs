@@ -50,9 +50,9 @@ pub(crate) struct Code {
 /// Compiles a kernel for these parameter values.
 pub(crate) fn compile(linearized: &LinearizedKernel, parameters: &[i64]) -> Result<Code, Error> {
     let kernel = &linearized.kernel;
+    let mut domains = Domains::new(kernel, parameters)?;
     let source = Source::new(kernel, parameters)?;
     let layouts = Layout::all(kernel, &source)?;
-    let mut domains = Domains::new(kernel, parameters)?;
     let mut functions = Functions::default();
     let tree = to_tree(&linearized.linearization)?;
     let mut planner = Planner {

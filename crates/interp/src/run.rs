@@ -1,13 +1,13 @@
 //! Running a kernel on given arrays, in floats.
 
 use indexmap::IndexMap;
-use nestegg_ir::{ArgumentAccess, ArrayKind, Kernel, LinearizedKernel, Program};
+use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind, InsnId, Kernel, LinearizedKernel, Program};
 
 use crate::error::Error;
 use crate::field::Field;
 use crate::float::Floats;
 use crate::input::{Inputs, Values, data, parameter_values};
-use crate::machine::execute;
+use crate::machine::{Watch, execute};
 use crate::memory::{Data, Storage, empty};
 use crate::plan::{Code, compile};
 use crate::world::World;
@@ -53,7 +53,7 @@ pub struct Outputs<V = Values> {
 pub fn run(program: &Program, inputs: &Inputs, options: &RunOptions) -> Result<Outputs, Error> {
     let compiled = Compiled::new(program, &inputs.parameters)?;
     let memory = compiled.memory(&Floats, inputs)?;
-    let memory = compiled.execute(Floats, memory, options.max_steps)?;
+    let memory = compiled.execute(&Floats, memory, options.max_steps)?;
     let values = |data| match data {
         Data::Floats(values) => Values::Floats(values),
         Data::Ints(values) => Values::Ints(values),
@@ -84,7 +84,7 @@ pub fn run_field(
     let compiled = Compiled::new(program, &inputs.parameters)?;
     let world = Field { seed };
     let memory = compiled.memory(&world, inputs)?;
-    let memory = compiled.execute(world, memory, options.max_steps)?;
+    let memory = compiled.execute(&world, memory, options.max_steps)?;
     let values = |data| match data {
         Data::Floats(values) => FieldValues::Elements(values),
         Data::Ints(values) => FieldValues::Ints(values),
@@ -130,23 +130,34 @@ impl Compiled {
             let wrong = |reason: String| Error::Input { name: layout.name.clone(), reason };
             let values = inputs.arrays.get(&layout.name).ok_or_else(|| wrong("it has no values".to_owned()))?;
             if values.len() != layout.len {
-                return Err(wrong(format!("it has {} elements, not {}", layout.len, values.len())));
+                return Err(wrong(format!("it has {} elements, not {}", values.len(), layout.len)));
             }
-            if matches!(values, Values::Floats(_)) != layout.dtype.is_float() {
-                return Err(wrong(format!("its dtype is {}", layout.dtype)));
-            }
-            memory[array.index()] = Storage { data: data(values, |value| world.literal(value)), is_set: None };
+            let data = data(values, layout.dtype, |value| world.literal(value)).map_err(wrong)?;
+            memory[array.index()] = Storage { data, is_set: None };
         }
         Ok(memory)
     }
 
     pub(crate) fn execute<W: World>(
         &self,
-        world: W,
+        world: &W,
         memory: Vec<Storage<W::Float>>,
         max_steps: u64,
     ) -> Result<Vec<Storage<W::Float>>, Error> {
-        execute(world, self.kernel(), &self.code, memory, max_steps)
+        execute(world, self.kernel(), &self.code, memory, max_steps, &mut Watch::default())
+    }
+
+    /// The instruction that writes an element last.
+    pub(crate) fn last_writer<W: World>(
+        &self,
+        world: &W,
+        memory: Vec<Storage<W::Float>>,
+        max_steps: u64,
+        (array, position): (ArrayId, usize),
+    ) -> Result<Option<InsnId>, Error> {
+        let mut watch = Watch::of(array, position);
+        execute(world, self.kernel(), &self.code, memory, max_steps, &mut watch)?;
+        Ok(watch.last_writer)
     }
 
     fn outputs<F, V>(&self, memory: Vec<Storage<F>>, values: impl Fn(Data<F>) -> V) -> Outputs<V> {

@@ -49,7 +49,7 @@ impl<T: Copy> Operand<'_, T> {
 }
 
 /// Arithmetic on the values that stand for floats.
-pub(crate) trait World: Send {
+pub(crate) trait World: Sync {
     /// What stands for a float.
     type Float: Copy + Default + Debug + PartialEq + Send + Sync;
 

@@ -44,12 +44,22 @@ impl<W: World> Reader<'_, W> {
             Op::Linear(terms) => {
                 let points = &state.points[node.set.index()];
                 let inames = &self.block.sets[node.set.index()].inames;
+                let mut is_overflow = false;
                 out.fill(0);
                 for &(iname, coefficient) in terms {
                     let column = &points.columns[position(inames, iname)][range.lo..range.hi];
-                    out.iter_mut()
-                        .zip(column)
-                        .for_each(|(out, value)| *out = out.wrapping_add(value.wrapping_mul(coefficient)));
+                    for (out, value) in out.iter_mut().zip(column) {
+                        let (product, overflows) = value.overflowing_mul(coefficient);
+                        let (sum, overflows_too) = out.overflowing_add(product);
+                        is_overflow |= overflows | overflows_too;
+                        *out = sum;
+                    }
+                }
+                // An address finds that its index is out of bounds by itself.
+                if is_overflow || node.ty == Type::Int32 {
+                    let fits = |value: i64| node.ty != Type::Int32 || i32::try_from(value).is_ok();
+                    let wrong = out.iter().enumerate().filter(|(_, value)| is_overflow || !fits(**value));
+                    traps.extend(wrong.map(|(idx, _)| (range.lo + idx, Trap::IntegerOverflow)));
                 }
             }
             Op::Load { array, address, .. } => {

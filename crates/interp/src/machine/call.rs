@@ -71,6 +71,7 @@ impl<W: World> Machine<'_, W> {
                 Scalar::Float(_) => -1,
             });
             let position = flat_position(layout, indices.collect()).map_err(|trap| self.failure(insn, trap))?;
+            self.watch.see(assignee.array, position, insn);
             let storage = &mut self.memory[assignee.array.index()];
             match &mut storage.data {
                 Data::Floats(values) if layout.dtype == Dtype::Float32 => {
@@ -99,13 +100,12 @@ impl<W: World> Machine<'_, W> {
         }
         for array in reads {
             let storage = &self.memory[array.index()];
-            let is_set = |idx: usize| storage.is_set.as_ref().is_none_or(|is_set| is_set[idx]);
             for idx in 0..storage.data.len() {
                 let value = match &storage.data {
                     Data::Floats(values) => self.world.hash(values[idx]),
                     Data::Ints(values) => values[idx] as u64,
                 };
-                hash = hash_with(hash, if is_set(idx) { value } else { u64::MAX });
+                hash = hash_with(hash, if storage.has_value(idx) { value } else { u64::MAX });
             }
         }
         for array in writes {
@@ -128,6 +128,7 @@ impl<W: World> Machine<'_, W> {
             }
             self.clock += 1;
             self.array_at[array.index()] = self.clock;
+            self.watch.see_all(*array, insn);
         }
         let n_elements: usize = reads.iter().chain(writes).map(|array| self.memory[array.index()].data.len()).sum();
         self.count(1 + n_elements as u64)

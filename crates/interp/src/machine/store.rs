@@ -16,7 +16,7 @@ impl<W: World> Machine<'_, W> {
         let mut target =
             std::mem::replace(&mut self.memory[array.index()], Storage { data: Data::Ints(Vec::new()), is_set: None });
         let reader = Reader {
-            world: &self.world,
+            world: self.world,
             block,
             layouts: &self.code.layouts,
             functions: &self.code.functions,
@@ -52,6 +52,9 @@ impl<W: World> Machine<'_, W> {
                 }
             };
             write(&mut target, position, state, *value, point);
+            if let Some(insn) = unit.insn {
+                self.watch.see(*array, position, insn);
+            }
         }
         self.memory[array.index()] = target;
         self.clock += 1;
@@ -71,7 +74,7 @@ impl<W: World> Machine<'_, W> {
         for point in 0..len {
             let state = &mut self.states[block_idx];
             let reader = Reader {
-                world: &self.world,
+                world: self.world,
                 block,
                 layouts: &self.code.layouts,
                 functions: &self.code.functions,
@@ -95,6 +98,9 @@ impl<W: World> Machine<'_, W> {
             match outcome {
                 Ok(position) => {
                     write(&mut self.memory[array.index()], position, &self.states[block_idx], *value, point);
+                    if let Some(insn) = unit.insn {
+                        self.watch.see(*array, position, insn);
+                    }
                 }
                 Err(trap) => return Err(self.error(block_idx, unit, point, trap)),
             }

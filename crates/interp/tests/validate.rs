@@ -1,0 +1,277 @@
+//! Comparison of programs: equal ones, and each kind of planted error.
+#![allow(missing_docs)]
+
+mod support;
+
+use nestegg_interp::{Difference, Error, Evidence, ValidateOptions, Verdict, validate};
+use support::*;
+
+fn compare(first: &str, second: &str) -> Verdict {
+    match validate(&kernel(first), &kernel(second), &ValidateOptions::default()) {
+        Ok(verdict) => verdict,
+        Err(error) => panic!("{error}\n{first}"),
+    }
+}
+
+fn equal(first: &str, second: &str) -> Evidence {
+    match compare(first, second) {
+        Verdict::Equal(evidence) => evidence,
+        Verdict::Different(difference) => panic!("{difference}\n{first}\n{second}"),
+    }
+}
+
+fn different(first: &str, second: &str) -> Difference {
+    match compare(first, second) {
+        Verdict::Equal(evidence) => panic!("{evidence}\n{first}\n{second}"),
+        Verdict::Different(difference) => difference,
+    }
+}
+
+/// The world in which a value differs.
+fn world(difference: &Difference) -> &'static str {
+    match difference {
+        Difference::Value { world, .. } => world,
+        other => panic!("{other}"),
+    }
+}
+
+const MASS: &str = "domain { [q, j, k] : 0 <= q < 4 and 0 <= j, k < 3 }
+arg A : float64[3, 3] readwrite
+arg w : float64[4] read
+arg s : float64 read
+table phi : float64[4, 3] = [[0.5, 0.25, 0.25], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.3, 0.3, 0.4]]
+for j, k
+  A[j, k] = A[j, k] + s*sum(q, w[q]*phi[q, j]*phi[q, k])  {id=acc}
+end
+";
+
+#[test]
+fn a_program_is_equal_to_itself() {
+    let evidence = equal(MASS, MASS);
+    assert_eq!((evidence.n_exact, evidence.n_seeds, evidence.n_floats), (18, 2, 18));
+    assert_eq!(evidence.largest_error, 0.0);
+}
+
+#[test]
+fn another_order_of_operations_is_equal() {
+    let other = MASS.replace("s*sum(q, w[q]*phi[q, j]*phi[q, k])", "sum(q, phi[q, k]*(s*phi[q, j])*w[q])");
+    let evidence = equal(MASS, &other);
+    assert!(evidence.largest_error < 1e-15);
+    assert_eq!(evidence.not_compared, None);
+}
+
+#[test]
+fn planted_errors_are_found() {
+    for (from, to) in [
+        // A coefficient that is off by 1e-13.
+        ("0.8, 0.1]", "0.80000000000008, 0.1]"),
+        // Wrong indices.
+        ("phi[q, j]*phi[q, k]", "phi[q, j]*phi[q, j]"),
+        ("w[q]", "w[3 - q]"),
+        ("A[j, k] = A[j, k] +", "A[j, k] = A[k, j] +"),
+        // A term too few, one too many.
+        ("A[j, k] + s", "s"),
+        ("s*sum", "s + s*sum"),
+        ("s*sum(q, w[q]", "s*sum(q, s*w[q]"),
+        // A loop that is too short.
+        ("for j, k\n", "for j, k\n if j + k > 0\n"),
+    ] {
+        let mut other = MASS.replace(from, to);
+        assert_ne!(other, MASS);
+        if to.contains(" if ") {
+            other.push_str("end\n");
+        }
+        match different(MASS, &other) {
+            Difference::Value { argument, world, instruction, .. } => {
+                assert_eq!((argument.as_str(), world), ("A", "the prime field"), "{to}");
+                let is_skipped = to.contains(" if ");
+                assert_eq!(instruction, (!is_skipped).then(|| "acc".to_owned()), "{to}");
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn a_difference_names_element_values_and_instruction() {
+    let text = "domain { [i] : 0 <= i < 3 }\narg x : float64[3] read\narg y : int32[3] write\n\
+                for i\n  y[i] = i  {id=first}\nend\ny[2] = 2  {id=second, dep=first}\n";
+    let difference = different(text, &text.replace("y[2] = 2", "y[2] = 5"));
+    assert_eq!(
+        difference.to_string(),
+        "`y[2]` is 2 in the first and 5 in the second program, in the prime field; instruction `second` wrote it last"
+    );
+}
+
+#[test]
+fn arguments_must_agree() {
+    let text = "arg x : float64[2] read\narg y : float64 write\narg z : float64 write\ny = x[0]\nz = x[1]\n";
+    for (from, to) in [
+        ("arg y : float64 write\narg z : float64 write", "arg z : float64 write\narg y : float64 write"),
+        ("x : float64[2]", "x : float32[2]"),
+        ("x : float64[2]", "x : float64[3]"),
+        ("y : float64 write", "y : float64 readwrite"),
+    ] {
+        let difference = different(text, &text.replace(from, to));
+        assert!(matches!(difference, Difference::Arguments { .. }), "{difference}");
+    }
+}
+
+#[test]
+fn branches_and_predicates() {
+    let text = "domain { [i] : 0 <= i < 8 }\narg x : float64[8] read\narg z : float64[8] read\n\
+                arg y : float64[8] readwrite\nfor i\n  y[i] = x[i] if x[i] < z[i] else z[i]  {if=x[i] > 0.0}\nend\n";
+    equal(text, &text.replace("x[i] if x[i] < z[i] else z[i]", "z[i] if z[i] <= x[i] else x[i]"));
+    for (from, to) in [
+        ("x[i] if x[i] < z[i] else z[i]", "z[i] if x[i] < z[i] else x[i]"),
+        ("x[i] < z[i]", "x[i] > z[i]"),
+        ("{if=x[i] > 0.0}", ""),
+        ("x[i] > 0.0", "z[i] > 0.0"),
+    ] {
+        different(text, &text.replacen(from, to, 1));
+    }
+}
+
+#[test]
+fn functions_and_the_order_of_their_arguments() {
+    let text = scalar_kernel("float64", "float64", "pow(a, b) + atan2(a, c) + foo(a, b)");
+    equal(&text, &scalar_kernel("float64", "float64", "foo(a, b) + atan2(a, c) + pow(a, b)"));
+    different(&text, &scalar_kernel("float64", "float64", "pow(b, a) + atan2(a, c) + foo(a, b)"));
+    different(&text, &scalar_kernel("float64", "float64", "pow(a, b) + atan2(c, a) + foo(a, b)"));
+    different(&text, &scalar_kernel("float64", "float64", "pow(a, b) + atan2(a, c) + foo(b, a)"));
+    equal(&scalar_kernel("float64", "float64", "fabs(a - b)"), &scalar_kernel("float64", "float64", "fabs(b - a)"));
+}
+
+#[test]
+fn a_trap_in_one_program_only() {
+    let text = scalar_kernel("float64", "float64", "a");
+    let out_of_bounds = "arg a : float64 read\narg b : float64 read\narg c : float64 read\narg y : float64 write\n\
+                         temp t : float64[2]\nt[0] = a  {id=r}\ny = t[1] + a  {id=s, dep=r}\n";
+    match different(&text, out_of_bounds) {
+        Difference::Trap { program, error } => {
+            assert_eq!(program, "the second");
+            assert!(matches!(error, Error::Trap { .. }), "{error}");
+        }
+        other => panic!("{other}"),
+    }
+    let first = validate(&kernel(out_of_bounds), &kernel(&text), &ValidateOptions::default());
+    assert!(matches!(first, Err(Error::Trap { .. })), "{first:?}");
+}
+
+#[test]
+fn divisors_that_are_zero() {
+    let text = |expr: &str| scalar_kernel("float64", "float64", expr);
+    // In the field on every seed, in one program only.
+    match different(&text("a/b"), &text("a/(b*(c - c + 1) - b + b*0)*b")) {
+        Difference::Trap { program: "the second", .. } => {}
+        other => panic!("{other}"),
+    }
+    // In both: floats remain.
+    let evidence = equal(&text("a/(b - b)"), &text("a/(c - c)"));
+    assert_eq!((evidence.n_seeds, evidence.n_floats), (0, 1 + 1));
+    assert!(evidence.to_string().contains("not compared in the prime field"), "{evidence}");
+    different(&text("a/(b - b)"), &text("a/(c - c) - a/(c - c)"));
+}
+
+#[test]
+fn what_is_not_a_number_is_equal_to_itself_only() {
+    let text = |expr: &str| scalar_kernel("float64", "float64", expr);
+    let nan = "sqrt(-(a*a))";
+    equal(&text(nan), &text(nan));
+    // In the field `sqrt` is an oracle: only floats tell these apart.
+    equal(&text("sqrt(-(a*a)) - b"), &text("sqrt(-(a*a)) + (0.0 - b)"));
+    let difference = different(&text("0.0*exp(1e6*fabs(a) + 1e9)"), &text("0.0"));
+    assert_eq!(world(&difference), "floating point");
+    let difference = different(&text("1.0 + 0.0*exp(1e9 + a)"), &text("1.0"));
+    assert_eq!(world(&difference), "floating point");
+}
+
+#[test]
+fn single_precision_has_its_own_tolerance() {
+    let text = |expr: &str| {
+        format!(
+            "domain {{ [i] : 0 <= i < 32 }}\narg a : float32[32] read\narg b : float32[32] read\n\
+             arg y : float32[32] write\nfor i\n  y[i] = {expr}\nend\n"
+        )
+    };
+    let evidence = equal(&text("a[i]*b[i] + a[i]*0.1"), &text("a[i]*(b[i] + 0.1)"));
+    assert!(evidence.largest_error > 1e-12 && evidence.largest_error < 1e-6, "{evidence}");
+    let difference = different(&text("a[i]*b[i] + a[i]"), &text("a[i]*(b[i] + 1.000001)"));
+    assert_eq!(world(&difference), "the prime field");
+}
+
+/// A contribution of 1e-12 to a readwrite argument of size 1.
+const TINY: &str = "arg A : float64 readwrite\narg x : float64 read\nA = A + 1e-12*sin(x)\n";
+
+#[test]
+fn tiny_contributions() {
+    // Wrong by a rational factor: the field.
+    assert_eq!(world(&different(TINY, &TINY.replace("1e-12", "1.1e-12"))), "the prime field");
+    let text = TINY.replace("sin(x)", "x");
+    assert_eq!(world(&different(&text, &text.replace("1e-12*x", "1e-12*x*x"))), "the prime field");
+    equal(&text, &text.replace("1e-12*x", "x*1e-12"));
+}
+
+#[test]
+fn floats_from_zero_find_tiny_contributions() {
+    // No seeds in the field: floats are alone.
+    let options = ValidateOptions { seeds: Vec::new(), ..ValidateOptions::default() };
+    let found = validate(&kernel(TINY), &kernel(&TINY.replace("1e-12", "1.1e-12")), &options);
+    match found {
+        Ok(Verdict::Different(Difference::Value { world, .. })) => assert_eq!(world, "floating point"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn cancellation_in_the_first_program_is_no_fault_of_the_second() {
+    let text = |expr: &str| scalar_kernel("float64", "float64", expr);
+    let evidence = equal(&text("(1e15*a + b) - 1e15*a"), &text("b"));
+    assert!(evidence.largest_error < 1e-14, "{evidence}");
+}
+
+#[test]
+fn opaque_code_is_compared_in_the_field() {
+    let text = "arg x : float64 read\narg y : float64 write\ntemp t : float64\ncode \"t = f(x);\" reads x writes t {id=o}\n\
+                y = 2.0*t  {id=s, dep=o}\n";
+    let evidence = equal(text, &text.replace("2.0*t", "t + t"));
+    assert_eq!((evidence.n_exact, evidence.n_floats), (2, 0));
+    assert!(matches!(evidence.not_compared, Some(Error::Unsupported { .. })));
+    different(text, &text.replace("f(x)", "g(x)"));
+    different(text, &text.replace("2.0*t", "t"));
+}
+
+#[test]
+fn truncation_is_compared_in_floats() {
+    let text = scalar_kernel("float64", "int32", "int32(10.0*a + b)");
+    let evidence = equal(&text, &scalar_kernel("float64", "int32", "int32(b + 10.0*a)"));
+    assert_eq!((evidence.n_seeds, evidence.n_floats), (0, 2));
+    different(&text, &scalar_kernel("float64", "int32", "int32(13.0*a + b)"));
+}
+
+#[test]
+fn what_no_world_can_run_is_not_equal() {
+    let text = "arg x : float64 read\narg y : int32 write\ntemp t : float64\ncode \"t = f(x);\" reads x writes t {id=o}\n\
+                y = int32(t)  {id=s, dep=o}\n";
+    let result = validate(&kernel(text), &kernel(text), &ValidateOptions::default());
+    assert!(result.is_err(), "{result:?}");
+}
+
+#[test]
+fn calls_with_several_results_are_compared() {
+    let text = "arg x : float64 read\narg y : float64[2] write\ny[1], y[0] = foo(x)  {id=c}\n";
+    let evidence = equal(text, text);
+    assert_eq!((evidence.n_exact, evidence.n_floats), (4, 4));
+    different(text, &text.replace("y[1], y[0]", "y[0], y[1]"));
+}
+
+#[test]
+fn elements_that_only_the_second_program_leaves_open() {
+    let text = "domain { [i] : 0 <= i < 3 }\narg y : float64[3] write\nfor i\n  y[i] = 1.0  {if=i < 2}\nend\n";
+    equal(text, &text.replace("i < 2", "i < 3"));
+    let difference = different(text, &text.replace("i < 2", "i < 1"));
+    assert_eq!(
+        difference.to_string(),
+        "`y[1]` is a value in the first and not written in the second program, in the prime field"
+    );
+}
