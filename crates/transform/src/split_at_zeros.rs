@@ -7,9 +7,11 @@
 //! table that is indexed by it has the same non-zero entries; [`None`] if nothing is to be cut or a limit is exceeded.
 //! A store becomes one store for each combination of intervals, with inames of its own; an interval of one value
 //! becomes that value, not a loop. What is then zero because a table is, is gone: products with it, terms of sums,
-//! whole stores `A = A + 0`. A table with one and the same value wherever it is read becomes that value.
+//! whole stores `A = A + 0`, in all that the kernel assigns. A table with one and the same value wherever it is read
+//! becomes that value.
 //! # Method
-//! Entries count as zero only if they are exactly zero, so no value changes, except that `0*x` is 0 where `x` is not finite.
+//! Entries count as zero only if they are exactly zero, so no value changes, except that `0*x` is 0 where `x` is
+//! not finite, and that sums are added up in another order.
 //! Stores first (`stores` decides which may be taken out of their loops, `clones` does it), then the reductions in
 //! them, when tables that are zero in a store are out of the way already. An iname is cut only if its
 //! domain is a box without parameters, no other domain depends on it, and it is not tagged `sequential`. If it got more than
@@ -20,7 +22,8 @@
 //! Each expression is rewritten once for each combination of intervals of those cut inames that it depends on; an output of more
 //! than [`MAX_GROWTH`] times the expressions of the input (and more than 20,000) is refused. Tables are scanned once for each access and iname.
 //! # Not done
-//! Kernels in which two float types meet are left alone: a literal zero has no size. Indices other than `j` or `j` and a
+//! Kernels in which two float types meet are left alone, since a literal zero has no size, and so are those with
+//! substitution rules. Indices other than `j` or `j` and a
 //! constant cut nothing. Reductions nested in each other are cut inner first, each over all values of the others.
 
 mod boxes;

@@ -275,5 +275,5 @@ fn are_incongruent(a: &Affine, b: &Affine) -> bool {
         divisor
     });
     let difference = a.constant.abs_diff(b.constant);
-    if divisor == 0 { difference != 0 } else { difference % divisor != 0 }
+    !difference.is_multiple_of(divisor)
 }
