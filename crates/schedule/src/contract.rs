@@ -27,6 +27,12 @@ pub(crate) fn contract(linearized: LinearizedKernel) -> LinearizedKernel {
     for insn in kernel.insn_ids() {
         visit(&kernel, insn, &loops[insn.index()], &mut candidates);
     }
+    for substitution in &kernel.substitutions {
+        // What a rule reads is read wherever the rule is used.
+        for array in arrays(&kernel, substitution.expression) {
+            candidates[array.index()] = None;
+        }
+    }
     for item in &linearization {
         // What a condition of the linearization reads stays as it is.
         if let Item::If(condition) = item {

@@ -1,0 +1,214 @@
+//! Scheduling by example, and that it never changes what a kernel means.
+
+use expect_test::{Expect, expect};
+use nestegg_interp::{ValidateOptions, Verdict, validate};
+use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_schedule::{realize_reductions, schedule};
+use nestegg_span::Source;
+use nestegg_testgen::{Knobs, generate_seed};
+
+fn scheduled(input: &Program) -> LinearizedKernel {
+    let linearized = input.clone().into_linearized().unwrap();
+    schedule(realize_reductions(linearized).unwrap()).unwrap()
+}
+
+/// Schedules a kernel, demands that it means the same, and compares what follows the declarations.
+fn check(text: &str, expected: Expect) {
+    let input =
+        nestegg_dump::read(&Source::new("kernel.knl", text)).unwrap_or_else(|errors| panic!("{errors:?}")).program;
+    let output = Program::Linearized(scheduled(&input));
+    assert_eq!(nestegg_ir::verify::verify(&output), []);
+    assert_same(&input, &output);
+    let text = nestegg_dump::write_text(&output);
+    let keep = |line: &&str| {
+        !["kernel", "domain", "arg", "order", "table", "meta", "tag"].iter().any(|word| line.starts_with(word))
+    };
+    let body: Vec<&str> = text.lines().filter(keep).map(|line| line.split("  {").next().unwrap_or(line)).collect();
+    expected.assert_eq(&format!("{}\n", body.join("\n").trim()));
+}
+
+fn assert_same(input: &Program, output: &Program) {
+    match validate(input, output, &ValidateOptions::default()).unwrap() {
+        Verdict::Equal(_) => {}
+        Verdict::Different(difference) => panic!("{difference}\n{}", nestegg_dump::write_text(output)),
+    }
+}
+
+#[test]
+fn a_value_between_two_loops_becomes_a_scalar() {
+    check(
+        "kernel k linearized
+domain { [i] : 0 <= i < 5 }
+arg a : float64[5] read
+arg b : float64[5] write
+temp t : float64[5]
+for i
+  t[i] = 2.0*a[i]
+end
+for i
+  b[i] = t[i] + 1.0
+end
+",
+        expect![[r#"
+            temp t : float64
+            for i
+              t = 2.0*a[i]
+              b[i] = t + 1.0
+            end
+        "#]],
+    );
+}
+
+#[test]
+fn reductions_outermost_contract_what_depends_on_them() {
+    check(
+        "kernel k linearized
+domain { [q] : 0 <= q < 4 }
+domain { [j, k] : 0 <= j, k < 3 }
+arg A : float64[3, 3] readwrite
+arg phi : float64[4, 3] read
+arg w : float64[4] read
+temp t : float64[4, 3]
+for j, q
+  t[q, j] = w[q]*phi[q, j]
+end
+for j, k
+  A[j, k] = A[j, k] + sum(q, t[q, j]*phi[q, k])
+end
+",
+        expect![[r#"
+            temp t : float64
+            for q, j
+              t = w[q]*phi[q, j]
+              for k
+                A[j, k] = A[j, k] + t*phi[q, k]
+              end
+            end
+        "#]],
+    );
+}
+
+#[test]
+fn a_user_of_the_whole_array_waits_for_it() {
+    check(
+        "kernel k linearized
+domain { [i] : 0 <= i < 5 }
+arg a : float64[5] read
+arg b : float64[5] write
+temp t : float64[5]
+for i
+  t[i] = 2.0*a[i]
+end
+for i
+  b[i] = t[4 - i]
+end
+",
+        expect![[r#"
+            temp t : float64[5]
+            for i
+              t[i] = 2.0*a[i]
+            end
+            for i
+              b[i] = t[4 - i]
+            end
+        "#]],
+    );
+}
+
+#[test]
+fn a_stencil_of_a_computed_value_is_not_fused() {
+    check(
+        "kernel k linearized
+domain { [x] : 0 <= x < 5 }
+arg a : float64[6] read
+arg b : float64[5] write
+temp t : float64[6]
+t[5] = a[5]
+for x
+  t[x] = 2.0*a[x]
+end
+for x
+  b[x] = t[x + 1] - t[x]
+end
+",
+        expect![[r#"
+            temp t : float64[6]
+            t[5] = a[5]
+            for x
+              t[x] = 2.0*a[x]
+            end
+            for x
+              b[x] = t[x + 1] - t[x]
+            end
+        "#]],
+    );
+}
+
+#[test]
+fn sequential_loops_and_recurrences_keep_their_order() {
+    check(
+        "kernel k linearized
+domain { [n] : 0 <= n < 3 }
+domain { [x] : 1 <= x < 5 }
+arg u : float64[5] readwrite
+tag n sequential
+for n
+  for x
+    u[x] = u[x] + u[x - 1]
+  end
+end
+",
+        expect![[r#"
+            for n, x
+              u[x] = u[x] + u[x - 1]
+            end
+        "#]],
+    );
+}
+
+#[test]
+fn an_update_in_place_stays_between_its_readers() {
+    check(
+        "kernel k linearized
+domain { [i] : 0 <= i < 4 }
+arg a : float64[4] readwrite
+arg b : float64[4] write
+arg c : float64[4] write
+for i
+  b[i] = a[i]
+end
+for i
+  a[i] = 2.0*a[i]
+end
+for i
+  c[i] = a[i]
+end
+",
+        expect![[r#"
+            for i
+              b[i] = a[i]
+              a[i] = 2.0*a[i]
+              c[i] = a[i]
+            end
+        "#]],
+    );
+}
+
+#[test]
+fn random_kernels_mean_the_same() {
+    for (name, knobs) in Knobs::presets() {
+        for seed in 0..60 {
+            let generated = generate_seed(seed, &knobs);
+            let options = ValidateOptions {
+                parameters: generated.parameters.iter().cloned().collect(),
+                ..ValidateOptions::default()
+            };
+            let output = Program::Linearized(scheduled(&generated.program));
+            assert_eq!(nestegg_ir::verify::verify(&output), [], "{name}, seed {seed}");
+            match validate(&generated.program, &output, &options) {
+                Ok(Verdict::Equal(_)) | Err(_) => {}
+                Ok(Verdict::Different(difference)) => panic!("{name}, seed {seed}: {difference}"),
+            }
+        }
+    }
+}
