@@ -29,10 +29,11 @@ crate NAME:
 file *NAMES:
   cargo test --release -p nestegg-tests --test filetests -- {{NAMES}}
 
-# Writes every snapshot anew; read `git diff tests` before you commit.
+# Writes every snapshot and the README's examples anew; read the difference before you commit.
 [group: 'test']
 snap:
   INSTA_UPDATE=always cargo test --release -p nestegg-tests --test filetests
+  INSTA_UPDATE=always cargo test --release -p nestegg --test readme
 
 # Operations at each level against the published figures, over all fixtures.
 [group: 'bench']

@@ -1,11 +1,15 @@
 //! The examples of the README print what the README says they print.
 //!
 //! In blocks marked `console`, a line that begins with `$ ` is a command and the lines after it are what it prints; a line
-//! of `...` stands for any lines, and `...` in a line for any text. Commands that set up or build are cut down to what
-//! they run: the program that this test was built with. Commands run in the project's folder, on copies of nothing: files that
-//! they write go to a temporary folder.
+//! of `...` stands for any lines, and `...` in a line for any text. Setting up and building are left out: commands run the
+//! program that this test was built with. They run in a temporary folder that has `fixtures/` and `examples/` in it, so
+//! that nothing is written into the project.
+//!
+//! With `INSTA_UPDATE=always`, as for snapshots, the README is written anew where it is wrong.
+
 #![allow(clippy::unwrap_used)]
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,16 +27,30 @@ fn the_readme_tells_the_truth() {
     for shared in ["fixtures", "examples"] {
         link(&root.join(shared), &folder.path().join(shared));
     }
-    let mut n_run = 0;
-    for (command, expected) in examples(&fs::read_to_string(root.join("README.md")).unwrap()) {
-        if command.contains(TEST) {
-            continue;
-        }
+    let path = root.join("README.md");
+    let readme = fs::read_to_string(&path).unwrap();
+    let is_update = env::var("INSTA_UPDATE").is_ok_and(|update| update == "always");
+    let mut right = readme.clone();
+    let examples = examples(&readme);
+    assert!(examples.len() >= 2, "the README has examples");
+    for (command, expected) in examples.into_iter().filter(|(command, _)| !command.contains(TEST)) {
         let printed = run(folder.path(), &command);
-        assert!(matches(&expected, &printed), "$ {command}\nthe README says:\n{expected}\nit prints:\n{printed}");
-        n_run += 1;
+        let is_right = matches(&expected, &printed);
+        assert!(is_right || is_update, "$ {command}\nthe README says:\n{expected}\nit prints:\n{printed}");
+        if !is_right {
+            right = right.replace(&format!("$ {command}\n{expected}"), &format!("$ {command}\n{}", lasting(&printed)));
+        }
     }
-    assert!(n_run >= 2, "the README has examples");
+    if right != readme {
+        fs::write(&path, right).unwrap();
+    }
+}
+
+/// What was printed, without what another run prints otherwise.
+fn lasting(printed: &str) -> String {
+    let line =
+        |line: &str| if line.starts_with("seconds: ") { "seconds: ...\n".to_owned() } else { format!("{line}\n") };
+    printed.lines().map(line).collect()
 }
 
 /// Files of the project are read through links, so that nothing is written into it.
