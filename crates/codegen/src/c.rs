@@ -14,7 +14,7 @@
 //! # Complexity
 //! Linear in the operations of the instructions, plus isl's work for each distinct loop.
 //! # Not done
-//! Nothing is optimized: no loop is moved, no operation rewritten. `parallel` is only a comment. Inames that an inlined
+//! Nothing is optimized: no loop is moved, no operation rewritten. `vec` and `parallel` are only comments. Inames that an inlined
 //! rule binds are not renamed.
 
 use std::collections::BTreeMap;

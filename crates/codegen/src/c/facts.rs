@@ -157,6 +157,7 @@ impl Facts {
                     let text = texts.map(|texts| element(symbols, arrays, *array, &texts));
                     (text.filter(|text| text.size <= MAX_CHEAP_ELEMENT), false)
                 }
+                _ if is_literal(kernel, id) => (literal_of(kernel, id).map(|n| literal(n, self.dtype(id))), true),
                 Expr::Op { op, operands } if operands.iter().all(|operand| is_index[operand.index()]) => {
                     (self.index(kernel, *op, id, operands, texts(operands)), true)
                 }
@@ -183,9 +184,6 @@ impl Facts {
         operands: &[ExprId],
         texts: Option<Vec<Text>>,
     ) -> Option<Text> {
-        if let Some(number) = literal_of(kernel, id) {
-            return Some(literal(number, self.dtype(id)));
-        }
         let dtype = self.dtype(id);
         let mut texts = texts.filter(|_| {
             dtype.is_integer() && operands.iter().all(|&o| self.dtype(o) == dtype || is_literal(kernel, o))

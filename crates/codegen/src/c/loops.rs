@@ -49,7 +49,8 @@ impl Loop {
         };
         let mut res = Vec::new();
         match self.mark {
-            Some(Mark::Vec) => res.push(Code::line(VEC)),
+            // Iterations in any order are not iterations without dependences (`x += …`), which `ivdep` would promise.
+            Some(Mark::Vec) => res.push(Code::Comment("iterations may run in vector lanes".to_owned())),
             Some(Mark::Unroll) if self.trip_count.is_some_and(|n| (1..=MAX_UNROLL).contains(&n)) => {
                 res.push(Code::line(UNROLL));
             }
@@ -64,19 +65,15 @@ impl Loop {
     }
 }
 
-/// The macro before a loop whose iterations do not depend on each other.
-pub(crate) const VEC: &str = "NESTEGG_VEC";
 /// The macro before a loop to be unrolled.
 pub(crate) const UNROLL: &str = "NESTEGG_UNROLL";
 /// The longest loop that is unrolled on request.
 const MAX_UNROLL: i64 = 64;
-/// What the macros are, where the compiler is known to take the hint without complaint.
+/// What the macro is, where the compiler is known to take the hint without complaint.
 pub(crate) const MARKS: &str = "\
 #if defined(__GNUC__) && !defined(__clang__)
-#define NESTEGG_VEC _Pragma(\"GCC ivdep\")
 #define NESTEGG_UNROLL _Pragma(\"GCC unroll 64\")
 #else
-#define NESTEGG_VEC
 #define NESTEGG_UNROLL
 #endif
 ";
@@ -84,7 +81,7 @@ pub(crate) const MARKS: &str = "\
 /// A hint to the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mark {
-    /// No iteration depends on another.
+    /// Iterations may run in vector lanes; a comment only.
     Vec,
     /// Unroll fully.
     Unroll,

@@ -141,7 +141,7 @@ fn preamble(writer: &Writer<'_>, title: &str, text: &str, can_fail: bool) -> Str
         out.push_str(QUIET);
         out.push('\n');
     }
-    if words.contains(loops::VEC) || words.contains(loops::UNROLL) {
+    if words.contains(loops::UNROLL) {
         out.push_str(loops::MARKS);
         out.push('\n');
     }
