@@ -32,6 +32,8 @@ pub(crate) struct State<F> {
     pub(crate) traps: FxHashMap<NodeId, Vec<(usize, Trap)>>,
     pub(crate) points: Vec<Points>,
     pub(crate) points_at: Vec<u64>,
+    /// When a set's points last changed other than by a shift.
+    pub(crate) shape_at: Vec<u64>,
     pub(crate) groups_at: Vec<u64>,
     gathers: Gathers,
 }
@@ -47,6 +49,7 @@ impl<F: Copy + Default> State<F> {
             traps: FxHashMap::default(),
             points: block.sets.iter().map(|_| Points::default()).collect(),
             points_at: vec![0; block.sets.len()],
+            shape_at: vec![0; block.sets.len()],
             groups_at: vec![0; block.n_clocks],
             gathers: FxHashMap::default(),
         }
@@ -156,7 +159,7 @@ impl<W: World> Reader<'_, W> {
     /// Makes sure that the positions of the points of `from` in `to` are known; their key.
     fn gather(&self, state: &mut State<W::Float>, from: SetId, to: SetId) -> (SetId, SetId) {
         let key = (from, to);
-        let at = state.points_at[from.index()].max(state.points_at[to.index()]);
+        let at = state.shape_at[from.index()].max(state.shape_at[to.index()]);
         if state.gathers.get(&key).is_none_or(|known| known.0 < at || known.1.len() != state.points[from.index()].len) {
             let mut smaller = std::mem::take(&mut state.points[to.index()]);
             let sets = &self.block.sets;

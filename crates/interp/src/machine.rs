@@ -190,12 +190,15 @@ impl<W: World> Machine<'_, W> {
                 || (set.is_chunked && is_new_chunk)
                 || set.outer.iter().any(|outer| self.iname_at[outer.index()] > at);
             if is_old {
-                if state.points[idx].fill(set, &mut self.env, chunk).is_none() {
+                let Some(is_shifted) = state.points[idx].fill(set, &mut self.env, chunk) else {
                     let iname = set.inames.last().map(|&iname| self.kernel[iname].name.clone()).unwrap_or_default();
                     return Err(Error::Unbounded { iname });
-                }
+                };
                 self.clock += 1;
                 state.points_at[idx] = self.clock;
+                if at == 0 || !is_shifted {
+                    state.shape_at[idx] = self.clock;
+                }
             }
         }
         Ok(())

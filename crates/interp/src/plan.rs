@@ -195,12 +195,8 @@ impl Planner<'_, '_> {
                 Err(Refusal::Error(error)) => return Err(error),
             }
         }
-        let inner = builder.max_points().max(1);
-        let is_innermost = nest.inames.len() == 1;
-        if inner > MAX_POINTS && !is_innermost {
-            return Ok(None);
-        }
-        let len = usize::try_from((MAX_POINTS / inner).max(1)).unwrap_or(1);
+        // A piece of one point is better a loop around the block: what stays the same is then not enumerated again.
+        let Ok(len @ 2..) = usize::try_from(MAX_POINTS / builder.max_points().max(1)) else { return Ok(None) };
         let block = builder.finish(Some(Chunk { iname: *outermost, bounds: Arc::clone(&bounds), len }));
         Ok(Some(self.add(block)))
     }

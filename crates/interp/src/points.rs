@@ -28,8 +28,10 @@ enum Lookup {
 }
 
 impl Points {
-    /// Enumerates the points; `chunk` gives the values of the chunked iname. `None` if there are too many.
-    pub(crate) fn fill(&mut self, set: &SetCode, env: &mut [i64], chunk: Option<(InameId, &[i64])>) -> Option<()> {
+    /// Enumerates the points; `chunk` gives the values of the chunked iname. `None` if there are too many; else
+    /// whether the points are the earlier ones, each iname shifted by the same for all: they are then found in other sets
+    /// where they were before.
+    pub(crate) fn fill(&mut self, set: &SetCode, env: &mut [i64], chunk: Option<(InameId, &[i64])>) -> Option<bool> {
         let mut columns: Vec<Vec<i64>> = Vec::with_capacity(set.inames.len());
         let mut len = 1;
         for (idx, (&iname, bounds)) in set.inames.iter().zip(&set.bounds).enumerate() {
@@ -68,11 +70,12 @@ impl Points {
         }
         let range =
             |column: &Vec<i64>| (column.iter().copied().min().unwrap_or(0), column.iter().copied().max().unwrap_or(-1));
+        let is_shifted = self.len == len && self.columns.iter().zip(&columns).all(|(old, new)| is_shift(old, new));
         self.hull = columns.iter().map(range).collect();
         self.columns = columns;
         self.len = len;
         self.lookup = None;
-        Some(())
+        Some(is_shifted)
     }
 
     fn dense_len(&self) -> Option<usize> {
@@ -110,6 +113,13 @@ impl Points {
         }
         position
     }
+}
+
+/// Whether all values differ by the same.
+fn is_shift(old: &[i64], new: &[i64]) -> bool {
+    let (Some(first_old), Some(first_new)) = (old.first(), new.first()) else { return old.len() == new.len() };
+    let shift = first_new.wrapping_sub(*first_old);
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| new.wrapping_sub(*old) == shift)
 }
 
 /// For each point of `from` the position of its projection on `to`, whose inames are among those of `from`.
