@@ -23,6 +23,7 @@ mod hoist;
 pub(crate) mod joint;
 mod prepare;
 mod resolve;
+mod writers;
 
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::inline::RecursiveRule;
@@ -34,6 +35,7 @@ use crate::depends::set_dependences;
 use crate::nest::{Entry, Nest, NestError, NodeId, NodeKind};
 use crate::normalise::element::Element;
 use crate::normalise::resolve::Reader;
+use crate::normalise::writers::Writers;
 use crate::versions::{self, Versions};
 use crate::workspace::Workspace;
 
@@ -98,24 +100,6 @@ struct Stored {
     predicates: Vec<ExprId>,
 }
 
-/// The writers of an array that came so far: reads of constant elements pass over writes of other constant elements.
-#[derive(Clone, Debug, Default)]
-struct Written {
-    /// Positions of the writers of each constant element.
-    constant: FxHashMap<Box<[i64]>, Vec<usize>>,
-    /// Positions of all other writers.
-    other: Vec<usize>,
-}
-
-impl Written {
-    fn push(&mut self, position: usize, element: Option<&Element>) {
-        match element.and_then(Element::as_constant) {
-            Some(constant) => self.constant.entry(constant).or_default().push(position),
-            None => self.other.push(position),
-        }
-    }
-}
-
 /// The state of the pass.
 struct Normaliser {
     work: Workspace,
@@ -124,7 +108,7 @@ struct Normaliser {
     /// For each array the positions of its writers.
     writers: Vec<Vec<usize>>,
     /// For each array its writers so far, by what they write.
-    written: Vec<Written>,
+    written: Vec<Writers>,
     /// For each instruction what it stored; nothing before it is resolved, or if it is no assignment to a temporary.
     stored: Vec<Option<Stored>>,
     /// For each instruction the element that it writes; nothing if it may write any.
@@ -161,7 +145,7 @@ impl Normaliser {
             work,
             nest,
             linearization,
-            written: vec![Written::default(); writers.len()],
+            written: vec![Writers::default(); writers.len()],
             writers,
             stored: vec![None; n_insns],
             elements,
@@ -222,7 +206,7 @@ impl Normaliser {
             return Ok(());
         };
         let element = Element::new(&self.work, &assignee.indices);
-        self.written[assignee.array.index()].push(position, Some(&element));
+        self.written[assignee.array.index()].push(position, Some(&element.constants()));
         self.elements[insn.index()] = Some(element);
         let array = assignee.array;
         if !self.work.kernel[array].is_temporary() {

@@ -539,3 +539,66 @@ end
         "#]],
     );
 }
+
+#[test]
+fn the_last_iteration_counts() {
+    check(
+        "kernel k linearized
+domain { [i, j] : 0 <= i < 4 and 0 <= j < 3 }
+domain { [l] : 0 <= l < 4 }
+arg x : float64[4] read
+arg p : float64[4, 3] read
+arg y : float64[4] write
+temp s : float64
+temp t : float64[4]
+for i
+  s = x[i]
+  s = s*s
+  for j
+    t[i] = p[i, j]*s
+  end
+end
+for l
+  y[l] = s + t[l]
+end
+",
+        expect![[r#"
+            domain { [l] : 0 <= l < 4 }
+            for l
+              y[l] = x[3]*x[3] + p[l, 2]*(x[l]*x[l])  {id=insn3}
+            end
+        "#]],
+    );
+}
+
+#[test]
+fn later_iterations_of_earlier_writes_count() {
+    check(
+        "kernel k linearized
+domain { [i] : 0 <= i < 3 }
+arg x : float64[4] read
+arg y : float64[3] write
+temp t : float64[4]
+t[0] = x[0]
+for i
+  t[i] = t[i] + x[i]
+  t[i + 1] = x[i]
+end
+for i
+  y[i] = t[i + 1]
+end
+",
+        expect![[r#"
+            domain { [i] : 0 <= i < 3 }
+            temp t : float64[4]
+            t[0] = x[0]  {id=insn0}
+            for i
+              t[i] = t[i] + x[i]  {id=insn1, dep=insn0}
+              t[i + 1] = x[i]  {id=insn2, dep=insn1}
+            end
+            for i
+              y[i] = t[i + 1]  {id=insn3, dep=insn2}
+            end
+        "#]],
+    );
+}

@@ -8,10 +8,14 @@
 
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::{ExprId, InameId, InameSet};
+use smallvec::SmallVec;
 
 use crate::normalise::joint::{self, Pair};
 use crate::ranges::{Answer, Ranges};
 use crate::workspace::Workspace;
+
+/// The constants among the indices of an element, by dimension.
+pub(crate) type Constants = SmallVec<[Option<i64>; 4]>;
 
 /// An element of an array, by index expressions and what affine functions they are.
 #[derive(Clone, Debug)]
@@ -27,9 +31,9 @@ impl Element {
         Self { indices: indices.to_vec(), affine }
     }
 
-    /// Its indices if they are constants.
-    pub(crate) fn as_constant(&self) -> Option<Box<[i64]>> {
-        self.affine.iter().map(|affine| affine.as_ref()?.as_constant()).collect()
+    /// Its constant indices.
+    pub(crate) fn constants(&self) -> Constants {
+        self.affine.iter().map(|affine| affine.as_ref().and_then(Affine::as_constant)).collect()
     }
 }
 
@@ -174,7 +178,7 @@ fn cannot_hold(ranges: &Ranges, equation: &Equation) -> bool {
 fn has_remainder(equation: &Equation) -> bool {
     let terms = equation.inner.terms.iter().chain(&equation.outer.terms);
     let divisor = terms.fold(0, |divisor: u64, term| gcd(divisor, term.1.unsigned_abs()));
-    divisor != 0 && equation.outer.constant.unsigned_abs() % divisor != 0
+    divisor != 0 && !equation.outer.constant.unsigned_abs().is_multiple_of(divisor)
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {

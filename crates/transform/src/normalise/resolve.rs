@@ -8,11 +8,12 @@
 //!
 //! A stored value moves to the read only if the memory that it reads is the same there: nothing may write it in between.
 
+use nestegg_ir::affine::Affine;
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, Op, ReduceOp};
 use rustc_hash::FxHashMap;
 
 use crate::nest::{NodeId, NodeKind};
-use crate::normalise::element::{self, Element, Loops, Source};
+use crate::normalise::element::{self, Constants, Element, Loops, Source};
 use crate::normalise::{Normaliser, Stored};
 
 /// Where something is read.
@@ -53,9 +54,19 @@ enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Instances {
     /// One.
-    At(nestegg_ir::affine::Affine),
+    At(Affine),
     /// All, joined by this operation.
     All(ReduceOp),
+    /// All, of which the last one counts.
+    Last,
+}
+
+/// Loops of a writer over which the element does not vary, outermost first.
+struct Unsolved {
+    /// Those that an accumulation runs over.
+    reduced: Vec<InameId>,
+    /// Those whose last iteration counts.
+    last: Vec<InameId>,
 }
 
 /// The loops of the item that is being passed; writes in one loop must agree on it.
@@ -67,10 +78,10 @@ impl Normaliser {
         let read = Element::new(&self.work, indices);
         let mut layers: Vec<Layer> = Vec::new();
         let (mut node, mut position) = (reader.node, reader.position);
-        let constant = read.as_constant();
+        let constants = read.constants();
         let base = 'walk: loop {
             let start = self.nest[node].start;
-            let Some(last) = self.writer_before(array, constant.as_deref(), start, position) else {
+            let Some(last) = self.writer_before(array, &constants, start, position) else {
                 match self.nest[node].kind {
                     NodeKind::Root => return None,
                     NodeKind::Loop(iname) if self.may_be_carried(node, iname, array, &read) => return None,
@@ -89,7 +100,7 @@ impl Normaliser {
                     Effect::Layer(layer) => layers.push(layer),
                     Effect::Value(value) => {
                         // In a later iteration of a loop around it, an earlier writer may have its turn.
-                        while let Some(earlier) = self.writer_before(array, constant.as_deref(), item, next?) {
+                        while let Some(earlier) = self.writer_before(array, &constants, item, next?) {
                             if !self.is_overwritten(node, earlier, &read, &agreement) {
                                 return None;
                             }
@@ -99,7 +110,7 @@ impl Normaliser {
                     }
                     Effect::Unknown => return None,
                 }
-                next = self.writer_before(array, constant.as_deref(), item, writer);
+                next = self.writer_before(array, &constants, item, writer);
             }
             position = item;
         };
@@ -118,19 +129,10 @@ impl Normaliser {
         Some(value)
     }
 
-    /// The last writer of the array from `start` on and before `end`, both before the reader; for a constant element, none that writes
-    /// another constant element.
-    fn writer_before(&self, array: ArrayId, constant: Option<&[i64]>, start: usize, end: usize) -> Option<usize> {
-        let last = |positions: &[usize]| positions[..positions.partition_point(|&writer| writer < end)].last().copied();
-        let found = match constant {
-            None => last(&self.writers[array.index()]),
-            Some(constant) => {
-                let written = &self.written[array.index()];
-                let same = written.constant.get(constant).and_then(|positions| last(positions));
-                same.max(last(&written.other))
-            }
-        };
-        found.filter(|&writer| writer >= start)
+    /// The last writer of the array from `start` on and before `end`, both before the reader, that can write an element with these
+    /// constants.
+    fn writer_before(&self, array: ArrayId, constants: &Constants, start: usize, end: usize) -> Option<usize> {
+        self.written[array.index()].last_before(end, constants).filter(|&writer| writer >= start)
     }
 
     /// Where the item of `node` begins that contains a position.
@@ -180,7 +182,7 @@ impl Normaliser {
         let insn = self.nest.run_at(writer);
         let loops: Vec<(NodeId, InameId)> = self.inner_loops(insn, node).collect();
         let Some(written) = &self.elements[insn.index()] else { return Effect::Unknown };
-        let solved = match element::source(&self.work, written, &self.split_loops(insn, node), read) {
+        let mut solved = match element::source(&self.work, written, &self.split_loops(insn, node), read) {
             Source::Nothing => return Effect::Pass,
             Source::Unknown => return Effect::Unknown,
             Source::At(solved) => solved,
@@ -208,18 +210,15 @@ impl Normaliser {
             // What it joined its term to could not be resolved, and is what would have to be resolved here.
             return Effect::Unknown;
         }
-        let (at, all): (Vec<_>, Vec<_>) =
-            loops.iter().copied().partition(|(_, iname)| solved.iter().any(|(other, _)| other == iname));
-        let reduced: Vec<InameId> = all.iter().rev().map(|&(_, iname)| iname).collect();
-        let is_tangled =
-            at.iter().any(|&(_, iname)| self.work.ranges.enclosing(iname).any(|outer| reduced.contains(&outer)));
-        if is_tangled || reduced.iter().any(|&iname| self.work.kernel.is_sequential(iname)) {
+        let Some(unsolved) = self.unsolved(insn, &loops, &mut solved, stored.accumulation, conditions.is_empty())
+        else {
             return Effect::Unknown;
-        }
-        for (id, iname) in loops {
-            let instances = match (solved.iter().find(|(other, _)| *other == iname), stored.accumulation) {
-                (Some((_, value)), _) => Instances::At(value.clone()),
-                (None, Some(op)) => Instances::All(op),
+        };
+        for &(id, iname) in &loops {
+            let instances = match (stored.accumulation, solved.iter().find(|(other, _)| *other == iname)) {
+                _ if unsolved.last.contains(&iname) => Instances::Last,
+                (_, Some((_, value))) => Instances::At(value.clone()),
+                (Some(op), None) => Instances::All(op),
                 (None, None) => return Effect::Unknown,
             };
             if *agreement.entry(id).or_insert_with(|| instances.clone()) != instances {
@@ -229,14 +228,58 @@ impl Normaliser {
         let values: Vec<(InameId, ExprId)> =
             solved.into_iter().map(|(iname, value)| (iname, self.work.affine(&value))).collect();
         let open = self.nest.loops(self.nest.home(insn)).collect();
-        self.moved(reader, array, &stored, conditions, (reduced, open), &values).unwrap_or(Effect::Unknown)
+        self.moved(reader, array, &stored, conditions, (unsolved.reduced, open), &values).unwrap_or(Effect::Unknown)
+    }
+
+    /// What becomes of the loops over which the element does not vary: an accumulation is reduced over them, of a store the
+    /// last instance counts, whose inames are `solved` here. `None` if that cannot be told.
+    fn unsolved(
+        &self,
+        insn: InsnId,
+        loops: &[(NodeId, InameId)],
+        solved: &mut Vec<(InameId, Affine)>,
+        accumulation: Option<ReduceOp>,
+        is_unconditional: bool,
+    ) -> Option<Unsolved> {
+        let open: Vec<InameId> = self.nest.loops(self.nest.home(insn)).collect();
+        let (at, all): (Vec<InameId>, Vec<InameId>) = loops
+            .iter()
+            .rev()
+            .map(|&(_, iname)| iname)
+            .partition(|iname| solved.iter().any(|(other, _)| other == iname));
+        let is_tangled = at.iter().any(|&iname| self.work.ranges.enclosing(iname).any(|outer| all.contains(&outer)));
+        if is_tangled {
+            return None;
+        }
+        if accumulation.is_some() {
+            let is_ordered = all.iter().any(|&iname| self.work.kernel.is_sequential(iname));
+            return (!is_ordered).then_some(Unsolved { reduced: all, last: Vec::new() });
+        }
+        if !all.is_empty() && !is_unconditional {
+            return None;
+        }
+        let is_bounded = |iname: InameId, by: &[InameId]| {
+            self.work.ranges.dependencies(iname).iter().any(|outer| by.contains(&outer))
+        };
+        for &iname in &all {
+            let (least, greatest) = self.work.ranges.bounds(iname);
+            let greatest = greatest.filter(|_| least.is_some())?;
+            // The bounds are those for any value of the inames that could bound it, and attained if none of these is open.
+            if is_bounded(iname, &open) || open.iter().any(|&other| is_bounded(other, &[iname])) {
+                return None;
+            }
+            solved.push((iname, Affine::constant(greatest)));
+        }
+        Some(Unsolved { reduced: Vec::new(), last: all })
     }
 
     /// Whether what a writer does to the element comes before the writes in `agreement`, which stand after it in the same item.
     fn is_overwritten(&self, node: NodeId, writer: usize, read: &Element, agreement: &Agreement) -> bool {
         let insn = self.nest.run_at(writer);
         let loops: Vec<(NodeId, InameId)> = self.inner_loops(insn, node).collect();
-        if !loops.iter().any(|(id, _)| agreement.contains_key(id)) {
+        // In the last iteration of a loop it stands before them, in others it is earlier.
+        let mut shared = loops.iter().filter_map(|(id, _)| agreement.get(id));
+        if shared.all(|instances| *instances == Instances::Last) {
             return true;
         }
         let Some(written) = &self.elements[insn.index()] else { return false };
@@ -246,7 +289,8 @@ impl Normaliser {
             Source::At(solved) => {
                 loops.iter().filter_map(|(id, iname)| Some((agreement.get(id)?, iname))).all(|(instances, iname)| {
                     let own = solved.iter().find(|(other, _)| other == iname).map(|(_, value)| value);
-                    matches!((instances, own), (Instances::At(value), Some(own)) if value == own)
+                    *instances == Instances::Last
+                        || matches!((instances, own), (Instances::At(value), Some(own)) if value == own)
                 })
             }
         }

@@ -29,11 +29,16 @@ pub fn normalised(name: &str, text: &str) -> ValueForm {
     form
 }
 
-/// Compares two kernels on random arrays in a prime field.
+/// Compares two kernels on two draws of random arrays in a prime field.
 pub fn assert_same_meaning(name: &str, before: &Program, after: &LinearizedKernel) {
+    assert_same_results(name, before, after, 2);
+}
+
+/// Compares two kernels on so many draws of random arrays in a prime field.
+pub fn assert_same_results(name: &str, before: &Program, after: &LinearizedKernel, n_draws: u64) {
     let after = Program::Linearized(after.clone());
     assert_eq!(verify(&after), [], "{name}: the result is verified\n{}", write_text(&after));
-    for seed in 0..2 {
+    for seed in 0..n_draws {
         let inputs = Inputs::random(before.kernel(), &IndexMap::new(), seed).expect("inputs are drawn");
         let options = RunOptions::default();
         let expected = run_field(before, &inputs, seed, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
