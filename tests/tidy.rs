@@ -227,9 +227,12 @@ fn prose(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Whether a sentence ends in the middle of the line: a full stop, a space, a capital. Table rows are exempt.
+/// Whether a sentence ends in the middle of the line: a full stop, a space, a capital. Rows of tables and items of lists
+/// are exempt: they are lines already.
 fn has_inner_sentence_end(line: &str) -> bool {
-    if line.trim_start().starts_with('|') {
+    let start = line.trim_start();
+    let is_item = start.starts_with("- ") || start.split_once(". ").is_some_and(|(n, _)| n.parse::<u32>().is_ok());
+    if start.starts_with('|') || is_item {
         return false;
     }
     let without_code: String = line.split('`').step_by(2).collect::<Vec<_>>().join("x");

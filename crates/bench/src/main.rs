@@ -39,6 +39,9 @@ enum Command {
     Operations(operations::OperationsArgs),
     /// Seconds and peak memory of each stage against the size of the kernel
     Scaling(scaling::ScalingArgs),
+    /// One kernel of `scaling`
+    #[command(hide = true)]
+    Measure(scaling::MeasureArgs),
     /// Run time of the emitted C of the output against that of the input
     Runtime(runtime::RuntimeArgs),
 }
@@ -73,6 +76,7 @@ fn main() -> miette::Result<()> {
     let text = match Cli::parse().command {
         Command::Operations(args) => operations::run(&args)?,
         Command::Scaling(args) => scaling::run(&args)?,
+        Command::Measure(args) => scaling::measure(&args)?,
         Command::Runtime(args) => runtime::run(&args)?,
     };
     // Nobody is left to tell if standard output is gone.

@@ -1,10 +1,16 @@
 //! Seconds and peak memory of each stage against the size of the kernel.
+//!
+//! Each kernel is optimized in a process of its own ([`measure`]), so that no kernel's memory is counted for another.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use clap::Args;
-use miette::IntoDiagnostic;
+use miette::{IntoDiagnostic, miette};
 use nestegg_bench::generate::{self, Shape};
 use nestegg_driver::config::{Config, Strategy, Validation};
-use nestegg_driver::report::Report;
 use nestegg_driver::stages::VALIDATE;
 use nestegg_span::Source;
 
@@ -32,11 +38,37 @@ pub struct ScalingArgs {
     no_fixtures: bool,
 }
 
+/// `nestegg-bench measure`: what `scaling` starts for each kernel.
+#[derive(Debug, Args)]
+pub struct MeasureArgs {
+    /// The kernel
+    file: PathBuf,
+    /// The level or strategy
+    level: String,
+    /// Measure validation too
+    #[arg(long)]
+    validate: bool,
+}
+
 /// One kernel's run.
 struct Measured {
     name: String,
     n_nodes: usize,
-    report: Report,
+    stages: Vec<Stage>,
+}
+
+/// One stage of it.
+struct Stage {
+    name: String,
+    seconds: f64,
+    peak_bytes: Option<u64>,
+}
+
+impl Measured {
+    /// Without validation, which is evidence and no part of the optimization.
+    fn seconds(&self) -> f64 {
+        self.stages.iter().filter(|stage| stage.name != VALIDATE).map(|stage| stage.seconds).sum()
+    }
 }
 
 /// Measures the fixtures and the generated kernels.
@@ -46,17 +78,19 @@ pub fn run(args: &ScalingArgs) -> miette::Result<String> {
     if !args.no_fixtures {
         let mut measured = Vec::new();
         for fixture in args.common.chosen()? {
-            let source = fixture.read().into_diagnostic()?;
-            measured.extend(measure(fixture.full_name(), &source, args, &mut failures));
+            measured.extend(started(fixture.full_name(), &fixture.path, args, &mut failures)?);
         }
         measured.sort_by_key(|kernel| kernel.n_nodes);
         text += &format!("fixtures\n\n{}\n{}\n", stages(args, &measured), summary(&measured));
     }
+    let folder = tempfile::tempdir().into_diagnostic()?;
     for shape in Shape::ALL {
         let mut measured = Vec::new();
         for &n_nodes in &args.sizes {
             let source = generate::kernel(shape, n_nodes);
-            measured.extend(measure(source.name.to_string(), &source, args, &mut failures));
+            let path = folder.path().join(&*source.name);
+            fs::write(&path, &*source.text).into_diagnostic()?;
+            measured.extend(started(source.name.to_string(), &path, args, &mut failures)?);
         }
         text += &format!("generated: {}\n\n{}\n{}\n", shape.name(), stages(args, &measured), summary(&measured));
     }
@@ -66,35 +100,62 @@ pub fn run(args: &ScalingArgs) -> miette::Result<String> {
     Ok(text)
 }
 
-fn measure(name: String, source: &Source, args: &ScalingArgs, failures: &mut Vec<String>) -> Option<Measured> {
+/// Optimizes one kernel; answers its nodes, and a line for each stage: name, seconds, bytes.
+pub fn measure(args: &MeasureArgs) -> miette::Result<String> {
+    let text = fs::read_to_string(&args.file).into_diagnostic()?;
+    let source = Source::new(args.file.display().to_string(), text);
     let config = Config {
         strategy: Strategy::Named(args.level.clone()),
         validation: if args.validate { Validation::On } else { Validation::Off },
         memory_probe: Some(memory::PROBE),
         ..Config::default()
     };
-    let n_nodes = match nestegg_driver::read(source) {
-        Ok(read) => read.program.kernel().exprs.len(),
-        Err(error) => {
-            failures.push(format!("{name}: {error}"));
-            return None;
-        }
-    };
-    match nestegg_driver::optimize(source, &config) {
-        Ok(optimized) => Some(Measured { name, n_nodes, report: optimized.report }),
-        Err(error) => {
-            failures.push(format!("{name}: {error}"));
-            None
-        }
+    // Optimized before its nodes are counted, so that nothing is in memory before its time.
+    let stages = nestegg_driver::optimize(&source, &config)?.report.stages;
+    let mut text = format!("{}\n", nestegg_driver::read(&source)?.program.kernel().exprs.len());
+    for stage in stages.iter().filter(|stage| args.validate || stage.name != VALIDATE) {
+        let bytes = stage.peak_bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
+        text += &format!("{}\t{:e}\t{bytes}\n", stage.name, stage.seconds);
     }
+    Ok(text)
+}
+
+/// Starts a process that measures one kernel.
+fn started(
+    name: String,
+    path: &Path,
+    args: &ScalingArgs,
+    failures: &mut Vec<String>,
+) -> miette::Result<Option<Measured>> {
+    let mut command = Command::new(env::current_exe().into_diagnostic()?);
+    command.arg("measure").arg(path).arg(&args.level).args(args.validate.then_some("--validate"));
+    let output = command.output().into_diagnostic()?;
+    if !output.status.success() {
+        failures.push(format!("{name}: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        return Ok(None);
+    }
+    let measured = parsed(name, &String::from_utf8_lossy(&output.stdout));
+    measured.map(Some).ok_or_else(|| miette!("the measuring process answered something else"))
+}
+
+fn parsed(name: String, text: &str) -> Option<Measured> {
+    let mut lines = text.lines();
+    let n_nodes = lines.next()?.parse().ok()?;
+    let mut stages = Vec::new();
+    for line in lines {
+        let mut cells = line.split('\t');
+        let (name, seconds, bytes) = (cells.next()?.to_owned(), cells.next()?.parse().ok()?, cells.next()?);
+        stages.push(Stage { name, seconds, peak_bytes: bytes.parse().ok() });
+    }
+    Some(Measured { name, n_nodes, stages })
 }
 
 /// Milliseconds and megabytes of each stage, kernel by kernel.
 fn stages(args: &ScalingArgs, measured: &[Measured]) -> String {
-    let mut names: Vec<&'static str> = Vec::new();
-    for stage in measured.iter().flat_map(|kernel| &kernel.report.stages) {
-        if !names.contains(&stage.name) {
-            names.push(stage.name);
+    let mut names: Vec<&str> = Vec::new();
+    for stage in measured.iter().flat_map(|kernel| &kernel.stages) {
+        if !names.contains(&stage.name.as_str()) {
+            names.push(&stage.name);
         }
     }
     let mut header: Vec<String> = ["kernel", "nodes", "s", "MB"].map(str::to_owned).to_vec();
@@ -102,11 +163,11 @@ fn stages(args: &ScalingArgs, measured: &[Measured]) -> String {
     let rows: Vec<Vec<String>> = measured
         .iter()
         .map(|kernel| {
-            let peak = kernel.report.stages.iter().filter_map(|stage| stage.peak_bytes).max();
-            let seconds = format!("{:.4}", kernel.report.seconds());
+            let peak = kernel.stages.iter().filter_map(|stage| stage.peak_bytes).max();
+            let seconds = format!("{:.4}", kernel.seconds());
             let mut row = vec![kernel.name.clone(), kernel.n_nodes.to_string(), seconds, megabytes(peak)];
             row.extend(names.iter().map(|name| {
-                let of_name: Vec<_> = kernel.report.stages.iter().filter(|stage| stage.name == *name).collect();
+                let of_name: Vec<_> = kernel.stages.iter().filter(|stage| stage.name == *name).collect();
                 let milliseconds: f64 = of_name.iter().map(|stage| stage.seconds * 1e3).sum();
                 let peak = of_name.iter().filter_map(|stage| stage.peak_bytes).max();
                 format!("{milliseconds:.2} ({})", megabytes(peak))
@@ -122,7 +183,7 @@ fn megabytes(bytes: Option<u64>) -> String {
 }
 
 fn summary(measured: &[Measured]) -> String {
-    let seconds: Vec<f64> = measured.iter().map(|kernel| kernel.report.seconds()).collect();
+    let seconds: Vec<f64> = measured.iter().map(|kernel| kernel.seconds()).collect();
     let points: Vec<(f64, f64)> = measured.iter().map(|kernel| kernel.n_nodes as f64).zip(seconds.clone()).collect();
     let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"));
     format!(
