@@ -8,7 +8,7 @@
 //! Wilkinson (1986), Error analysis revisited; Higham, Accuracy and Stability of Numerical Algorithms, section 3.3.
 
 use crate::float::Floats;
-use crate::world::{Function, Operand, World};
+use crate::world::{Function, MAX_STAND_IN_SLOPE, Operand, World};
 
 /// A float and the bound of its condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -133,6 +133,10 @@ impl World for Conditioned {
     fn call(&self, function: &Function, result: u64, arguments: &[Scaled]) -> Option<Scaled> {
         let mut values: Vec<f64> = arguments.iter().map(|argument| argument.value).collect();
         let value = Floats.call(function, result, &values)?;
+        if function.math.is_none() || result > 0 {
+            let magnitude: f64 = arguments.iter().map(|argument| argument.magnitude).sum();
+            return Some(Scaled::result(value, MAX_STAND_IN_SLOPE * magnitude));
+        }
         let mut magnitude = 0.0;
         for (idx, argument) in arguments.iter().enumerate() {
             let step = argument.value.abs().max(1e-3) * 1e-6;

@@ -6,8 +6,9 @@
 //! [`Bounds`]: plain affine constraints that give, for values of the outer inames, the exact values of an iname: those of the
 //! domain projected on the outer inames and it.
 //! # Method
-//! isl combines domains that enclose one another, fixes the parameters and splits the result into *groups* of inames
-//! that share constraints. [`Domains::bounds`] projects a group and reads its constraints; evaluating them takes no isl:
+//! isl fixes the parameters and combines each domain with those that enclose it; inames that share a constraint are
+//! *tied*. [`Domains::bounds`] combines the domains of an iname and of the open inames that are tied to it, projects the result
+//! and reads its constraints; domains inside them are not asked, so a loop also runs where loops inside it are empty. Evaluating them takes no isl:
 //! ceil-divisions and floor-divisions give an interval, constraints with integer divisions and overlapping pieces are checked
 //! point by point.
 //! # Complexity
@@ -187,18 +188,15 @@ impl Bounds {
     }
 }
 
-/// A set of inames that share constraints.
-struct Group {
-    set: isl::Set,
-    members: Vec<InameId>,
-}
-
 /// The domains of a kernel for given parameter values.
 pub(crate) struct Domains<'k> {
     kernel: &'k Kernel,
     by_name: FxHashMap<&'k str, InameId>,
+    /// The domains with the parameters' values, in the kernel's order.
+    sets: Vec<isl::Set>,
     group_of: Vec<usize>,
-    groups: Vec<Group>,
+    /// Inames that share constraints.
+    groups: Vec<Vec<InameId>>,
     known: FxHashMap<(InameId, Vec<InameId>), Arc<Bounds>>,
 }
 
@@ -210,74 +208,88 @@ impl<'k> Domains<'k> {
         let mut res = Self {
             kernel,
             by_name: kernel.iname_ids().map(|iname| (kernel[iname].name.as_str(), iname)).collect(),
+            sets: Vec::with_capacity(kernel.domains.len()),
             group_of: vec![usize::MAX; kernel.inames.len()],
             groups: Vec::new(),
             known: FxHashMap::default(),
         };
-        for component in components(kernel) {
-            let first = component.iter().find_map(|&domain| kernel.domains[domain].inames.first());
-            let Some(&first) = first else { continue };
-            res.add_component(&context, &component, parameters)
-                .map_err(|source| Error::Domain { iname: kernel[first].name.clone(), source })?;
-        }
-        Ok(res)
-    }
-
-    fn add_component(&mut self, context: &isl::Context, component: &[usize], parameters: &[i64]) -> isl::Result<()> {
-        let mut sets = Vec::new();
-        let mut members = Vec::new();
-        for &domain in component {
-            let domain = &self.kernel.domains[domain];
+        let name = |domain: usize| match kernel.domains[domain].inames.first() {
+            Some(&iname) => kernel[iname].name.clone(),
+            None => "no iname".to_owned(),
+        };
+        for (idx, domain) in kernel.domains.iter().enumerate() {
             let values: Vec<(&str, i64)> = domain
                 .parameters
                 .iter()
-                .map(|&parameter| (self.kernel[parameter].name.as_str(), parameters[parameter.index()]))
+                .map(|&parameter| (kernel[parameter].name.as_str(), parameters[parameter.index()]))
                 .collect();
-            sets.push(isl::Set::parse(context, &domain.text)?.fix_params(&values)?);
-            members.extend(domain.inames.iter().copied());
+            let set = isl::Set::parse(&context, &domain.text).and_then(|set| set.fix_params(&values));
+            res.sets.push(set.map_err(|source| Error::Domain { iname: name(idx), source })?);
         }
-        let joint = isl::Set::combine(&sets)?.coalesce()?;
-        for group in self.split(&joint, &members)? {
-            let names: Vec<&str> = group.iter().map(|&iname| self.kernel[iname].name.as_str()).collect();
-            let set = joint.project_onto(&names)?;
-            for &iname in &group {
-                self.group_of[iname.index()] = self.groups.len();
-            }
-            self.groups.push(Group { set, members: group });
-        }
-        Ok(())
+        res.group().map_err(|(domain, source)| Error::Domain { iname: name(domain), source })?;
+        Ok(res)
     }
 
-    /// Splits the inames of a joint domain into groups that share no constraint.
-    fn split(&self, joint: &isl::Set, members: &[InameId]) -> isl::Result<Vec<Vec<InameId>>> {
-        let pieces = joint.constraints()?;
-        let mut leader: Vec<usize> = (0..members.len()).collect();
-        let mut unite = |a: usize, b: usize| {
-            let (old, new) = (leader[a], leader[b]);
+    /// These domains and those that enclose them, as sorted positions.
+    fn enclosed(&self, domains: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let mut pending: Vec<usize> = domains.into_iter().collect();
+        let mut res: Vec<usize> = Vec::new();
+        while let Some(domain) = pending.pop() {
+            if !res.contains(&domain) {
+                res.push(domain);
+                let enclosing = &self.kernel.domains[domain].enclosing;
+                pending.extend(enclosing.iter().map(|&outer| self.kernel[outer].domain.index()));
+            }
+        }
+        res.sort_unstable();
+        res
+    }
+
+    /// The joint set of some domains and those that enclose them. Domains inside these take no point away: where
+    /// an inner loop is empty, the outer one still runs.
+    fn joint(&self, domains: impl IntoIterator<Item = usize>) -> isl::Result<isl::Set> {
+        let sets: Vec<isl::Set> = self.enclosed(domains).into_iter().map(|idx| self.sets[idx].clone()).collect();
+        isl::Set::combine(&sets)?.coalesce()
+    }
+
+    /// Finds the groups of inames that share constraints; on failure says for which domain.
+    fn group(&mut self) -> Result<(), (usize, isl::Error)> {
+        let mut leader: Vec<usize> = (0..self.kernel.inames.len()).collect();
+        let mut unite = |a: InameId, b: InameId| {
+            let (old, new) = (leader[a.index()], leader[b.index()]);
             leader.iter_mut().filter(|leader| **leader == old).for_each(|leader| *leader = new);
         };
-        let position = |iname: InameId| members.iter().position(|&member| member == iname);
-        if pieces.len() > 1 {
-            (1..members.len()).for_each(|idx| unite(idx, 0));
-        } else {
-            for constraint in pieces.iter().flatten() {
-                let mut inames = Vec::new();
-                self.row(&constraint.affine)?.inames(&mut inames);
-                let mut positions = inames.into_iter().filter_map(position);
-                if let Some(first) = positions.next() {
-                    positions.for_each(|other| unite(other, first));
+        for idx in 0..self.sets.len() {
+            // An inner domain may hold no point for some values of the inames around it, even where no constraint of the
+            // joint set shows both: `i <= k < 1` around `0 <= i` is `i = 0 and k = 0`.
+            let domain = &self.kernel.domains[idx];
+            for &iname in &domain.inames {
+                domain.enclosing.iter().for_each(|&outer| unite(iname, outer));
+            }
+            let failed = |error| (idx, error);
+            let pieces = self.joint([idx]).and_then(|joint| joint.constraints()).map_err(failed)?;
+            if let [piece] = pieces.as_slice() {
+                for constraint in piece {
+                    let mut inames = Vec::new();
+                    self.row(&constraint.affine).map_err(failed)?.inames(&mut inames);
+                    inames.windows(2).for_each(|pair| unite(pair[0], pair[1]));
                 }
+            } else {
+                let inames = self.enclosed([idx]).into_iter().flat_map(|domain| &self.kernel.domains[domain].inames);
+                let inames: Vec<InameId> = inames.copied().collect();
+                inames.windows(2).for_each(|pair| unite(pair[0], pair[1]));
             }
         }
-        let mut res: Vec<Vec<InameId>> = Vec::new();
-        for group in 0..members.len() {
-            let inames: Vec<_> =
-                (0..members.len()).filter(|&idx| leader[idx] == group).map(|idx| members[idx]).collect();
-            if !inames.is_empty() {
-                res.push(inames);
-            }
+        let mut position: FxHashMap<usize, usize> = FxHashMap::default();
+        for iname in self.kernel.iname_ids() {
+            let group = *position.entry(leader[iname.index()]).or_insert_with(|| {
+                self.groups.push(Vec::new());
+                self.groups.len() - 1
+            });
+            self.groups[group].push(iname);
+            self.group_of[iname.index()] = group;
         }
-        Ok(res)
+        Ok(())
     }
 
     fn row(&self, affine: &isl::Affine) -> isl::Result<Row> {
@@ -296,15 +308,14 @@ impl<'k> Domains<'k> {
     }
 
     /// The inames that share constraints with `iname`, itself included.
-    pub(crate) fn group(&self, iname: InameId) -> &[InameId] {
-        &self.groups[self.group_of[iname.index()]].members
+    pub(crate) fn tied(&self, iname: InameId) -> &[InameId] {
+        &self.groups[self.group_of[iname.index()]]
     }
 
     /// The bounds of `iname` inside loops over `open`.
     pub(crate) fn bounds(&mut self, iname: InameId, open: &[InameId]) -> Result<Arc<Bounds>, Error> {
-        let group = &self.groups[self.group_of[iname.index()]];
         let outer: Vec<InameId> =
-            group.members.iter().copied().filter(|member| *member != iname && open.contains(member)).collect();
+            self.tied(iname).iter().copied().filter(|member| *member != iname && open.contains(member)).collect();
         let key = (iname, outer);
         if let Some(bounds) = self.known.get(&key) {
             return Ok(Arc::clone(bounds));
@@ -317,9 +328,9 @@ impl<'k> Domains<'k> {
     fn read_bounds(&self, iname: InameId, outer: &[InameId]) -> Result<Bounds, Error> {
         let name = self.kernel[iname].name.as_str();
         let failed = |source| Error::Domain { iname: name.to_owned(), source };
-        let group = &self.groups[self.group_of[iname.index()]];
         let names: Vec<&str> = outer.iter().map(|&outer| self.kernel[outer].name.as_str()).chain([name]).collect();
-        let set = group.set.project_onto(&names).and_then(|set| set.coalesce()).map_err(failed)?;
+        let domains = outer.iter().chain([&iname]).map(|&iname| self.kernel[iname].domain.index());
+        let set = self.joint(domains).and_then(|set| set.project_onto(&names)?.coalesce()).map_err(failed)?;
         let conjunctions = set.constraints().map_err(failed)?;
         let mut bounds = Bounds { iname, pieces: Vec::new(), hull: (0, -1), depends_on: Vec::new() };
         if set.is_empty().map_err(failed)? {
@@ -370,21 +381,4 @@ fn check_assumptions(kernel: &Kernel, context: &isl::Context, parameters: &[i64]
         true => Err(Error::Assumptions { assumptions: text.clone() }),
         false => Ok(()),
     }
-}
-
-/// Domains connected by enclosing inames, as lists of positions.
-fn components(kernel: &Kernel) -> Vec<Vec<usize>> {
-    let mut leader: Vec<usize> = (0..kernel.domains.len()).collect();
-    for (idx, domain) in kernel.domains.iter().enumerate() {
-        for &outer in &domain.enclosing {
-            let (old, new) = (leader[idx], leader[kernel[outer].domain.index()]);
-            leader.iter_mut().filter(|leader| **leader == old).for_each(|leader| *leader = new);
-        }
-    }
-    let mut res: Vec<Vec<usize>> = vec![Vec::new(); kernel.domains.len()];
-    for (idx, leader) in leader.into_iter().enumerate() {
-        res[leader].push(idx);
-    }
-    res.retain(|component| !component.is_empty());
-    res
 }

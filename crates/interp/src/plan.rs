@@ -35,7 +35,7 @@ use crate::source::Source;
 use crate::world::Function;
 
 /// A block evaluates at most about this many points of a node at once.
-const MAX_POINTS: u64 = 512;
+pub(crate) const MAX_POINTS: u64 = 512;
 
 /// A compiled kernel.
 pub(crate) struct Code {
@@ -47,8 +47,8 @@ pub(crate) struct Code {
     pub(crate) calls: FxHashMap<InsnId, usize>,
 }
 
-/// Compiles a kernel for these parameter values.
-pub(crate) fn compile(linearized: &LinearizedKernel, parameters: &[i64]) -> Result<Code, Error> {
+/// Compiles a kernel for these parameter values; blocks evaluate about `max_points` points of a node at once.
+pub(crate) fn compile(linearized: &LinearizedKernel, parameters: &[i64], max_points: u64) -> Result<Code, Error> {
     let kernel = &linearized.kernel;
     let mut domains = Domains::new(kernel, parameters)?;
     let source = Source::new(kernel, parameters)?;
@@ -63,6 +63,7 @@ pub(crate) fn compile(linearized: &LinearizedKernel, parameters: &[i64]) -> Resu
             domains: &mut domains,
             functions: &mut functions,
         },
+        max_points,
         blocks: Vec::new(),
         calls: FxHashMap::default(),
     };
@@ -73,6 +74,7 @@ pub(crate) fn compile(linearized: &LinearizedKernel, parameters: &[i64]) -> Resu
 
 struct Planner<'a, 'k> {
     context: Context<'a, 'k>,
+    max_points: u64,
     blocks: Vec<Block>,
     calls: FxHashMap<InsnId, usize>,
 }
@@ -180,7 +182,7 @@ impl Planner<'_, '_> {
             return Ok(None);
         }
         let LoopTree::Loop { iname: outermost, .. } = tree else { return Ok(None) };
-        let is_tied = |iname: &InameId, domains: &Domains| domains.group(*iname).len() > 1;
+        let is_tied = |iname: &InameId, domains: &Domains| domains.tied(*iname).len() > 1;
         if nest.reopened.iter().any(|iname| is_tied(iname, self.context.domains))
             || !nest.distribute(self.context.source)
         {
@@ -196,7 +198,7 @@ impl Planner<'_, '_> {
             }
         }
         // A piece of one point is better a loop around the block: what stays the same is then not enumerated again.
-        let Ok(len @ 2..) = usize::try_from(MAX_POINTS / builder.max_points().max(1)) else { return Ok(None) };
+        let Ok(len @ 2..) = usize::try_from(self.max_points / builder.max_points().max(1)) else { return Ok(None) };
         let block = builder.finish(Some(Chunk { iname: *outermost, bounds: Arc::clone(&bounds), len }));
         Ok(Some(self.add(block)))
     }

@@ -9,7 +9,7 @@ use crate::float::Floats;
 use crate::input::{Inputs, Values, data, parameter_values};
 use crate::machine::{Watch, execute};
 use crate::memory::{Data, Storage, empty};
-use crate::plan::{Code, compile};
+use crate::plan::{Code, MAX_POINTS, compile};
 use crate::world::World;
 
 /// How far a run may go.
@@ -100,9 +100,18 @@ pub(crate) struct Compiled {
 
 impl Compiled {
     pub(crate) fn new(program: &Program, parameters: &IndexMap<String, i64>) -> Result<Self, Error> {
+        Self::with_pieces(program, parameters, MAX_POINTS)
+    }
+
+    /// The same, but for how many points are evaluated at once.
+    pub(crate) fn with_pieces(
+        program: &Program,
+        parameters: &IndexMap<String, i64>,
+        max_points: u64,
+    ) -> Result<Self, Error> {
         let linearized = program.clone().into_linearized()?;
         let values = parameter_values(&linearized.kernel, parameters)?;
-        let code = compile(&linearized, &values)?;
+        let code = compile(&linearized, &values, max_points)?;
         Ok(Self { linearized, code })
     }
 
@@ -172,5 +181,47 @@ impl Compiled {
             })
             .collect();
         Outputs { arrays }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nestegg_testgen::{Knobs, generate_seed};
+
+    use super::*;
+
+    /// An array as bits, in which what is not a number is itself.
+    type Bits = (Vec<u64>, Option<Vec<bool>>);
+
+    /// The outputs with so many points at once.
+    fn outputs(program: &Program, inputs: &Inputs, max_points: u64) -> Result<Vec<Bits>, Error> {
+        let compiled = Compiled::with_pieces(program, &inputs.parameters, max_points)?;
+        let memory = compiled.memory(&Floats, inputs)?;
+        let memory = compiled.execute(&Floats, memory, RunOptions::DEFAULT_MAX_STEPS)?;
+        let bits = |data| match data {
+            Data::Floats(values) => values.into_iter().map(f64::to_bits).collect(),
+            Data::Ints(values) => values.into_iter().map(|value| value as u64).collect(),
+        };
+        Ok(compiled.outputs(memory, bits).arrays.into_values().map(|output| (output.values, output.is_set)).collect())
+    }
+
+    /// In pieces of one point every loop of the linearization is run as it stands.
+    #[test]
+    fn the_size_of_pieces_does_not_matter() {
+        for (name, knobs) in Knobs::presets() {
+            for seed in 0..150 {
+                let generated = generate_seed(seed, &knobs);
+                let program = &generated.program;
+                let parameters = generated.parameters.iter().cloned().collect();
+                let inputs = Inputs::random(program.kernel(), &parameters, seed);
+                let inputs = inputs.unwrap_or_else(|error| panic!("{name} {seed}: {error}"));
+                let one = outputs(program, &inputs, 1).unwrap_or_else(|error| panic!("{name} {seed}: {error}"));
+                for max_points in [2, 7, 64, MAX_POINTS] {
+                    let many = outputs(program, &inputs, max_points);
+                    let text = || nestegg_dump::write_text(program);
+                    assert!(many.as_ref() == Ok(&one), "{name} {seed} {max_points}: {one:?} {many:?}\n{}", text());
+                }
+            }
+        }
     }
 }

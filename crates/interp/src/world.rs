@@ -20,6 +20,9 @@ pub(crate) struct Function {
     pub(crate) has_stand_in: bool,
 }
 
+/// A stand-in's derivative in any argument is at most this.
+pub(crate) const MAX_STAND_IN_SLOPE: f64 = 1.5;
+
 /// The value that stands for result `result` of a function that only the kernel's user knows: smooth and of moderate size,
 /// so that rounded arguments give nearly the same, and different for different names, results and positions of arguments.
 pub(crate) fn stand_in(function: &Function, result: u64, arguments: &[f64]) -> f64 {

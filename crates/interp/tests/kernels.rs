@@ -14,6 +14,14 @@ fn triangular_domains() {
 }
 
 #[test]
+fn a_loop_runs_where_the_loops_inside_it_are_empty() {
+    let text = "domain { [i] : 0 <= i < 3 }\ndomain [i] -> { [j] : 0 <= j < i }\ndomain [i] -> { [k] : i <= k < 1 }\n\
+                arg y : float64[3] write\nfor i\n  y[i] = 10.0  {id=a}\n  for j\n    \
+                y[i] = y[i] + 1.0  {id=b, dep=a}\n  end\n  for k\n    y[i] = y[i] + 0.5  {id=c, dep=b}\n  end\nend\n";
+    assert_eq!(y(text, &[]), floats(&[10.5, 11.0, 12.0]));
+}
+
+#[test]
 fn strided_domains() {
     let text = "domain { [i] : exists e : i = 3*e + 1 and 0 <= i < 9 }\narg y : float64[9] readwrite\n\
                 for i\n  y[i] = y[i] + 1.0\nend\n";

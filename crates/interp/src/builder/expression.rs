@@ -49,7 +49,7 @@ impl Builder<'_, '_, '_> {
                 return Err(self.unsupported(&reason));
             }
             self.inames.insert(iname);
-            if self.context.domains.group(iname).len() > 1 && !open.contains(&iname) {
+            if self.context.domains.tied(iname).len() > 1 && !open.contains(&iname) {
                 open.push(iname);
             }
         }
@@ -188,7 +188,7 @@ impl Builder<'_, '_, '_> {
             builder.sets[own.index()].inames.contains(&iname) || builder.nests[inner].contains(&iname)
         };
         for &iname in inames {
-            let tied: Vec<InameId> = self.context.domains.group(iname).to_vec();
+            let tied: Vec<InameId> = self.context.domains.tied(iname).to_vec();
             members.extend(tied.into_iter().filter(|&other| is_open(self, other)));
             members.push(iname);
         }

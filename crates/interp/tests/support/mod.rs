@@ -72,3 +72,10 @@ pub fn abc(values: &[f64; 3]) -> Vec<(&'static str, Values)> {
 pub fn abc_ints(values: &[i64; 3]) -> Vec<(&'static str, Values)> {
     ["a", "b", "c"].into_iter().zip(values).map(|(name, &value)| (name, ints(&[value]))).collect()
 }
+
+pub fn kernel_of_json(text: &str) -> Program {
+    match read(&Source::new("k.json", text)) {
+        Ok(read) => read.program,
+        Err(errors) => panic!("{errors:?}"),
+    }
+}
