@@ -7,10 +7,12 @@
 //! | dtype | weak < strong | the stronger |
 //! | range | wider < narrower | intersection |
 //! | nonzero | unknown < known | either |
+//! | region | larger < smaller | intersection: see [`region`](crate::region) |
 //! | guarded | guarded < free | either free |
 //!
 //! `make` only reads children. `modify` adds the constant's own e-node. Contradictory constants are kept in
-//! [`Facts::contradiction`]: saturation stops there and names the rules that fired last.
+//! [`Facts::contradiction`]: saturation stops there and names the rules that fired last. A lower bound of the cost is no
+//! fact here: the one that sums over single values is useless (`egraph-study.md`, section 4); selection proves its own.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -23,6 +25,7 @@ use rustc_hash::FxHashSet;
 use crate::context::{Context, Index, Stamp};
 use crate::language::Node;
 use crate::rational::Rational;
+use crate::region::Region;
 
 /// The e-graph of one kernel.
 pub type Graph = EGraph<Node, Facts>;
@@ -104,6 +107,8 @@ pub struct Data {
     pub range: Range,
     /// Whether it is known not to be zero.
     pub nonzero: bool,
+    /// For which values of its inames it can be other than zero.
+    pub region: Region,
     /// Whether computing it where its instruction does not run could trap: such a value stays inside.
     pub guarded: bool,
 }
@@ -143,6 +148,7 @@ impl Analysis<Node> for Facts {
             dtype: dtype(graph, node),
             range: range(graph, node),
             nonzero: nonzero(graph, node),
+            region: crate::region::region(graph, node),
             guarded: match node {
                 Node::Access(access, _) if matches!(context.access(*access).stamp, Stamp::Guarded(_)) => true,
                 _ => egg::Language::children(node).iter().any(|id| child(id).guarded),
@@ -178,6 +184,7 @@ impl Analysis<Node> for Facts {
         did = did | to.range.intersect(from.range);
         did = did | DidMerge(from.nonzero && !to.nonzero, to.nonzero && !from.nonzero);
         to.nonzero |= from.nonzero;
+        did = did | to.region.merge(from.region);
         did = did | DidMerge(to.guarded && !from.guarded, from.guarded && !to.guarded);
         to.guarded &= from.guarded;
         did
@@ -218,13 +225,15 @@ fn inames(graph: &Graph, node: &Node) -> InameSet {
         egg::Language::children(node).iter().fold(InameSet::new(), |all, id| all.union(&graph[*id].data.inames))
     };
     match node {
-        Node::Iname(iname) => [*iname].into_iter().collect(),
+        // A loop over an iname stands inside loops over those that its domain depends on.
+        Node::Iname(iname) => [*iname].into_iter().chain(context.enclosing(*iname).iter()).collect(),
         Node::Access(access, _) => {
             let access = context.access(*access);
             let mut all = of_children(node).union(&access.pinned);
             for index in &access.indices {
                 if let Index::Affine(affine) = index {
                     all.extend(affine.inames());
+                    affine.inames().for_each(|iname| all.extend(context.enclosing(iname).iter()));
                 }
             }
             all

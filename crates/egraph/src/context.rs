@@ -7,6 +7,7 @@ use nestegg_ir::{ArrayId, InameId, InameSet, InsnId, Kernel, ReduceOp};
 use rustc_hash::FxBuildHasher;
 
 use crate::language::{AccessId, ReductionId};
+use crate::region::Supports;
 
 /// One index of an access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +62,8 @@ pub struct Context {
     parameter_types: Vec<Type>,
     /// For each iname how many values it takes, where that is one number for all values of the others.
     extents: Vec<Option<i64>>,
+    /// Where tables are zero.
+    pub(crate) supports: Supports,
 }
 
 impl Context {
@@ -88,6 +91,7 @@ impl Context {
             array_types: kernel.arrays.iter().map(|array| array.dtype.into()).collect(),
             parameter_types: kernel.parameters.iter().map(|parameter| parameter.dtype.into()).collect(),
             extents,
+            supports: Supports::new(kernel),
         }
     }
 

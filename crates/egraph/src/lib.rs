@@ -14,5 +14,6 @@ pub mod encode;
 pub mod language;
 pub mod pattern;
 pub mod rational;
+pub mod region;
 pub mod saturate;
 pub mod vocabulary;

@@ -119,7 +119,7 @@ struct Constructor<'a> {
     /// For each kept vertex its value, once it has been computed.
     values: Vec<Option<Value>>,
     /// Expressions of vertices that are not kept, with the innermost sequence that they are bound to.
-    written: FxHashMap<(Vertex, bool), (ExprId, SequenceIdx)>,
+    written: FxHashMap<Vertex, (ExprId, SequenceIdx)>,
     /// Definitions before an item of a sequence.
     inserted: BTreeMap<(SequenceIdx, usize), Vec<Vec<Item>>>,
     temporaries: Vec<Temporary>,
@@ -325,56 +325,55 @@ impl Constructor<'_> {
         affine.floors.is_empty().then_some(res)
     }
 
-    /// The expression of a defined or written-out vertex, and the innermost sequence that it is bound to.
+    /// The expression of a defined or written-out vertex, and the innermost sequence that it is bound to. A literal takes
+    /// the type `ty` of its surroundings.
     fn expression(&mut self, root: Vertex, ty: Type) -> (ExprId, SequenceIdx) {
         let mut pending = vec![root];
         while let Some(&vertex) = pending.last() {
-            if self.finished(vertex, ty).is_some() || self.finished(vertex, self.own_type(vertex, ty)).is_some() {
+            if self.is_finished(vertex) {
                 pending.pop();
                 continue;
             }
             let n_pending = pending.len();
             let children = &self.placement.candidate(vertex).children;
-            let open = |child: &Vertex| self.finished(*child, self.own_type(*child, Type::Float64)).is_none();
-            pending.extend(children.iter().copied().filter(open));
+            pending.extend(children.iter().copied().filter(|&child| !self.is_finished(child)));
             if pending.len() == n_pending {
                 pending.pop();
-                let own = self.own_type(vertex, ty);
-                let written = self.node(vertex, own);
-                self.written.insert((vertex, own.is_float()), written);
+                let written = self.node(vertex, self.own_type(vertex));
+                self.written.insert(vertex, written);
             }
         }
         self.write(root, ty)
     }
 
-    /// The type that literals below a vertex take: its own, or that of its surroundings for a constant.
-    fn own_type(&self, vertex: Vertex, surroundings: Type) -> Type {
-        match self.encoded.graph[self.placement.product.classes[vertex]].data.dtype {
-            Type::WeakInt | Type::WeakFloat => surroundings,
-            ty => ty,
-        }
+    fn is_literal(&self, vertex: Vertex) -> bool {
+        matches!(self.placement.candidate(vertex).node, Node::Number(_))
     }
 
-    /// What is known of a vertex without looking at its operands.
-    fn finished(&self, vertex: Vertex, ty: Type) -> Option<(ExprId, SequenceIdx)> {
-        if self.values[vertex].is_some() {
-            // Only the presence matters here: `write` makes the access.
-            return Some((ExprId::new(0), 0));
-        }
-        self.written.get(&(vertex, ty.is_float())).copied()
+    /// Whether a vertex can be written without looking at its operands.
+    fn is_finished(&self, vertex: Vertex) -> bool {
+        self.values[vertex].is_some() || self.written.contains_key(&vertex) || self.is_literal(vertex)
     }
 
-    /// The access of a kept vertex, or the expression of another, whose operands are finished.
+    /// The type of a vertex that is no literal: operations on literals alone are of the type that literals have alone.
+    fn own_type(&self, vertex: Vertex) -> Type {
+        self.encoded.graph[self.placement.product.classes[vertex]].data.dtype.dtype().into()
+    }
+
+    /// The access of a kept vertex, a literal of the type of its surroundings, or the expression of another vertex, whose
+    /// operands are finished.
     fn write(&mut self, vertex: Vertex, ty: Type) -> (ExprId, SequenceIdx) {
         if let Some(value) = self.values[vertex].clone() {
             let indices = self.indices(&value.dims);
             return (self.kernel.exprs.access(value.array, indices), value.sequence);
         }
-        let own = self.own_type(vertex, ty);
-        if let Some(&written) = self.written.get(&(vertex, own.is_float())) {
-            return written;
+        match &self.placement.candidate(vertex).node {
+            Node::Number(value) => (emit::literal(&mut self.kernel.exprs, value, ty), 0),
+            _ => match self.written.get(&vertex) {
+                Some(&written) => written,
+                None => self.node(vertex, self.own_type(vertex)),
+            },
         }
-        self.node(vertex, own)
     }
 
     /// The expression of a vertex's chosen e-node over its operands.
@@ -385,7 +384,7 @@ impl Constructor<'_> {
         if !matches!(node, Node::Number(_)) {
             // Operands that are not kept are written first, so that the closure below only looks them up.
             for &child in &candidate.children {
-                if self.values[child].is_none() {
+                if !self.is_finished(child) {
                     self.expression(child, ty);
                 }
             }

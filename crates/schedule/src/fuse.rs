@@ -158,15 +158,21 @@ impl Pass<'_> {
         let mut state = State {
             n_missing: items.iter().map(|item| item.after.len()).collect(),
             ready: BTreeSet::new(),
+            singles: BTreeSet::new(),
+            is_loop: items.iter().map(|item| item.iname(self.kernel).is_some()).collect(),
             is_done: vec![false; items.len()],
         };
-        state.ready = (0..items.len()).filter(|&idx| state.n_missing[idx] == 0).collect();
+        for idx in 0..items.len() {
+            if state.n_missing[idx] == 0 {
+                state.make_ready(idx);
+            }
+        }
         let mut res = Vec::new();
-        while let Some(&first) = state.ready.iter().next() {
-            let single = state.ready.iter().copied().find(|&idx| items[idx].iname(self.kernel).is_none());
-            let group = match single {
-                Some(idx) => vec![idx],
-                None => {
+        loop {
+            let group = match (state.singles.first(), state.ready.first()) {
+                (Some(&idx), _) => vec![idx],
+                (None, None) => break,
+                (None, Some(&first)) => {
                     let mut choices: BTreeMap<InameId, usize> = BTreeMap::new();
                     if items.len() <= LOOK_AHEAD_LIMIT {
                         for &idx in &state.ready {
@@ -190,6 +196,9 @@ impl Pass<'_> {
 
     /// The group of the iname from which the fewest loops stay out; the first one ready among equals.
     fn best_group(&self, items: &[Item], state: &State, choices: &BTreeMap<InameId, usize>) -> Vec<usize> {
+        if let Some((&iname, _)) = choices.iter().next().filter(|_| choices.len() == 1) {
+            return self.group(items, state, iname);
+        }
         let mut best: Option<(usize, usize, Vec<usize>)> = None;
         for (&iname, &first) in choices {
             let group = self.group(items, state, iname);
@@ -205,17 +214,17 @@ impl Pass<'_> {
     /// All loops over an iname that can be one loop now.
     fn group(&self, items: &[Item], state: &State, iname: InameId) -> Vec<usize> {
         let mut group: Vec<usize> = Vec::new();
-        let mut is_member = vec![false; items.len()];
+        let mut members: FxHashSet<usize> = FxHashSet::default();
         let mut n_missing: FxHashMap<usize, usize> = FxHashMap::default();
         let of_iname = |idx: usize| items[idx].iname(self.kernel) == Some(iname);
         let mut ready: BTreeSet<usize> = state.ready.iter().copied().filter(|&idx| of_iname(idx)).collect();
         while let Some(idx) = ready.pop_first() {
-            let in_group = items[idx].after.iter().filter(|&&earlier| is_member[earlier]);
+            let in_group = items[idx].after.iter().filter(|&earlier| members.contains(earlier));
             if !in_group.clone().all(|&earlier| self.may_share(&items[earlier], &items[idx], iname)) {
                 continue;
             }
             group.push(idx);
-            is_member[idx] = true;
+            members.insert(idx);
             for &later in &items[idx].before {
                 let missing = n_missing.entry(later).or_insert(state.n_missing[later]);
                 *missing -= 1;
@@ -287,18 +296,28 @@ fn combined(accesses: &[Access]) -> BTreeMap<ArrayId, Option<Touch>> {
 struct State {
     /// For each item how many that must come before are not done.
     n_missing: Vec<usize>,
+    /// Loops that may come next.
     ready: BTreeSet<usize>,
+    /// Other items that may come next.
+    singles: BTreeSet<usize>,
+    /// For each item whether it is a loop that may be joined with others.
+    is_loop: Vec<bool>,
     is_done: Vec<bool>,
 }
 
 impl State {
+    fn make_ready(&mut self, idx: usize) {
+        if self.is_loop[idx] { &mut self.ready } else { &mut self.singles }.insert(idx);
+    }
+
     fn finish(&mut self, items: &[Item], idx: usize) {
         self.ready.remove(&idx);
+        self.singles.remove(&idx);
         self.is_done[idx] = true;
         for &later in &items[idx].before {
             self.n_missing[later] -= 1;
             if self.n_missing[later] == 0 && !self.is_done[later] {
-                self.ready.insert(later);
+                self.make_ready(later);
             }
         }
     }
