@@ -83,21 +83,25 @@ fn every_rule_file_has_a_header() {
 
 #[test]
 fn rule_names_are_unique() {
-    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    let names = rule_names().into_iter().filter(|(_, files)| files.len() > 1);
+    let wrong = names.map(|(name, files)| format!("`{name}` in {}", files.join(" and "))).collect();
+    check(wrong, "rules of the same name");
+}
+
+#[test]
+fn every_rule_has_a_filetest_that_shows_it_fire() {
     let mut wrong = Vec::new();
-    for path in files(&root().join("rules"), &["rules"]) {
-        for line in read(&path).lines() {
-            let mut words = line.split_whitespace();
-            if !matches!(words.next(), Some("(rule" | "(guided")) {
-                continue;
-            }
-            let name = words.next().unwrap_or_default().trim_end_matches(')').to_owned();
-            if let Some(first) = seen.insert(name.clone(), shown(&path)) {
-                wrong.push(format!("`{name}` in {first} and in {}", shown(&path)));
-            }
+    for name in rule_names().into_keys() {
+        let path = root().join("tests/optimize").join(format!("{name}.snap"));
+        let is_fired = |text: String| {
+            let fired = text.lines().find_map(|line| line.strip_prefix("rules fired: "));
+            fired.is_some_and(|fired| fired.split([' ', ',']).any(|word| word == name))
+        };
+        if !fs::read_to_string(&path).is_ok_and(is_fired) {
+            wrong.push(name);
         }
     }
-    check(wrong, "rules of the same name");
+    check(wrong, "rules that do not fire in `tests/optimize/<rule>.snap`");
 }
 
 #[test]
@@ -169,6 +173,20 @@ fn fixtures_have_their_figures() {
         wrong.extend(listed.symmetric_difference(&there).map(|name| format!("{group}/{name}")));
     }
     check(wrong, "kernels without figures, or figures without a kernel");
+}
+
+/// The name of every rule, with the files that define it.
+fn rule_names() -> BTreeMap<String, Vec<String>> {
+    let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in files(&root().join("rules"), &["rules"]) {
+        for line in read(&path).lines() {
+            let mut words = line.split_whitespace();
+            if let (Some("(rule" | "(guided"), Some(name)) = (words.next(), words.next()) {
+                names.entry(name.trim_end_matches(')').to_owned()).or_default().push(shown(&path));
+            }
+        }
+    }
+    names
 }
 
 /// The folder name and manifest of every crate.

@@ -11,7 +11,7 @@
 //! | `linearize` | | answers the kernel in its default order |
 //! | `normalise` | | answers the kernel in value form |
 //! | `realize` | | answers the kernel with its reductions realized |
-//! | `schedule` | | the same, scheduled |
+//! | `schedule` | | answers the kernel with its loops rebuilt |
 //! | `optimize` | `level=O1` `param=n:5` | answers result and story; asserts that the result is validated |
 //! | `run` | `seed=0` `param=n:5` | answers the outputs of the interpreter |
 //! | `c` | `level=O1` | answers the C; asserts that compilers accept it without a warning |
@@ -55,6 +55,9 @@ pub fn run(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<Optio
         "realize" => pass(command, source, |program| {
             nestegg_schedule::realize_reductions(program).map_err(|error| error.to_string())
         }),
+        "schedule" => {
+            pass(command, source, |program| nestegg_schedule::schedule(program).map_err(|error| error.to_string()))
+        }
         "optimize" => optimize(command, source),
         "run" => interpret(command, source),
         "c" => c(command, source),
