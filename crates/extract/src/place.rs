@@ -77,8 +77,8 @@ impl<'a> Placement<'a> {
             for &child in &candidate.children {
                 // An operand of an accumulated reduction and of the rest of the sum is in both contexts; the larger counts.
                 let of_accumulated = candidate.accumulated.iter().map(|(_, node)| node);
-                let users = [&candidate.node].into_iter().chain(of_accumulated);
-                let user = users.filter(|node| node.children().contains(&product.classes[child])).next_back();
+                let mut users = [&candidate.node].into_iter().chain(of_accumulated);
+                let user = users.rfind(|node| node.children().contains(&product.classes[child]));
                 let context = context(graph, inames(vertex), user.unwrap_or(&candidate.node));
                 used_in(child, &context, &mut res);
             }

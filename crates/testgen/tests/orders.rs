@@ -59,7 +59,8 @@ fn reversed(program: &Program, inames: &[(InameId, String)]) -> Program {
     };
     let values: Vec<(InameId, ExprId)> =
         inames.iter().map(|(iname, size)| (*iname, backwards(kernel, *iname, size))).collect();
-    let conditions = items.iter().filter_map(|item| if let Item::If(condition) = item { Some(*condition) } else { None });
+    let conditions =
+        items.iter().filter_map(|item| if let Item::If(condition) = item { Some(*condition) } else { None });
     let roots: Vec<ExprId> = kernel
         .instructions
         .iter()
@@ -101,7 +102,8 @@ fn iterations_without_order_have_none() {
             assert!(errors.is_empty(), "{name} {seed}: {errors:?}");
             let parameters: IndexMap<String, i64> = generated.parameters.iter().cloned().collect();
             let inputs = Inputs::random(program.kernel(), &parameters, seed).unwrap();
-            let outputs = [program, &backwards].map(|program| run_field(program, &inputs, seed, &RunOptions::default()));
+            let outputs =
+                [program, &backwards].map(|program| run_field(program, &inputs, seed, &RunOptions::default()));
             let [Ok(forwards), Ok(backwards)] = outputs else {
                 panic!("{name} {seed}: {:?}\n{}", outputs.map(|res| res.err()), nestegg_dump::write_text(program));
             };
