@@ -32,6 +32,15 @@ pub enum UsageError {
         /// The folder.
         path: String,
     },
+    /// Two kernels whose results would have one name.
+    #[error("the results of `{first}` and `{second}` would have the same name")]
+    #[diagnostic(code(nestegg::same_output), help("rename one of the kernels"))]
+    SameOutput {
+        /// A kernel.
+        first: String,
+        /// Another one.
+        second: String,
+    },
     /// No thread can do nothing.
     #[error("at least one thread is needed")]
     #[diagnostic(code(nestegg::no_threads))]

@@ -172,6 +172,32 @@ fn a_folder_is_done_in_spite_of_one_bad_kernel() {
 }
 
 #[test]
+fn two_results_of_one_name_are_refused() {
+    let folder = folder(&[("in/a.knl", KERNEL), ("in/a.json", "{}")]);
+    exits(&nestegg(folder.path(), &["optimize", "in", "-o", "out"]), 2);
+    assert!(!folder.path().join("out").exists());
+}
+
+#[test]
+fn depth_is_an_error_and_no_overflow() {
+    let n = 100_000;
+    let (open, close) = ("[\"-\", ".repeat(n), "]".repeat(n));
+    let json = format!(
+        "{{\"format\": \"nestegg-kernel/1\", \"name\": \"deep\", \"domains\": [], \"temporaries\": [], \
+         \"arguments\": [{{\"name\": \"x\", \"dtype\": \"float64\", \"shape\": [], \"access\": \"write\"}}], \
+         \"instructions\": [{{\"id\": \"a\", \"kind\": \"assignment\", \"within_inames\": [], \"depends_on\": [], \
+         \"predicates\": [], \"assignee\": \"x\", \"expression\": {open}1.0{close}}}], \"linearization\": null}}"
+    );
+    let text = format!("kernel deep\narg x : float64 write\nx = {}1.0{}\n", "-(".repeat(n), ")".repeat(n));
+    let folder = folder(&[("deep.json", &json), ("deep.knl", &text)]);
+    for name in ["deep.json", "deep.knl"] {
+        let output = nestegg(folder.path(), &["optimize", name]);
+        exits(&output, 2);
+        assert!(stderr(&output).contains("dump::nested_too_deep"), "{}", &stderr(&output)[..500]);
+    }
+}
+
+#[test]
 fn the_bytes_do_not_depend_on_the_number_of_threads() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/coffee");
     let chosen = ["tsfc_mass_2d_nf1_q1.json", "tsfc_mass_2d_nf0_q1.json", "tsfc_helmholtz_2d_nf0_q1.json"];

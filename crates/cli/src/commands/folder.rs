@@ -3,6 +3,7 @@
 //! One bad kernel does not stop the others. Errors and the summary come in the order of the paths, whatever the
 //! number of threads; the exit status is the worst one.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,9 @@ pub fn run(folder: &Path, config: &OptimizeConfig) -> Result<ExitStatus, Failure
     let names = kernels(folder);
     if names.is_empty() {
         return Err(UsageError::NoKernels { path: folder.display().to_string() }.into());
+    }
+    if config.output.is_some() {
+        check_outputs_differ(&names)?;
     }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(config.n_threads.map_or(0, std::num::NonZeroUsize::get))
@@ -65,6 +69,18 @@ fn kernels(folder: &Path) -> Vec<PathBuf> {
         })
         .filter_map(|entry| entry.path().strip_prefix(folder).ok().map(Path::to_owned))
         .collect()
+}
+
+/// Results take the name of their kernel with another ending, so names may not differ in the ending alone.
+fn check_outputs_differ(names: &[PathBuf]) -> Result<(), UsageError> {
+    let mut seen = BTreeMap::new();
+    for name in names {
+        if let Some(first) = seen.insert(name.with_extension(""), name) {
+            let [first, second] = [first, name].map(|name| name.display().to_string());
+            return Err(UsageError::SameOutput { first, second });
+        }
+    }
+    Ok(())
 }
 
 fn one(folder: &Path, name: &Path, config: &OptimizeConfig) -> Result<Report, Failure> {
