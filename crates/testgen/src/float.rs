@@ -262,13 +262,16 @@ impl Builder<'_> {
         self.kernel.exprs.intern(Expr::Reduce { op, inames: inames.into(), body })
     }
 
-    /// What `make` makes under a reduction over `inames`; what it shares stays there.
+    /// What `make` makes under a reduction over `inames`; what it shares stays there, and what reduces over them stays outside.
     pub(crate) fn within<T>(&mut self, inames: &[InameId], make: impl FnOnce(&mut Self) -> T) -> T {
-        let (n_bound, n_pooled) = (self.bound.len(), self.pool.len());
+        let n_bound = self.bound.len();
+        let outside = self.pool.clone();
+        let reduces = |expr: ExprId| inames.iter().any(|&iname| self.inames_of(expr).1.contains(iname));
+        self.pool = outside.iter().copied().filter(|pooled| !reduces(pooled.expr)).collect();
         self.bound.extend(inames);
         let res = make(self);
         self.bound.truncate(n_bound);
-        self.pool.truncate(n_pooled);
+        self.pool = outside;
         res
     }
 

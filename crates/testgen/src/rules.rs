@@ -77,7 +77,7 @@ impl Builder<'_> {
     }
 
     /// The inames that are free in an expression, and those that reductions in it bind.
-    fn inames_of(&self, root: ExprId) -> (InameSet, InameSet) {
+    pub(crate) fn inames_of(&self, root: ExprId) -> (InameSet, InameSet) {
         let exprs = &self.kernel.exprs;
         let order = exprs.reachable([root]);
         let mut free: rustc_hash::FxHashMap<ExprId, InameSet> = rustc_hash::FxHashMap::default();

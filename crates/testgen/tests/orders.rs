@@ -17,7 +17,7 @@ fn whole(kernel: &Kernel, constraint: &str) -> Option<(InameId, String)> {
 fn reversible(kernel: &Kernel) -> Vec<(InameId, String)> {
     let mut found = Vec::new();
     for domain in &kernel.domains {
-        let (_, constraints) = domain.text.trim_end_matches(" }").split_once(" : ").unwrap();
+        let (_, constraints) = domain.text.trim_end_matches(" }").split_once(" : ").expect("a domain has constraints");
         let constraints: Vec<&str> = constraints.split(" and ").collect();
         for constraint in &constraints {
             let Some((iname, size)) = whole(kernel, constraint) else { continue };
@@ -40,7 +40,8 @@ fn backwards(kernel: &mut Kernel, iname: InameId, size: &str) -> ExprId {
         let part = match part.parse() {
             Ok(literal) => kernel.exprs.int(literal),
             Err(_) => {
-                let parameter = kernel.parameter_ids().find(|&id| kernel[id].name == part).unwrap();
+                let parameter =
+                    kernel.parameter_ids().find(|&id| kernel[id].name == part).expect("a size names a parameter");
                 kernel.exprs.intern(Expr::Parameter(parameter))
             }
         };
