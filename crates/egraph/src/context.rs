@@ -58,6 +58,8 @@ pub struct Context {
     reductions: IndexSet<Reduction, FxBuildHasher>,
     /// For each iname the inames that its domain depends on, transitively.
     enclosing: Vec<InameSet>,
+    /// What an iname without a domain depends on.
+    nothing: InameSet,
     array_types: Vec<Type>,
     parameter_types: Vec<Type>,
     /// For each iname how many values it takes, where that is one number for all values of the others.
@@ -88,6 +90,7 @@ impl Context {
             accesses: IndexSet::default(),
             reductions: IndexSet::default(),
             enclosing,
+            nothing: InameSet::new(),
             array_types: kernel.arrays.iter().map(|array| array.dtype.into()).collect(),
             parameter_types: kernel.parameters.iter().map(|parameter| parameter.dtype.into()).collect(),
             extents,
@@ -128,7 +131,7 @@ impl Context {
     /// The inames that the domain of `iname` depends on, transitively.
     #[must_use]
     pub fn enclosing(&self, iname: InameId) -> &InameSet {
-        &self.enclosing[iname.index()]
+        self.enclosing.get(iname.index()).unwrap_or(&self.nothing)
     }
 
     /// How many values `iname` takes, where that is one number for all values of the others.
