@@ -8,8 +8,9 @@ use nestegg_span::Source;
 use nestegg_testgen::{Knobs, generate_seed};
 
 fn scheduled(input: &Program) -> LinearizedKernel {
-    let linearized = input.clone().into_linearized().unwrap();
-    schedule(realize_reductions(linearized).unwrap()).unwrap()
+    let linearized = input.clone().into_linearized().expect("the kernel has an order");
+    let realized = realize_reductions(linearized).expect("reductions become loops");
+    schedule(realized).expect("the kernel is well nested")
 }
 
 /// Schedules a kernel, demands that it means the same, and compares what follows the declarations.
@@ -28,7 +29,7 @@ fn check(text: &str, expected: Expect) {
 }
 
 fn assert_same(input: &Program, output: &Program) {
-    match validate(input, output, &ValidateOptions::default()).unwrap() {
+    match validate(input, output, &ValidateOptions::default()).expect("the kernel runs") {
         Verdict::Equal(_) => {}
         Verdict::Different(difference) => panic!("{difference}\n{}", nestegg_dump::write_text(output)),
     }
