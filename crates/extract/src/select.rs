@@ -264,6 +264,7 @@ fn search(graph: &ProductGraph, choice: &mut [Option<usize>], limits_hit: &mut B
                 let paid = references.acquire(graph, choice, vertex);
                 if paid < freed {
                     changed = true;
+                    references.settle();
                 } else {
                     references.release(graph, choice, vertex);
                     choice[vertex] = Some(old);
@@ -284,6 +285,12 @@ fn search(graph: &ProductGraph, choice: &mut [Option<usize>], limits_hit: &mut B
 /// How many needed vertices (and roots) need each vertex.
 struct References {
     count: Vec<usize>,
+    /// For each vertex that was needed at the start of the round its place, those that it needs before it.
+    position: Vec<usize>,
+    /// Whether the places still say so after the changes of the round.
+    is_ordered: bool,
+    /// Whether the candidate that was tested last needs a vertex with a later place.
+    is_crossing: bool,
 }
 
 impl References {
@@ -299,7 +306,16 @@ impl References {
                 }
             }
         }
-        Self { count }
+        let mut position = vec![usize::MAX; graph.len()];
+        for (idx, &vertex) in order.iter().enumerate() {
+            position[vertex] = idx;
+        }
+        Self { count, position, is_ordered: true, is_crossing: false }
+    }
+
+    /// Notes that the candidate that was tested last is taken.
+    fn settle(&mut self) {
+        self.is_ordered &= !self.is_crossing;
     }
 
     /// Takes back the candidate of a needed vertex; answers what that saves with all that nothing needs then.
@@ -340,7 +356,7 @@ impl References {
 
     /// Whether the candidate can be computed without the vertex itself.
     fn can_choose(
-        &self,
+        &mut self,
         graph: &ProductGraph,
         choice: &[Option<usize>],
         vertex: Vertex,
@@ -349,10 +365,15 @@ impl References {
     ) -> bool {
         let mut seen = rustc_hash::FxHashSet::default();
         let mut pending = graph.candidates[vertex][idx].children.clone();
+        self.is_crossing = false;
         while let Some(below) = pending.pop() {
             if below == vertex {
                 return false;
             }
+            if self.is_ordered && self.position[below] < self.position[vertex] {
+                continue;
+            }
+            self.is_crossing |= self.position[below] != usize::MAX;
             if seen.insert(below) {
                 if seen.len() > CYCLE_LIMIT {
                     limits_hit.insert("cycle test");
