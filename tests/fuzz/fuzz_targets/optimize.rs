@@ -1,7 +1,11 @@
 //! Whatever the choices: the kernel that they make is optimized at every level, and the result is valid.
 #![no_main]
 
-use nestegg_driver::{config::{Config, Strategy}, optimize, rules::rule_book};
+use nestegg_driver::{
+    config::{Config, Strategy},
+    optimize,
+    rules::rule_book,
+};
 use nestegg_span::Source;
 use nestegg_testgen::{FromBytes, Knobs, generate};
 
