@@ -54,7 +54,7 @@ impl Inputs {
         let values = parameter_values(kernel, parameters)?;
         let source = Source::new(kernel, &values)?;
         let layouts = Layout::all(kernel, &source)?;
-        let limits = index_limits(kernel, &source, &layouts);
+        let limits = index_limits(&source, &layouts);
         let mut arrays = IndexMap::new();
         for array in kernel.arguments() {
             if matches!(kernel[array].kind, ArrayKind::Argument(ArgumentAccess::Write)) {
@@ -98,13 +98,15 @@ pub(crate) fn parameter_values(kernel: &Kernel, given: &IndexMap<String, i64>) -
 /// For integer arrays that are read inside indices: values below this keep all those indices in bounds, as far as
 /// that can be told; an element that is an index by itself may be as large as the dimension, in other index
 /// expressions only zero is safe.
-fn index_limits(kernel: &Kernel, source: &Source, layouts: &[Layout]) -> Vec<Option<i64>> {
+fn index_limits(source: &Source, layouts: &[Layout]) -> Vec<Option<i64>> {
     let mut limits: Vec<Option<i64>> = vec![None; layouts.len()];
     let mut limit = |array: usize, limit: i64| {
         limits[array] = Some(limits[array].map_or(limit, |old| old.min(limit)));
     };
-    let mut visit = |array: usize, indices: &[nestegg_ir::ExprId]| {
-        for (&index, &extent) in indices.iter().zip(&layouts[array].shape) {
+    // All expressions, for those of conditions belong to no instruction.
+    for (_, expr) in source.exprs.iter() {
+        let Expr::Access { array, indices } = expr else { continue };
+        for (&index, &extent) in indices.iter().zip(&layouts[array.index()].shape) {
             if let Expr::Access { array, .. } = &source.exprs[index] {
                 limit(array.index(), extent);
                 continue;
@@ -117,12 +119,6 @@ fn index_limits(kernel: &Kernel, source: &Source, layouts: &[Layout]) -> Vec<Opt
                     limit(array.index(), 1);
                 }
             }
-        }
-    };
-    let _ = kernel;
-    for (idx, reads) in source.reads.iter().enumerate() {
-        for &(array, access) in reads.iter().chain(&source.writes[idx]) {
-            visit(array.index(), source.exprs[access].children());
         }
     }
     limits

@@ -206,3 +206,15 @@ fn the_field_orders_whole_numbers() {
         assert_eq!(truth(&expr), FieldValues::Ints(vec![1]), "{expr}");
     }
 }
+
+#[test]
+fn indices_in_conditions_of_a_linearization_are_within_their_arrays() {
+    let text = "kernel k linearized\ndomain { [i] : 0 <= i < 8 }\narg at : int32[8] read\narg x : float64[2] read\n\
+                arg y : float64 write\nfor i\n  if x[at[i]] > 0.0\n    y = 1.0\n  end\nend\n";
+    let program = kernel(text);
+    for seed in 0..10 {
+        let inputs = nestegg_interp::Inputs::random(program.kernel(), &Default::default(), seed).expect("it has sizes");
+        let result = run(&program, &inputs, &RunOptions::default());
+        assert!(result.is_ok(), "{seed}: {result:?}");
+    }
+}
