@@ -113,11 +113,11 @@ impl World for Conditioned {
         Some(Scaled::result(value, slope.abs() * base.magnitude))
     }
 
-    fn power_any(&self, base: Scaled, exponent: Scaled) -> Scaled {
+    fn power_any(&self, base: Scaled, exponent: Scaled) -> Option<Scaled> {
         let value = libm::pow(base.value, exponent.value);
         let by_base = exponent.value * libm::pow(base.value, exponent.value - 1.0);
         let by_exponent = value * libm::log(base.value.abs());
-        Scaled::result(value, by_base.abs() * base.magnitude + by_exponent.abs() * exponent.magnitude)
+        Some(Scaled::result(value, by_base.abs() * base.magnitude + by_exponent.abs() * exponent.magnitude))
     }
 
     fn floor_div(&self, a: Scaled, b: Scaled) -> Scaled {

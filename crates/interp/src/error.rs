@@ -41,6 +41,13 @@ pub enum Trap {
     Unsupported(String),
 }
 
+impl Trap {
+    /// Whether this is no failure of a run but a gap in the world: C would go on with some value.
+    pub(crate) fn is_gap(&self) -> bool {
+        matches!(self, Self::NoInverse | Self::Unsupported(_))
+    }
+}
+
 /// Values of the inames around an operation, by name, outermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Point(pub Vec<(String, i64)>);

@@ -8,7 +8,7 @@
 //! - `fabs(x)` is `x` or `−x`, by a sign drawn for the pair {x, −x}: so `fabs(−x) = fabs(x)` and `fabs(fabs(x)) = fabs(x)`;
 //!   it is not negative where `x` is a small whole number;
 //! - such a number is itself when it is cast to an integer; the cast of any other element has no meaning;
-//! - whole powers, and `fma`, are exact.
+//! - whole powers, by `**` or `pow`, and `fma`, are exact.
 //!
 //! # Source
 //! Schwartz (1980), Zippel (1979): two different polynomials of degree d agree at a random point with probability at most d/p.
@@ -212,8 +212,12 @@ impl World for Field {
         }
     }
 
-    fn power_any(&self, base: u64, exponent: u64) -> u64 {
-        hash_with(hash_with(self.seed ^ 0x90, base), exponent) % PRIME
+    /// Exponents may turn out to be whole only when they are computed.
+    fn power_any(&self, base: u64, exponent: u64) -> Option<u64> {
+        match small(exponent) {
+            Some(exponent) => self.power(base, exponent),
+            None => Some(hash_with(hash_with(self.seed ^ 0x90, base), exponent) % PRIME),
+        }
     }
 
     fn floor_div(&self, a: u64, b: u64) -> u64 {
@@ -230,7 +234,7 @@ impl World for Field {
             ("fabs" | "abs", [a]) => self.fabs(*a),
             ("fmin", [a, b]) => self.min(*a, *b),
             ("fmax", [a, b]) => self.max(*a, *b),
-            ("pow", [a, b]) => self.power_any(*a, *b),
+            ("pow", [a, b]) => return self.power_any(*a, *b),
             ("fma", [a, b, c]) => add(multiply(*a, *b), *c),
             _ => {
                 let start = hash_with(self.seed ^ function.hash, result);

@@ -94,8 +94,8 @@ impl World for Floats {
         Some(power(base, exponent))
     }
 
-    fn power_any(&self, base: f64, exponent: f64) -> f64 {
-        libm::pow(base, exponent)
+    fn power_any(&self, base: f64, exponent: f64) -> Option<f64> {
+        Some(libm::pow(base, exponent))
     }
 
     fn floor_div(&self, a: f64, b: f64) -> f64 {

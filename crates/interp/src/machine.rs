@@ -3,6 +3,10 @@
 //! The machine keeps a clock of changes: of each outer iname, array and set of points it knows when it last changed, and of each
 //! group of nodes when it was last evaluated. A group runs again only if one of its dependences is newer. Values that do not
 //! depend on the loops around them are therefore computed once, wherever they stand.
+//!
+//! A world may have no value for an operation that C does have one for, as the prime field for a quotient by zero. It is
+//! undefined, and so is what is computed from it, element by element of the arrays; what an undefined condition
+//! decides on is undefined as a whole: all elements that may be written under it, and all that an undefined index may mean.
 
 mod call;
 mod store;
@@ -11,7 +15,7 @@ mod traps;
 use nestegg_ir::{ArrayId, InameId, InsnId, Kernel};
 
 use crate::domain::Values;
-use crate::error::Error;
+use crate::error::{Error, Trap};
 use crate::evaluate::{Range, Reader, State};
 use crate::machine::call::Scalar;
 use crate::memory::Storage;
@@ -35,6 +39,8 @@ pub(crate) struct Machine<'c, W: World> {
     steps: u64,
     max_steps: u64,
     watch: Watch,
+    /// Why nobody knows whether what runs now runs at all, if so: a condition around it is undefined.
+    doubt: Option<Trap>,
 }
 
 /// An element of an array, and the instruction that wrote it last.
@@ -88,6 +94,7 @@ pub(crate) fn execute<W: World>(
         steps: 0,
         max_steps,
         watch: *watch,
+        doubt: None,
     };
     machine.run(&code.steps)?;
     *watch = machine.watch;
@@ -106,8 +113,15 @@ impl<W: World> Machine<'_, W> {
                 }
                 Step::Branch { block, body } => {
                     self.run_piece(*block, None)?;
-                    if self.scalars(*block, 0, "if")?[0] != Scalar::Int(0) {
-                        self.run(body)?;
+                    match self.scalars(*block, 0, "if") {
+                        Ok(values) if values[0] == Scalar::Int(0) => {}
+                        Ok(_) => self.run(body)?,
+                        Err(Error::Trap { trap, .. }) if trap.is_gap() || self.doubt.is_some() => {
+                            let outer = self.doubt.replace(trap);
+                            self.run(body)?;
+                            self.doubt = outer;
+                        }
+                        Err(error) => return Err(error),
                     }
                 }
                 Step::Block(block) => match &code.blocks[*block].chunk {

@@ -1,5 +1,7 @@
 //! The arrays of a run: flat, row-major, one storage each.
 
+use std::collections::BTreeMap;
+
 use nestegg_ir::{Array, ArrayId, ArrayKind, Dtype, Kernel, Number};
 
 use crate::error::{Error, Trap};
@@ -87,9 +89,49 @@ pub(crate) struct Storage<F> {
     pub(crate) data: Data<F>,
     /// Which elements have a value; absent if all have.
     pub(crate) is_set: Option<Vec<bool>>,
+    /// The elements that were written without the world having a value for them, and why.
+    pub(crate) undefined: BTreeMap<usize, Error>,
 }
 
 impl<F> Storage<F> {
+    /// Elements that all have a value.
+    pub(crate) fn full(data: Data<F>) -> Self {
+        Self { data, is_set: None, undefined: BTreeMap::new() }
+    }
+
+    /// Notes that an element is written with a value, or with none.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, position: usize, value: Result<(), Error>) {
+        if let Some(is_set) = &mut self.is_set {
+            is_set[position] = true;
+        }
+        match value {
+            Ok(()) if self.undefined.is_empty() => {}
+            Ok(()) => {
+                self.undefined.remove(&position);
+            }
+            Err(error) => {
+                self.undefined.insert(position, error);
+            }
+        }
+    }
+
+    /// Notes that any element may have been written, and that none has a value.
+    pub(crate) fn note_all(&mut self, error: &Error) {
+        if let Some(is_set) = &mut self.is_set {
+            is_set.fill(true);
+        }
+        if self.undefined.len() < self.data.len() {
+            self.undefined = (0..self.data.len()).map(|position| (position, error.clone())).collect();
+        }
+    }
+
+    /// Why the element at a flat position has no value, though it was written.
+    #[inline(always)]
+    pub(crate) fn gap(&self, position: usize) -> Option<&Error> {
+        if self.undefined.is_empty() { None } else { self.undefined.get(&position) }
+    }
+
     /// Whether the element at a flat position has a value.
     pub(crate) fn has_value(&self, position: usize) -> bool {
         self.is_set.as_ref().is_none_or(|is_set| is_set[position])
@@ -100,7 +142,7 @@ impl<F: Copy + Default> Storage<F> {
     /// An array without values.
     pub(crate) fn unset(dtype: Dtype, len: usize) -> Self {
         let data = if dtype.is_float() { Data::Floats(vec![F::default(); len]) } else { Data::Ints(vec![0; len]) };
-        Self { data, is_set: Some(vec![false; len]) }
+        Self { data, is_set: Some(vec![false; len]), undefined: BTreeMap::new() }
     }
 }
 
@@ -122,7 +164,7 @@ pub(crate) fn table<W: World>(world: &W, array: &Array) -> Option<Storage<W::Flo
         };
         Data::Ints(values.iter().map(value).collect())
     };
-    Some(Storage { data, is_set: None })
+    Some(Storage::full(data))
 }
 
 /// The arrays of `kernel` with the tables filled in, everything else without values.

@@ -54,6 +54,7 @@ pub fn run(program: &Program, inputs: &Inputs, options: &RunOptions) -> Result<O
     let compiled = Compiled::new(program, &inputs.parameters)?;
     let memory = compiled.memory(&Floats, inputs)?;
     let memory = compiled.execute(&Floats, memory, options.max_steps)?;
+    compiled.check_defined(&memory)?;
     let values = |data| match data {
         Data::Floats(values) => Values::Floats(values),
         Data::Ints(values) => Values::Ints(values),
@@ -74,7 +75,8 @@ pub enum FieldValues {
 /// oracles that stand for functions and comparisons.
 ///
 /// # Errors
-/// See [`Error`]; [`Trap::NoInverse`](crate::Trap::NoInverse) is a division by zero, which another seed may avoid.
+/// See [`Error`]; [`Trap::NoInverse`](crate::Trap::NoInverse) is a division by zero that reaches an output,
+/// which another seed may avoid.
 pub fn run_field(
     program: &Program,
     inputs: &Inputs,
@@ -85,6 +87,7 @@ pub fn run_field(
     let world = Field { seed };
     let memory = compiled.memory(&world, inputs)?;
     let memory = compiled.execute(&world, memory, options.max_steps)?;
+    compiled.check_defined(&memory)?;
     let values = |data| match data {
         Data::Floats(values) => FieldValues::Elements(values),
         Data::Ints(values) => FieldValues::Ints(values),
@@ -142,7 +145,7 @@ impl Compiled {
                 return Err(wrong(format!("it has {} elements, not {}", values.len(), layout.len)));
             }
             let data = data(values, layout.dtype, |value| world.literal(value)).map_err(wrong)?;
-            memory[array.index()] = Storage { data, is_set: None };
+            memory[array.index()] = Storage::full(data);
         }
         Ok(memory)
     }
@@ -167,6 +170,16 @@ impl Compiled {
         let mut watch = Watch::of(array, position);
         execute(world, self.kernel(), &self.code, memory, max_steps, &mut watch)?;
         Ok(watch.last_writer)
+    }
+
+    /// Whether all that the run wrote into arguments has a value.
+    fn check_defined<F>(&self, memory: &[Storage<F>]) -> Result<(), Error> {
+        let kernel = self.kernel();
+        let mut writable = kernel.arguments().filter(|&array| kernel[array].is_writable());
+        match writable.find_map(|array| memory[array.index()].undefined.values().next()) {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
     }
 
     fn outputs<F, V>(&self, memory: Vec<Storage<F>>, values: impl Fn(Data<F>) -> V) -> Outputs<V> {

@@ -16,8 +16,10 @@
 //! Two programs that are different rational functions of their data, of degree d, agree in the field on one seed with
 //! probability at most d/2^40 (data are drawn from 2^40 values; Schwartz, 1980; Zippel, 1979). Functions and
 //! comparisons of floats are random oracles of their arguments there. In floats a function that only the kernel's user
-//! knows has a smooth stand-in. Kernels with opaque code are compared in the field alone; kernels that cast floats to
-//! integers, or divide by zero on all seeds in both programs, in floats alone: [`Evidence`] says what was not compared.
+//! knows has a smooth stand-in. Kernels with opaque code are compared in the field alone. An element that the field has no
+//! value for in the first program, because a quotient by zero or the cast of a float to an integer reaches it or decides
+//! on it, is compared in floats alone; one that is undefined in the second alone is a difference. What is undefined
+//! but reaches no output is none: C's quotient by zero does no harm. [`Evidence`] says what was not compared.
 //! # Complexity
 //! Four runs of each program, two of them with error analysis of the first; field and floats in parallel.
 //! # Not done
@@ -76,13 +78,15 @@ pub enum Verdict {
 pub struct Evidence {
     /// Elements of outputs that were equal in the field, over all seeds.
     pub n_exact: usize,
-    /// Seeds in the field on which both programs ran to their ends.
+    /// Seeds in the field on which elements were compared.
     pub n_seeds: usize,
+    /// Elements of outputs that are undefined in the field in the first program, over all seeds.
+    pub n_undefined: usize,
     /// Elements of outputs that were compared in floats, over both runs.
     pub n_floats: usize,
     /// The largest float error relative to the condition.
     pub largest_error: f64,
-    /// Why the programs could not be compared in one of the worlds: the first stops there for want of a meaning, or both divide by zero.
+    /// Why the programs could not be compared in one of the worlds: the first has no meaning there, or all of it is undefined.
     pub not_compared: Option<Error>,
 }
 
@@ -96,6 +100,9 @@ impl fmt::Display for Evidence {
                 "{} elements equal in the prime field on {n_seeds} seeds (chance of a wrong verdict at most degree/2^40 each)",
                 self.n_exact
             )?,
+        }
+        if self.n_undefined > 0 {
+            write!(f, ", {} undefined there", self.n_undefined)?;
         }
         match self.n_floats {
             0 => f.write_str(", none in floats")?,
@@ -187,6 +194,7 @@ pub fn validate(first: &Program, second: &Program, options: &ValidateOptions) ->
         (Ok(field), Ok(floats)) => Verdict::Equal(Evidence {
             n_exact: field.n_exact,
             n_seeds: field.n_seeds,
+            n_undefined: field.n_undefined,
             n_floats: floats.n_floats,
             largest_error: floats.largest_error,
             not_compared: field.not_compared.or(floats.not_compared),

@@ -82,8 +82,8 @@ pub(crate) trait World: Sync {
     fn infinity(&self, negative: bool) -> Self::Float;
     /// A power with a literal whole exponent; `None` if there is none.
     fn power(&self, base: Self::Float, exponent: i64) -> Option<Self::Float>;
-    /// Any other power.
-    fn power_any(&self, base: Self::Float, exponent: Self::Float) -> Self::Float;
+    /// Any other power; `None` if there is none.
+    fn power_any(&self, base: Self::Float, exponent: Self::Float) -> Option<Self::Float>;
     fn floor_div(&self, a: Self::Float, b: Self::Float) -> Self::Float;
     fn modulo(&self, a: Self::Float, b: Self::Float) -> Self::Float;
     /// Result `result` of a function; `None` if this world does not know it.

@@ -275,3 +275,112 @@ fn elements_that_only_the_second_program_leaves_open() {
         "`y[1]` is a value in the first and not written in the second program, in the prime field"
     );
 }
+
+/// A kernel over three points with a table that has a zero in it.
+fn with_zero(dtype: &str, body: &str) -> String {
+    format!(
+        "domain {{ [i] : 0 <= i < 3 }}\narg a : float64[3] read\narg y : {dtype}[3] write\ntemp t : float64[3]\n\
+         table z : float64[3] = [1.0, 0.0, 2.0]\nfor i\n{body}\nend\n"
+    )
+}
+
+#[test]
+fn what_is_undefined_but_not_used_is_no_difference() {
+    let guarded = with_zero("float64", "y[i] = (a[i]/z[i] if z[i] != 0.0 else a[i])");
+    let speculated = with_zero("float64", "t[i] = a[i]/z[i] {id=t}\ny[i] = (t[i] if z[i] != 0.0 else a[i]) {dep=t}");
+    for (first, second) in [(&guarded, &speculated), (&speculated, &guarded)] {
+        let evidence = equal(first, second);
+        assert_eq!((evidence.n_exact, evidence.n_seeds, evidence.n_undefined), (6, 2, 0));
+        assert_eq!(evidence.not_compared, None);
+    }
+    match different(&guarded, &with_zero("float64", "t[i] = a[i]/z[i] {id=t}\ny[i] = t[i] {dep=t}")) {
+        Difference::Trap { program: "the second", error } => {
+            assert_eq!(error.to_string(), "instruction `insn1` at i = 1: division by zero in the prime field");
+        }
+        other => panic!("{other}"),
+    }
+    different(&guarded, &speculated.replace("z[i] != 0.0", "z[i] == 0.0"));
+}
+
+#[test]
+fn integers_are_not_divided_by_zero_in_advance() {
+    let text = |body: &str| {
+        format!("arg n : int32 read\narg y : int32 write\ntemp t : int32\ntable z : int32[1] = [0]\n{body}\n")
+    };
+    let difference = different(
+        &text("y = (n//z[0] if z[0] != 0 else n)"),
+        &text("t = n//z[0] {id=t}\ny = (t if z[0] != 0 else n) {dep=t}"),
+    );
+    assert!(matches!(difference, Difference::Trap { program: "the second", .. }), "{difference}");
+}
+
+#[test]
+fn what_is_undefined_in_the_first_program_is_compared_in_floats() {
+    let text = with_zero("float64", "y[i] = 1.0/z[i]");
+    let evidence = equal(&text, &text);
+    assert_eq!((evidence.n_exact, evidence.n_undefined, evidence.n_floats), (4, 2, 6));
+    assert!(evidence.to_string().contains("2 undefined there"), "{evidence}");
+    let difference = different(&text, &with_zero("float64", "y[i] = (1.0/z[i] if z[i] != 0.0 else 5.0)"));
+    assert_eq!(world(&difference), "floating point");
+    // Mostly undefined: more seeds are tried.
+    let text = with_zero("float64", "y[i] = 1.0/(z[i]*(z[i] - 1.0))");
+    assert_eq!(equal(&text, &text).n_exact, 2 * 7);
+}
+
+#[test]
+fn what_an_undefined_condition_decides_is_undefined() {
+    let predicate = with_zero("float64", "y[i] = a[i] {if=1.0/z[i] > 0.5}");
+    let branch = "kernel k linearized\ndomain { [i] : 0 <= i < 3 }\narg a : float64[3] read\narg y : float64[3] write\n\
+                  table z : float64[3] = [1.0, 0.0, 2.0]\nfor i\n  if 1.0/z[i] > 0.5\n    y[i] = a[i]\n  end\nend\n";
+    for (first, second) in [(predicate.as_str(), branch), (branch, predicate.as_str())] {
+        assert_eq!(equal(first, second).n_undefined, 2);
+    }
+    different(&predicate, &predicate.replace("= a[i]", "= 2.0*a[i]"));
+    // Whether the first element is written at all is known in the first program only.
+    different(&predicate, &predicate.replace("1.0/z[i]", "1.0/z[1]"));
+}
+
+#[test]
+fn what_an_undefined_index_may_mean_is_undefined() {
+    let text = |index: &str| {
+        format!(
+            "domain {{ [i] : 0 <= i < 3 }}\narg a : float64[3] read\narg y : float64[3] write\narg w : float64 write\n\
+             for i\n  y[{index}] = a[0]\nend\nw = a[1]\n"
+        )
+    };
+    let evidence = equal(&text("int32(fabs(a[i]))"), &text("int32(fabs(a[i]))"));
+    // On each seed but one element, `w`.
+    assert_eq!((evidence.n_exact, evidence.n_seeds), (14, 14));
+    assert_eq!(evidence.n_undefined, 3 * evidence.n_exact);
+}
+
+#[test]
+fn calls_and_opaque_code_hand_on_what_is_undefined() {
+    let text = |last: &str| {
+        format!(
+            "arg x : float64 read\narg y : float64[3] write\ntemp t : float64\ntemp u : float64\n\
+             t = x/(x - x) {{id=a}}\ncode \"u = f(t);\" reads t writes u {{id=o, dep=a}}\n\
+             y[0], y[1] = foo(t)  {{id=c, dep=a}}\ny[2] = {last} {{dep=o}}\n"
+        )
+    };
+    let evidence = equal(&text("x"), &text("x"));
+    assert_eq!(evidence.n_undefined, 2 * evidence.n_exact);
+    let difference = different(&text("x"), &text("u"));
+    assert!(matches!(difference, Difference::Trap { program: "the second", .. }), "{difference}");
+}
+
+#[test]
+fn powers_with_whole_exponents_are_products() {
+    let text = |expr: &str| scalar_kernel("float64", "float64", expr);
+    for expr in ["pow(a, 2.0)", "pow(a, 2)", "a**2", "a**2.0", "a**(1.0 + 1.0)", "pow(a, 1.0 + 1.0)"] {
+        equal(&text(expr), &text("a*a"));
+        equal(&text("a*a"), &text(expr));
+        different(&text(expr), &text("a*b"));
+    }
+    for expr in ["pow(a, -2.0)", "a**-2", "pow(a, 1.0 - 3.0)"] {
+        equal(&text(expr), &text("1.0/(a*a)"));
+    }
+    equal(&text("pow(a*a, b)"), &text("(a*a)**b"));
+    equal(&text("pow(a*a, 0.5)"), &text("(a*a)**0.5"));
+    different(&text("pow(a*a, 0.5)"), &text("(a*a)**1.5"));
+}

@@ -5,7 +5,7 @@
 
 use nestegg_ir::InameId;
 
-use crate::error::Trap;
+use crate::error::{Error, Trap};
 use crate::evaluate::{Range, Reader, State};
 use crate::memory::Layout;
 use crate::node::{Address, Index, NodeId, SetId};
@@ -54,35 +54,33 @@ impl<W: World> Reader<'_, W> {
         traps: &mut Vec<(usize, Trap)>,
     ) {
         let set = self.block.nodes[id.index()].set;
-        let is_set = self.memory[array].is_set.as_deref();
+        let storage = &self.memory[array];
         let places = self.places(state, array, address, set, range);
-        let uninitialised = |position: usize| self.layouts[array].uninitialised(position);
+        let missing = |position: usize| match storage.gap(position) {
+            _ if !storage.has_value(position) => Some(self.layouts[array].uninitialised(position)),
+            Some(Error::Trap { trap, .. }) => Some(trap.clone()),
+            _ => None,
+        };
         match &places {
-            Places::One(position) => {
-                if is_set.is_some_and(|is_set| !is_set[*position]) {
-                    traps.extend((range.lo..range.hi).map(|point| (point, uninitialised(*position))));
-                } else {
-                    out.fill(values[*position]);
-                }
-            }
+            Places::One(position) => match missing(*position) {
+                Some(trap) => traps.extend((range.lo..range.hi).map(|point| (point, trap.clone()))),
+                None => out.fill(values[*position]),
+            },
             Places::Offset(base, linear) => {
                 let at = |offset: i64| (base + offset) as usize;
                 out.iter_mut().zip(*linear).for_each(|(out, &offset)| *out = values[at(offset)]);
-                if let Some(is_set) = is_set {
-                    for (idx, &offset) in linear.iter().enumerate() {
-                        if !is_set[at(offset)] {
-                            traps.push((range.lo + idx, uninitialised(at(offset))));
-                        }
-                    }
+                if storage.is_set.is_some() || !storage.undefined.is_empty() {
+                    let found = linear.iter().enumerate();
+                    traps.extend(found.filter_map(|(idx, &offset)| Some((range.lo + idx, missing(at(offset))?))));
                 }
             }
             Places::Each(positions) => {
                 for (idx, position) in positions.iter().enumerate() {
                     match position {
-                        Ok(position) if is_set.is_some_and(|is_set| !is_set[*position]) => {
-                            traps.push((range.lo + idx, uninitialised(*position)));
-                        }
-                        Ok(position) => out[idx] = values[*position],
+                        Ok(position) => match missing(*position) {
+                            Some(trap) => traps.push((range.lo + idx, trap)),
+                            None => out[idx] = values[*position],
+                        },
                         Err(trap) => traps.push((range.lo + idx, trap.clone())),
                     }
                 }

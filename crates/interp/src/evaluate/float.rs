@@ -60,7 +60,6 @@ impl<W: World> Reader<'_, W> {
                     Binary::Mul => zip(out, a, b, |a, b| world.mul(a, b)),
                     Binary::Min => zip(out, a, b, |a, b| world.min(a, b)),
                     Binary::Max => zip(out, a, b, |a, b| world.max(a, b)),
-                    Binary::Power => zip(out, a, b, |a, b| world.power_any(a, b)),
                     Binary::FloorDiv => zip(out, a, b, |a, b| world.floor_div(a, b)),
                     Binary::Mod => zip(out, a, b, |a, b| world.modulo(a, b)),
                     Binary::Div => {
@@ -68,6 +67,14 @@ impl<W: World> Reader<'_, W> {
                         let mut undefined = Vec::new();
                         world.divide(out, b, &mut undefined);
                         traps.extend(undefined.into_iter().map(|idx| (range.lo + idx, Trap::NoInverse)));
+                    }
+                    Binary::Power => {
+                        for (idx, out) in out.iter_mut().enumerate() {
+                            match world.power_any(a.get(idx), b.get(idx)) {
+                                Some(value) => *out = value,
+                                None => traps.push((range.lo + idx, Trap::NoInverse)),
+                            }
+                        }
                     }
                     other => {
                         let trap = Trap::Unsupported(format!("operation {other:?} on floats"));

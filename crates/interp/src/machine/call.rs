@@ -1,6 +1,6 @@
 //! Instructions that are no assignments: calls with several results, and opaque code.
 //!
-//! Both run at one point. Opaque code is an oracle of its text, the point and everything that it reads; it writes every
+//! Both run at one point, and what they compute from an undefined value is undefined. Opaque code is an oracle of its text, the point and everything that it reads; it writes every
 //! element of what it writes.
 
 use nestegg_ir::{Dtype, InsnId, InstructionKind};
@@ -52,37 +52,61 @@ impl<W: World> Machine<'_, W> {
         let instruction = &kernel[insn];
         let unsupported = |reason: String| Error::Unsupported { instruction: instruction.id.clone(), reason };
         self.run_piece(block, None)?;
-        let arguments: Vec<W::Float> = self
-            .scalars(block, 0, &instruction.id)?
-            .into_iter()
-            .map(|argument| match argument {
-                Scalar::Float(value) => value,
-                Scalar::Int(value) => self.world.integer(value),
-            })
-            .collect();
+        // A result is undefined if an argument is, or if nobody knows whether the call runs.
+        let mut gap = self.doubt.clone();
+        let arguments = match self.scalars(block, 0, &instruction.id) {
+            Ok(arguments) => arguments,
+            Err(Error::Trap { trap, .. }) if trap.is_gap() || gap.is_some() => {
+                gap = Some(trap);
+                Vec::new()
+            }
+            Err(error) => return Err(error),
+        };
+        let value = |argument| match argument {
+            Scalar::Float(value) => value,
+            Scalar::Int(value) => self.world.integer(value),
+        };
+        let arguments: Vec<W::Float> = arguments.into_iter().map(value).collect();
         let function = &self.code.functions[self.code.calls[&insn]];
         for (idx, assignee) in instruction.assignees().iter().enumerate() {
             let layout = &self.code.layouts[assignee.array.index()];
             let no_value =
                 || unsupported(format!("function `{}` has no value in {}", function.name, self.world.name()));
-            let value = self.world.call(function, idx as u64, &arguments).ok_or_else(no_value)?;
-            let indices = self.scalars(block, idx + 1, &instruction.id)?.into_iter().map(|index| match index {
-                Scalar::Int(index) => index,
-                Scalar::Float(_) => -1,
-            });
-            let position = flat_position(layout, indices.collect()).map_err(|trap| self.failure(insn, trap))?;
+            let value = match &gap {
+                None => Ok(self.world.call(function, idx as u64, &arguments).ok_or_else(no_value)?),
+                Some(trap) => Err(self.failure(insn, trap.clone())),
+            };
+            let indices = match self.scalars(block, idx + 1, &instruction.id) {
+                Ok(indices) => indices.into_iter().map(|index| match index {
+                    Scalar::Int(index) => index,
+                    Scalar::Float(_) => -1,
+                }),
+                Err(error @ Error::Trap { .. }) if matches!(&error, Error::Trap { trap, .. } if trap.is_gap()) => {
+                    self.memory[assignee.array.index()].note_all(&error);
+                    self.watch.see_all(assignee.array, insn);
+                    self.clock += 1;
+                    self.array_at[assignee.array.index()] = self.clock;
+                    continue;
+                }
+                Err(_) if self.doubt.is_some() => continue,
+                Err(error) => return Err(error),
+            };
+            let position = match flat_position(layout, indices.collect()) {
+                Ok(position) => position,
+                Err(_) if self.doubt.is_some() => continue,
+                Err(trap) => return Err(self.failure(insn, trap)),
+            };
             self.watch.see(assignee.array, position, insn);
             let storage = &mut self.memory[assignee.array.index()];
-            match &mut storage.data {
-                Data::Floats(values) if layout.dtype == Dtype::Float32 => {
-                    values[position] = self.world.round_single(value);
+            match (&mut storage.data, &value) {
+                (Data::Ints(_), _) => return Err(unsupported("a call that stores integers".to_owned())),
+                (Data::Floats(values), Ok(value)) if layout.dtype == Dtype::Float32 => {
+                    values[position] = self.world.round_single(*value);
                 }
-                Data::Floats(values) => values[position] = value,
-                Data::Ints(_) => return Err(unsupported("a call that stores integers".to_owned())),
+                (Data::Floats(values), Ok(value)) => values[position] = *value,
+                (Data::Floats(_), Err(_)) => {}
             }
-            if let Some(is_set) = &mut storage.is_set {
-                is_set[position] = true;
-            }
+            storage.note(position, value.map(|_| ()));
             self.clock += 1;
             self.array_at[assignee.array.index()] = self.clock;
         }
@@ -95,6 +119,9 @@ impl<W: World> Machine<'_, W> {
         let instruction = &kernel[insn];
         let InstructionKind::Opaque { code, reads, writes } = &instruction.kind else { return Ok(()) };
         let mut hash = hash_text(code);
+        // Whether the code looks at what is undefined nobody knows.
+        let read = || reads.iter().find_map(|array| self.memory[array.index()].undefined.values().next().cloned());
+        let gap = self.doubt.clone().map(|trap| self.failure(insn, trap)).or_else(read);
         for &iname in &instruction.within {
             hash = hash_with(hash, self.env[iname.index()] as u64);
         }
@@ -125,6 +152,10 @@ impl<W: World> Machine<'_, W> {
             }
             if let Some(is_set) = &mut storage.is_set {
                 is_set.fill(true);
+            }
+            storage.undefined.clear();
+            if let Some(gap) = &gap {
+                storage.note_all(gap);
             }
             self.clock += 1;
             self.array_at[array.index()] = self.clock;

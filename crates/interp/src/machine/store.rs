@@ -1,20 +1,23 @@
 //! Stores: the values of a unit into its array, all at once or point by point along a chain.
+//!
+//! What the world has no value for is stored as undefined.
+
+use nestegg_ir::ArrayId;
 
 use crate::error::{Error, Trap};
 use crate::evaluate::{Range, Reader, State};
-use crate::machine::Machine;
+use crate::machine::{Machine, Watch};
 use crate::memory::{Data, Storage};
-use crate::node::{Action, Address, NodeId, Unit};
+use crate::node::{Action, Address, Block, NodeId, Unit};
 use crate::world::World;
 
 impl<W: World> Machine<'_, W> {
     pub(super) fn store(&mut self, block_idx: usize, unit: &Unit) -> Result<(), Error> {
-        let Action::Store { array, address, value, .. } = &unit.action else { return Ok(()) };
+        let Action::Store { array, address, .. } = &unit.action else { return Ok(()) };
         let block = &self.code.blocks[block_idx];
         let state = &self.states[block_idx];
         let len = state.points[unit.set.index()].len;
-        let mut target =
-            std::mem::replace(&mut self.memory[array.index()], Storage { data: Data::Ints(Vec::new()), is_set: None });
+        let mut target = std::mem::replace(&mut self.memory[array.index()], Storage::full(Data::Ints(Vec::new())));
         let reader = Reader {
             world: self.world,
             block,
@@ -26,34 +29,15 @@ impl<W: World> Machine<'_, W> {
         let places = reader.places(state, array.index(), address, unit.set, Range { lo: 0, hi: len });
         let mut failure = None;
         for point in 0..len {
-            match self.runs_at(state, unit, point).and_then(|runs| match runs {
-                true => self.check(state, unit, *value, point).map(|()| true),
-                false => Ok(false),
-            }) {
-                Ok(false) => continue,
-                Ok(true) => {}
-                Err(failed) => {
-                    failure = Some((point, failed));
-                    break;
+            match self.stored(block, state, unit, point, || places.get(point)) {
+                Ok(stored) => {
+                    self.put(&mut target, (block_idx, unit), state, point, &stored);
+                    stored.show(&mut self.watch, *array, unit);
                 }
-            }
-            match address_poison(state, address, point) {
-                0 => {}
-                code => {
-                    failure = Some((point, self.trap(state, block, unit.set, code, point)));
-                    break;
-                }
-            }
-            let position = match places.get(point) {
-                Ok(position) => position,
                 Err(trap) => {
                     failure = Some((point, trap));
                     break;
                 }
-            };
-            write(&mut target, position, state, *value, point);
-            if let Some(insn) = unit.insn {
-                self.watch.see(*array, position, insn);
             }
         }
         self.memory[array.index()] = target;
@@ -67,7 +51,7 @@ impl<W: World> Machine<'_, W> {
 
     /// Evaluates the chain and stores, point by point.
     pub(super) fn store_chain(&mut self, block_idx: usize, unit: &Unit) -> Result<(), Error> {
-        let Action::Store { array, address, value, chain } = &unit.action else { return Ok(()) };
+        let Action::Store { array, address, chain, .. } = &unit.action else { return Ok(()) };
         let block = &self.code.blocks[block_idx];
         let len = self.states[block_idx].points[unit.set.index()].len;
         self.count(len as u64 * chain.len() as u64)?;
@@ -87,37 +71,96 @@ impl<W: World> Machine<'_, W> {
             }
             let place = reader.places(state, array.index(), address, unit.set, range).get(0);
             let state = &self.states[block_idx];
-            let outcome = match self.runs_at(state, unit, point) {
-                Ok(false) => continue,
-                Ok(true) => match address_poison(state, address, point) {
-                    0 => self.check(state, unit, *value, point).and(place),
-                    code => Err(self.trap(state, block, unit.set, code, point)),
-                },
-                Err(trap) => Err(trap),
-            };
-            match outcome {
-                Ok(position) => {
-                    write(&mut self.memory[array.index()], position, &self.states[block_idx], *value, point);
-                    if let Some(insn) = unit.insn {
-                        self.watch.see(*array, position, insn);
-                    }
-                }
+            let stored = match self.stored(block, state, unit, point, || place) {
+                Ok(stored) => stored,
                 Err(trap) => return Err(self.error(block_idx, unit, point, trap)),
-            }
+            };
+            let mut target = std::mem::replace(&mut self.memory[array.index()], Storage::full(Data::Ints(Vec::new())));
+            self.put(&mut target, (block_idx, unit), &self.states[block_idx], point, &stored);
+            stored.show(&mut self.watch, *array, unit);
+            self.memory[array.index()] = target;
         }
         self.clock += 1;
         self.array_at[array.index()] = self.clock;
         Ok(())
     }
 
-    /// Whether the unit's mask holds at a point.
-    fn runs_at(&self, state: &State<W::Float>, unit: &Unit, point: usize) -> Result<bool, Trap> {
-        match unit.mask {
-            None => Ok(true),
-            Some(mask) => {
-                self.check(state, unit, mask, point)?;
-                Ok(state.truth(mask, point))
+    /// What a unit stores at a point.
+    fn stored(
+        &self,
+        block: &Block,
+        state: &State<W::Float>,
+        unit: &Unit,
+        point: usize,
+        place: impl FnOnce() -> Result<usize, Trap>,
+    ) -> Result<Stored, Trap> {
+        let Action::Store { address, value, .. } = &unit.action else { return Ok(Stored::Nothing) };
+        let mut gap = self.doubt.clone();
+        if let Some(mask) = unit.mask {
+            match self.check(state, unit, mask, point) {
+                Ok(()) if state.truth(mask, point) => {}
+                Ok(()) => return Ok(Stored::Nothing),
+                Err(trap) if trap.is_gap() || gap.is_some() => gap = Some(trap),
+                Err(trap) => return Err(trap),
             }
+        }
+        let is_doubtful = gap.is_some();
+        match self.check(state, unit, *value, point) {
+            Ok(()) => {}
+            Err(trap) if trap.is_gap() || is_doubtful => gap = Some(trap),
+            Err(trap) => return Err(trap),
+        }
+        let place = match address_poison(state, address, point) {
+            0 => place(),
+            code => match self.trap(state, block, unit.set, code, point) {
+                trap if trap.is_gap() => return Ok(Stored::Anywhere(trap)),
+                trap => Err(trap),
+            },
+        };
+        match (place, gap) {
+            (Ok(position), None) => Ok(Stored::Value(position)),
+            (Ok(position), Some(trap)) => Ok(Stored::Undefined(position, trap)),
+            (Err(_), _) if is_doubtful => Ok(Stored::Nothing),
+            (Err(trap), _) => Err(trap),
+        }
+    }
+
+    fn put(
+        &self,
+        target: &mut Storage<W::Float>,
+        (block_idx, unit): (usize, &Unit),
+        state: &State<W::Float>,
+        point: usize,
+        stored: &Stored,
+    ) {
+        let Action::Store { value, .. } = &unit.action else { return };
+        let error = |trap: &Trap| self.error(block_idx, unit, point, trap.clone());
+        match stored {
+            Stored::Nothing => {}
+            Stored::Value(position) => write(target, *position, state, *value, point),
+            Stored::Undefined(position, trap) => target.note(*position, Err(error(trap))),
+            Stored::Anywhere(trap) => target.note_all(&error(trap)),
+        }
+    }
+}
+
+/// What a unit stores at a point.
+enum Stored {
+    Nothing,
+    /// Its value, at a flat position.
+    Value(usize),
+    /// Something that the world has no value for.
+    Undefined(usize, Trap),
+    /// Something, at an index that the world has no value for.
+    Anywhere(Trap),
+}
+
+impl Stored {
+    fn show(&self, watch: &mut Watch, array: ArrayId, unit: &Unit) {
+        match (self, unit.insn) {
+            (Self::Nothing, _) | (_, None) => {}
+            (Self::Value(position) | Self::Undefined(position, _), Some(insn)) => watch.see(array, *position, insn),
+            (Self::Anywhere(_), Some(insn)) => watch.see_all(array, insn),
         }
     }
 }
@@ -145,7 +188,5 @@ fn write<F: Copy + Default>(target: &mut Storage<F>, position: usize, state: &St
             target[position] = values[if values.len() == 1 { 0 } else { point }];
         }
     }
-    if let Some(is_set) = &mut target.is_set {
-        is_set[position] = true;
-    }
+    target.note(position, Ok(()));
 }

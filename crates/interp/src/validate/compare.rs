@@ -3,7 +3,7 @@
 use nestegg_ir::{ArrayId, Dtype};
 
 use crate::conditioned::{Conditioned, Scaled};
-use crate::error::{Error, Trap};
+use crate::error::Error;
 use crate::field::Field;
 use crate::float::Floats;
 use crate::input::{Inputs, Values};
@@ -12,7 +12,7 @@ use crate::run::Compiled;
 use crate::validate::{Difference, Evidence, ValidateOptions};
 use crate::world::World;
 
-/// How many other seeds are tried where a run in the field divides by zero.
+/// How many other seeds are tried where more than half of what the first program writes is undefined.
 const MORE_SEEDS: u64 = 6;
 
 /// What one world says.
@@ -29,10 +29,6 @@ pub(super) struct Comparison<'a> {
 enum Pair<A, B> {
     Memories(Vec<Storage<A>>, Vec<Storage<B>>),
     Difference(Difference),
-    /// One divides by zero in the field; another seed may avoid it.
-    NoInverse(Difference),
-    /// Both divide by zero in the field.
-    NoInverses(Error),
     /// The world has no meaning for something that the first does.
     NoMeaning(Error),
 }
@@ -42,53 +38,52 @@ struct Compared {
     n: usize,
     largest_error: f64,
     mismatch: Option<Mismatch>,
+    /// How many were not, because they are undefined in the first program.
+    n_undefined: usize,
+    /// Why the first of those is.
+    gap: Option<Error>,
 }
 
 /// An element that differs.
-struct Mismatch {
-    /// In the second program.
-    array: ArrayId,
-    position: usize,
-    first: String,
-    second: String,
+enum Mismatch {
+    /// It has two values; the array is the second program's.
+    Values { array: ArrayId, position: usize, first: String, second: String },
+    /// It is undefined in the second program alone.
+    Undefined(Error),
 }
 
 impl Comparison<'_> {
     /// Compares exactly, on each seed.
     pub(super) fn in_field(&self, random: impl Fn(u64) -> Result<Inputs, Error>) -> Result<Finding, Error> {
         let mut evidence = Evidence::default();
+        let mut gap = None;
         for &seed in &self.options.seeds {
-            let mut last = None;
             for attempt in 0..=MORE_SEEDS {
                 let seed = seed.wrapping_add(attempt.wrapping_mul(0x1000_0001));
                 let inputs = random(seed)?;
-                match self.run(&Field { seed }, &Field { seed }, &inputs)? {
+                let (first, second) = match self.run(&Field { seed }, &Field { seed }, &inputs)? {
                     Pair::Difference(difference) => return Ok(Err(difference)),
-                    Pair::NoInverse(difference) => last = Some(Err(difference)),
-                    Pair::NoInverses(error) => last = Some(Ok(error)),
                     Pair::NoMeaning(error) => {
                         return Ok(Ok(Evidence { not_compared: Some(error), ..Evidence::default() }));
                     }
-                    Pair::Memories(first, second) => {
-                        let exact = |a: &u64, b: &u64, _| {
-                            if a == b { Ok(0.0) } else { Err((a.to_string(), b.to_string())) }
-                        };
-                        let compared = self.compare(&first, &second, exact);
-                        if let Some(mismatch) = compared.mismatch {
-                            return Ok(Err(self.explain(mismatch, &Field { seed }, &inputs)));
-                        }
-                        evidence.n_exact += compared.n;
-                        evidence.n_seeds += 1;
-                        last = None;
-                        break;
-                    }
+                    Pair::Memories(first, second) => (first, second),
+                };
+                let exact = |a: &u64, b: &u64, _| if a == b { Ok(0.0) } else { Err((a.to_string(), b.to_string())) };
+                let compared = self.compare(&first, &second, exact);
+                if let Some(mismatch) = compared.mismatch {
+                    return Ok(Err(self.explain(mismatch, &Field { seed }, &inputs)));
+                }
+                evidence.n_exact += compared.n;
+                evidence.n_undefined += compared.n_undefined;
+                evidence.n_seeds += usize::from(compared.n > 0 || compared.gap.is_none());
+                gap = gap.or(compared.gap);
+                if compared.n_undefined <= compared.n {
+                    break;
                 }
             }
-            match last {
-                None => {}
-                Some(Err(difference)) => return Ok(Err(difference)),
-                Some(Ok(error)) => evidence.not_compared = Some(error),
-            }
+        }
+        if evidence.n_seeds == 0 {
+            evidence.not_compared = gap;
         }
         Ok(Ok(evidence))
     }
@@ -105,8 +100,8 @@ impl Comparison<'_> {
         }
         for inputs in [inputs, &from_zero] {
             match self.run(&Conditioned, &Floats, inputs)? {
-                Pair::Difference(difference) | Pair::NoInverse(difference) => return Ok(Err(difference)),
-                Pair::NoMeaning(error) | Pair::NoInverses(error) => {
+                Pair::Difference(difference) => return Ok(Err(difference)),
+                Pair::NoMeaning(error) => {
                     return Ok(Ok(Evidence { not_compared: Some(error), ..Evidence::default() }));
                 }
                 Pair::Memories(first, second) => {
@@ -148,18 +143,11 @@ impl Comparison<'_> {
         let max_steps = self.options.run.max_steps;
         let a = self.first.memory(first, inputs).and_then(|memory| self.first.execute(first, memory, max_steps));
         let b = self.second.memory(second, inputs).and_then(|memory| self.second.execute(second, memory, max_steps));
-        let no_inverse = |error: &Error| matches!(error, Error::Trap { trap: Trap::NoInverse, .. });
-        let no_meaning =
-            |error: &Error| matches!(error, Error::Unsupported { .. } | Error::Trap { trap: Trap::Unsupported(_), .. });
-        let trap = |program, error| Difference::Trap { program, error };
         Ok(match (a, b) {
             (Ok(a), Ok(b)) => Pair::Memories(a, b),
-            (Err(error), _) if no_meaning(&error) => Pair::NoMeaning(error),
-            (Err(error), Err(other)) if no_inverse(&error) && no_inverse(&other) => Pair::NoInverses(error),
-            (Err(error), _) if no_inverse(&error) => Pair::NoInverse(trap("the first", error)),
+            (Err(error @ Error::Unsupported { .. }), _) => Pair::NoMeaning(error),
             (Err(error), _) => return Err(error),
-            (Ok(_), Err(error)) if no_inverse(&error) => Pair::NoInverse(trap("the second", error)),
-            (Ok(_), Err(error)) => Pair::Difference(trap("the second", error)),
+            (Ok(_), Err(error)) => Pair::Difference(Difference::Trap { program: "the second", error }),
         })
     }
 
@@ -172,11 +160,20 @@ impl Comparison<'_> {
     ) -> Compared {
         let kernel = self.first.kernel();
         let other = self.second.kernel();
-        let mut res = Compared { n: 0, largest_error: 0.0, mismatch: None };
+        let mut res = Compared { n: 0, largest_error: 0.0, mismatch: None, n_undefined: 0, gap: None };
         for (a, b) in kernel.arguments().zip(other.arguments()).filter(|(a, _)| kernel[*a].is_writable()) {
             let layout = &self.first.code.layouts[a.index()];
             let (left, right) = (&first[a.index()], &second[b.index()]);
             for idx in 0..layout.len {
+                if let Some(error) = left.gap(idx) {
+                    res.n_undefined += 1;
+                    res.gap.get_or_insert_with(|| error.clone());
+                    continue;
+                }
+                if let (true, Some(error)) = (left.has_value(idx), right.gap(idx)) {
+                    res.mismatch = Some(Mismatch::Undefined(error.clone()));
+                    return res;
+                }
                 let found = match (left.has_value(idx), right.has_value(idx)) {
                     // What the first program leaves open the second may write or not.
                     (false, _) => continue,
@@ -194,7 +191,7 @@ impl Comparison<'_> {
                         res.largest_error = res.largest_error.max(error);
                     }
                     Err((first, second)) => {
-                        res.mismatch = Some(Mismatch { array: b, position: idx, first, second });
+                        res.mismatch = Some(Mismatch::Values { array: b, position: idx, first, second });
                         return res;
                     }
                 }
@@ -205,7 +202,10 @@ impl Comparison<'_> {
 
     /// Runs the second program again, and watches the element.
     fn explain<W: World>(&self, mismatch: Mismatch, world: &W, inputs: &Inputs) -> Difference {
-        let Mismatch { array, position, first, second } = mismatch;
+        let (array, position, first, second) = match mismatch {
+            Mismatch::Undefined(error) => return Difference::Trap { program: "the second", error },
+            Mismatch::Values { array, position, first, second } => (array, position, first, second),
+        };
         let writer = self
             .second
             .memory(world, inputs)
