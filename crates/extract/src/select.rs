@@ -81,7 +81,9 @@ pub fn select(graph: &ProductGraph) -> Result<Selection, NoForm> {
     if graph.len() <= GREEDY_LIMIT {
         let mut other = greedy(graph);
         search(graph, &mut other, &mut limits_hit);
-        if cost_of(graph, &other).is_some_and(|cost| Some(cost) < cost_of(graph, &best)) {
+        // Greedy sets may be out of date for values that the choice did not need before the search.
+        let is_cheaper = cost_of(graph, &other).is_some_and(|cost| Some(cost) < cost_of(graph, &best));
+        if is_cheaper && is_acyclic(graph, &other) {
             best = other;
         }
     } else {

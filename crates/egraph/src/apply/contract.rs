@@ -54,8 +54,14 @@ impl Term {
     fn of(graph: &mut Graph, coefficient: Rational, factors: Vec<(i32, Id)>) -> Self {
         let mut coefficient = coefficient;
         let mut rest: Vec<(i32, Id)> = Vec::new();
-        let mut pending = factors;
-        while let Some((exponent, class)) = pending.pop() {
+        let mut pending: Vec<Option<(i32, Id)>> = factors.into_iter().map(Some).collect();
+        // What is being taken apart: a value may be below itself (`x == a*(x/a)`), and is a factor there.
+        let mut open: Vec<Id> = Vec::new();
+        while let Some(next) = pending.pop() {
+            let Some((exponent, class)) = next else {
+                open.pop();
+                continue;
+            };
             let class = graph.find(class);
             let (sign, class) = build::unscaled(graph, class, Rational::is_unit);
             if sign.is_negative() && exponent % 2 != 0 {
@@ -68,7 +74,11 @@ impl Term {
             });
             match product {
                 _ if is_one => {}
-                Some(factors) if exponent == 1 => pending.extend(factors),
+                Some(factors) if exponent == 1 && !open.contains(&class) => {
+                    open.push(class);
+                    pending.push(None);
+                    pending.extend(factors.into_iter().map(Some));
+                }
                 _ => rest.push((exponent, class)),
             }
         }

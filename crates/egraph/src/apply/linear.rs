@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use egg::{Id, Language};
 use nestegg_ir::{InameSet, ReduceOp};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Pass;
 use super::contract::{Contraction, Term};
@@ -117,17 +117,22 @@ struct LinearForm<'a> {
 }
 
 impl LinearForm<'_> {
-    /// The monomials of a class; `None` beyond the limit.
+    /// The monomials of a class; `None` beyond the limit. A class that is below itself is an atom.
     fn of(&mut self, pass: &mut Pass<'_>, root: Id) -> Option<Monomials> {
         let root = pass.graph.find(root);
         let mut pending = vec![root];
+        let mut open: FxHashSet<Id> = FxHashSet::default();
         while let Some(&class) = pending.last() {
             if self.known.contains_key(&class) {
                 pending.pop();
                 continue;
             }
+            open.insert(class);
             let node = self.origin.node(pass, class);
-            let node = node.filter(|node| !self.is_atomic(pass, class, node));
+            let is_cyclic = |node: &Node| {
+                node.children().iter().any(|child| open.contains(child) && !self.known.contains_key(child))
+            };
+            let node = node.filter(|node| !is_cyclic(node) && !self.is_atomic(pass, class, node));
             let n_pending = pending.len();
             if let Some(node) = &node {
                 pending.extend(node.children().iter().filter(|child| !self.known.contains_key(child)));
