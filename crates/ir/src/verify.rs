@@ -6,7 +6,7 @@
 //! Every violation, with its place. A reader reports them against its source; after a pass they are bugs of it.
 //! # Checked
 //! Ranks, arities, operand types, writability; every iname that an instruction uses is within its inames or bound by a
-//! reduction, and a reduction binds no iname of its surroundings; formal parameters stand in rules only; every
+//! reduction, and a reduction binds no iname of its surroundings, which are loops and other reductions; formal parameters stand in rules only; every
 //! assignment's value fits its assignee; the linearization nests, runs each instruction once, inside exactly its
 //! inames, each opened inside those that enclose its domain.
 //! # Not done
@@ -14,149 +14,28 @@
 //! # Complexity
 //! Linear in the DAG times inames of an expression.
 
+mod violation;
+
 use crate::expr::Expr;
-use crate::ids::{ArrayId, DomainId, ExprId, InameId, InameSet, InsnId, SubstitutionId};
+use crate::ids::{ExprId, InameId, InameSet};
 use crate::kernel::{Array, ArrayKind, Assignee, Instruction, InstructionKind, Kernel, Program};
 use crate::linearization::{Item, NestingError, for_each_run, to_tree};
 use crate::types::{TypeError, Types};
-
-/// Where in a program something is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
-    /// The kernel as a whole.
-    Kernel,
-    /// A domain.
-    Domain(DomainId),
-    /// An argument, temporary or table.
-    Array(ArrayId),
-    /// A substitution rule.
-    Substitution(SubstitutionId),
-    /// An instruction.
-    Instruction(InsnId),
-    /// An item of the linearization, by position.
-    Item(usize),
-}
-
-/// What is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
-    /// An access with the wrong number of indices.
-    #[error("`{array}` has {rank} dimensions but is accessed with {n_indices} indices")]
-    Rank {
-        /// The array's name.
-        array: String,
-        /// Its number of dimensions.
-        rank: usize,
-        /// The number of indices given.
-        n_indices: usize,
-    },
-    /// A rule with the wrong number of arguments.
-    #[error("substitution `{rule}` takes {n_parameters} arguments, not {n_arguments}")]
-    Arguments {
-        /// The rule's name.
-        rule: String,
-        /// How many it takes.
-        n_parameters: usize,
-        /// How many it was given.
-        n_arguments: usize,
-    },
-    /// An operator with the wrong number of operands.
-    #[error("`{operator}` does not take {n_operands} operands")]
-    Arity {
-        /// Its spelling.
-        operator: &'static str,
-        /// How many it was given.
-        n_operands: usize,
-    },
-    /// An operand of the wrong type.
-    #[error(transparent)]
-    Type(#[from] TypeError),
-    /// A bool assigned to a number or the reverse, or a float to an integer.
-    #[error("a value of type {value} cannot be assigned to `{array}` of dtype {dtype}")]
-    Assignment {
-        /// The array's name.
-        array: String,
-        /// Its dtype.
-        dtype: crate::Dtype,
-        /// The dtype of the value.
-        value: crate::Dtype,
-    },
-    /// A write to a table or a read-only argument.
-    #[error("`{array}` is {what} and cannot be written")]
-    ReadOnly {
-        /// The array's name.
-        array: String,
-        /// `a table` or `a read-only argument`.
-        what: &'static str,
-    },
-    /// An iname used where it has no value.
-    #[error("iname `{iname}` is used here but the instruction is not within it")]
-    UnboundIname {
-        /// Its name.
-        iname: String,
-    },
-    /// A reduction over an iname that has a value already.
-    #[error("the reduction over `{iname}` is within a loop or reduction over the same iname")]
-    Rebound {
-        /// Its name.
-        iname: String,
-    },
-    /// A formal parameter outside a rule.
-    #[error("a formal parameter stands outside its substitution rule")]
-    Formal,
-    /// An instruction within an iname but not within one that encloses its domain.
-    #[error("iname `{iname}` needs `{outer}`, whose value its domain depends on, around it")]
-    NotEnclosed {
-        /// The iname.
-        iname: String,
-        /// The one that encloses it.
-        outer: String,
-    },
-    /// Loops and conditions that do not nest.
-    #[error(transparent)]
-    Nesting(#[from] NestingError),
-    /// An instruction that the linearization does not run, or runs more than once.
-    #[error("the linearization runs instruction `{id}` {times} times, not once")]
-    Runs {
-        /// Its id.
-        id: String,
-        /// How often it is run.
-        times: usize,
-    },
-    /// An instruction run inside other loops than its inames.
-    #[error("instruction `{id}` is within {{{within}}} but is run inside loops over {{{loops}}}")]
-    Loops {
-        /// Its id.
-        id: String,
-        /// Its inames.
-        within: String,
-        /// The loops around it.
-        loops: String,
-    },
-    /// A shape with anything but integers and parameters in it.
-    #[error("sizes of `{array}` may only depend on parameters")]
-    Shape {
-        /// The array's name.
-        array: String,
-    },
-}
-
-/// A violation at its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VerifyError {
-    /// Where.
-    pub place: Place,
-    /// What.
-    pub violation: Violation,
-}
+pub use violation::{Place, VerifyError, Violation};
 
 /// Every violation in a program, in order of places.
 #[must_use]
 pub fn verify(program: &Program) -> Vec<VerifyError> {
     let kernel = program.kernel();
-    let mut verifier =
-        Verifier { kernel, types: Types::infer(kernel), free: Vec::new(), place: Place::Kernel, errors: Vec::new() };
-    verifier.free_inames();
+    let mut verifier = Verifier {
+        kernel,
+        types: Types::infer(kernel),
+        free: Vec::new(),
+        bound: Vec::new(),
+        place: Place::Kernel,
+        errors: Vec::new(),
+    };
+    verifier.inames();
     verifier.shapes();
     verifier.rules();
     for insn in kernel.insn_ids() {
@@ -174,6 +53,8 @@ struct Verifier<'a> {
     types: Types,
     /// For each expression its free inames.
     free: Vec<InameSet>,
+    /// For each expression the inames of the reductions in it.
+    bound: Vec<InameSet>,
     place: Place,
     errors: Vec<VerifyError>,
 }
@@ -187,26 +68,35 @@ impl Verifier<'_> {
         self.kernel[iname].name.clone()
     }
 
-    /// Free inames of every expression. A rule's body counts as an operand of its uses where it comes before them.
-    fn free_inames(&mut self) {
+    /// Free and bound inames of every expression. A rule's body counts as an operand of its uses where it comes before them.
+    fn inames(&mut self) {
         for (_, expr) in self.kernel.exprs.iter() {
             let mut all = InameSet::new();
+            let mut bound = InameSet::new();
             for child in expr.children() {
                 all = all.union(&self.free[child.index()]);
+                bound = bound.union(&self.bound[child.index()]);
             }
             match expr {
                 Expr::Iname(iname) => {
                     all.insert(*iname);
                 }
-                Expr::Reduce { inames, .. } => all = all.difference(&inames.iter().copied().collect()),
+                Expr::Reduce { inames, .. } => {
+                    let own = inames.iter().copied().collect();
+                    all = all.difference(&own);
+                    bound = bound.union(&own);
+                }
                 Expr::Substitution { rule, .. } => {
-                    if let Some(body) = self.free.get(self.kernel[*rule].expression.index()) {
-                        all = all.union(body);
+                    let body = self.kernel[*rule].expression.index();
+                    if let (Some(free_in_body), Some(bound_in_body)) = (self.free.get(body), self.bound.get(body)) {
+                        all = all.union(free_in_body);
+                        bound = bound.union(bound_in_body);
                     }
                 }
                 _ => {}
             }
             self.free.push(all);
+            self.bound.push(bound);
         }
     }
 
@@ -245,28 +135,7 @@ impl Verifier<'_> {
             }
         }
         let roots: Vec<ExprId> = instruction.expressions().collect();
-        let mut unbound = InameSet::new();
-        for &root in &roots {
-            unbound = unbound.union(&self.free[root.index()].difference(&within));
-        }
-        for iname in unbound.iter() {
-            let iname = self.name(iname);
-            self.report(Violation::UnboundIname { iname });
-        }
-        for id in below(self.kernel, roots.iter().copied()) {
-            if let Expr::Formal(_) = self.kernel.exprs[id] {
-                self.report(Violation::Formal);
-            }
-            if let Expr::Reduce { inames, .. } = &self.kernel.exprs[id] {
-                for &iname in inames {
-                    if within.contains(iname) {
-                        let iname = self.name(iname);
-                        self.report(Violation::Rebound { iname });
-                    }
-                }
-            }
-            self.expression(id);
-        }
+        self.used(&roots, &within);
         for assignee in instruction.assignees() {
             self.assignee(assignee);
         }
@@ -283,7 +152,30 @@ impl Verifier<'_> {
         }
     }
 
-    /// Ranks, arities and operand types of one expression.
+    /// What is used inside loops over the inames `within`.
+    fn used(&mut self, roots: &[ExprId], within: &InameSet) {
+        let (mut unbound, mut rebound) = (InameSet::new(), InameSet::new());
+        for &root in roots {
+            unbound = unbound.union(&self.free[root.index()].difference(within));
+            rebound.extend(self.bound[root.index()].iter().filter(|&iname| within.contains(iname)));
+        }
+        for iname in unbound.iter() {
+            let iname = self.name(iname);
+            self.report(Violation::UnboundIname { iname });
+        }
+        for iname in rebound.iter() {
+            let iname = self.name(iname);
+            self.report(Violation::Rebound { iname });
+        }
+        for id in below(self.kernel, roots.iter().copied()) {
+            if let Expr::Formal(_) = self.kernel.exprs[id] {
+                self.report(Violation::Formal);
+            }
+            self.expression(id);
+        }
+    }
+
+    /// Ranks, arities, operand types and reductions of one expression.
     fn expression(&mut self, id: ExprId) {
         let kernel = self.kernel;
         match &kernel.exprs[id] {
@@ -298,6 +190,14 @@ impl Verifier<'_> {
                     n_parameters: kernel[*rule].parameters.len(),
                     n_arguments: arguments.len(),
                 });
+            }
+            Expr::Reduce { inames, body, .. } => {
+                for (idx, &iname) in inames.iter().enumerate() {
+                    if self.bound[body.index()].contains(iname) || inames[..idx].contains(&iname) {
+                        let iname = self.name(iname);
+                        self.report(Violation::Rebound { iname });
+                    }
+                }
             }
             _ => {}
         }
@@ -371,10 +271,21 @@ impl Verifier<'_> {
                 mismatches.push((insn, loops));
             }
         });
+        let mut open = InameSet::new();
         for (item_idx, item) in items.iter().enumerate() {
-            if let Item::If(condition) = item {
-                self.place = Place::Item(item_idx);
-                self.condition(*condition);
+            match item {
+                Item::For(iname) => {
+                    open.insert(*iname);
+                }
+                Item::End(iname) => {
+                    open.remove(*iname);
+                }
+                Item::If(condition) => {
+                    self.place = Place::Item(item_idx);
+                    self.used(&[*condition], &open);
+                    self.condition(*condition);
+                }
+                Item::EndIf | Item::Run(_) => {}
             }
         }
         let names = |set: &InameSet| set.iter().map(|iname| self.name(iname)).collect::<Vec<_>>().join(", ");
