@@ -23,7 +23,7 @@ use nestegg_ir::{InameSet, Op, ReduceOp};
 use rustc_hash::FxHashSet;
 
 use crate::context::{Context, Index, Stamp};
-use crate::language::Node;
+use crate::language::{Kind, Node};
 use crate::rational::Rational;
 use crate::region::Region;
 
@@ -192,7 +192,8 @@ impl Analysis<Node> for Facts {
 
     fn modify(graph: &mut Graph, id: Id) {
         if let Some(constant) = graph[id].data.constant.clone() {
-            let number = graph.add(Node::Number(constant));
+            let kind = Kind::of(graph[id].data.dtype);
+            let number = graph.add(Node::Number(constant, kind));
             graph.union(id, number);
         }
         // A sum or product of one plain child is that child.
@@ -248,8 +249,11 @@ fn dtype(graph: &Graph, node: &Node) -> Type {
     let of = |id: &Id| graph[*id].data.dtype;
     let join = |children: &[Id]| children.iter().map(of).reduce(Type::join).unwrap_or(Type::WeakInt);
     match node {
-        Node::Number(value) if value.to_int().is_some() => Type::WeakInt,
-        Node::Number(_) => Type::WeakFloat,
+        Node::Number(_, Kind::Float) => Type::WeakFloat,
+        Node::Number(value, Kind::Integer) => match value.to_int().map(i32::try_from) {
+            Some(Ok(_)) => Type::WeakInt,
+            _ => Type::Int64,
+        },
         Node::Iname(_) => Type::Int32,
         Node::Parameter(parameter) => context.parameter_type(*parameter),
         Node::Access(access, _) => context.array_type(context.access(*access).array),
@@ -282,17 +286,17 @@ fn dtype(graph: &Graph, node: &Node) -> Type {
 fn fold(graph: &Graph, node: &Node) -> Option<Rational> {
     let value = |id: &Id| graph[*id].data.constant.as_ref();
     match node {
-        Node::Number(number) => Some(number.clone()),
+        Node::Number(number, _) => Some(number.clone()),
         Node::Sum { coefficients, children } => {
             let mut sum = Rational::ZERO;
-            for (coefficient, child) in coefficients.iter().zip(children) {
+            for (coefficient, child) in coefficients.iter().zip(children).filter(|(c, _)| !c.is_zero()) {
                 sum = sum.plus(&coefficient.times(value(child)?));
             }
             exact(sum)
         }
         Node::Product { exponents, children } => {
             let mut product = Rational::ONE;
-            for (exponent, child) in exponents.iter().zip(children) {
+            for (exponent, child) in exponents.iter().zip(children).filter(|(e, _)| **e != 0) {
                 product = product.times(&value(child)?.power(*exponent)?);
             }
             exact(product)
@@ -333,7 +337,7 @@ fn range(graph: &Graph, node: &Node) -> Range {
     let of = |id: Id| &graph[id].data.range;
     let nonnegative = Range { lower: Some(Rational::ZERO), upper: None };
     match node {
-        Node::Number(number) => Range::point(number),
+        Node::Number(number, _) => Range::point(number),
         Node::Sum { .. } => node
             .terms()
             .into_iter()
@@ -364,7 +368,7 @@ fn range(graph: &Graph, node: &Node) -> Range {
 
 fn nonzero(graph: &Graph, node: &Node) -> bool {
     match node {
-        Node::Number(number) => !number.is_zero(),
+        Node::Number(number, _) => !number.is_zero(),
         Node::Product { children, .. } => children.iter().all(|&child| graph[child].data.nonzero),
         Node::Sum { coefficients, children } if children.len() == 1 => {
             !coefficients[0].is_zero() && graph[children[0]].data.nonzero

@@ -7,21 +7,24 @@
 use egg::Id;
 
 use crate::analysis::Graph;
-use crate::language::Node;
+use crate::language::{Kind, Node};
 use crate::rational::Rational;
 
-/// The class of a constant.
-pub fn number(graph: &mut Graph, value: Rational) -> Id {
-    graph.add(Node::Number(value))
+/// The class of a constant; what is not whole is a float.
+pub fn number(graph: &mut Graph, value: Rational, kind: Kind) -> Id {
+    let kind = if value.to_int().is_some() { kind } else { Kind::Float };
+    graph.add(Node::Number(value, kind))
 }
 
-/// The class of `Σ coefficient·class`.
+/// The class of `Σ coefficient·class`; of no terms at all it is the integer 0.
 pub fn sum(graph: &mut Graph, terms: impl IntoIterator<Item = (Rational, Id)>) -> Id {
     let mut constant = Rational::ZERO;
+    let mut kind = Kind::Integer;
     let mut variable: Vec<(Rational, Id)> = Vec::new();
     let mut inexact: Vec<(Rational, Id)> = Vec::new();
     for (coefficient, class) in terms {
         let class = graph.find(class);
+        kind = kind.max(Kind::of(graph[class].data.dtype));
         match &graph[class].data.constant {
             Some(value) => {
                 let next = constant.plus(&coefficient.times(value));
@@ -40,7 +43,7 @@ pub fn sum(graph: &mut Graph, terms: impl IntoIterator<Item = (Rational, Id)>) -
     let Node::Sum { coefficients, children } = Node::sum(variable) else { unreachable!("`Node::sum` makes sums") };
     let variable: Vec<(Rational, Id)> = coefficients.into_iter().zip(children).collect();
     match variable.as_slice() {
-        [] if inexact.is_empty() => return number(graph, constant),
+        [] if inexact.is_empty() => return number(graph, constant, kind),
         [(coefficient, class)] if inexact.is_empty() && constant.is_zero() => {
             return scale(graph, coefficient.clone(), *class);
         }
@@ -57,20 +60,21 @@ pub fn sum(graph: &mut Graph, terms: impl IntoIterator<Item = (Rational, Id)>) -
     }
     if !constant.is_zero() {
         let sign = if constant.is_negative() { Rational::MINUS_ONE } else { Rational::ONE };
-        parts.push((sign, number(graph, constant.abs())));
+        parts.push((sign, number(graph, constant.abs(), kind)));
     }
     graph.add(Node::sum(parts))
 }
 
 /// The class of `factor·class`.
 pub fn scale(graph: &mut Graph, factor: Rational, class: Id) -> Id {
+    let kind = Kind::of(graph[class].data.dtype);
     if factor.is_zero() || factor.is_one() {
-        return if factor.is_zero() { number(graph, Rational::ZERO) } else { class };
+        return if factor.is_zero() { number(graph, Rational::ZERO, kind) } else { class };
     }
     if let Some(value) = &graph[class].data.constant {
         let product = factor.times(value);
         if product.to_exact_f64().is_some() {
-            return number(graph, product);
+            return number(graph, product, kind);
         }
     }
     // A factor on a factor joins it where that is exact.
@@ -82,9 +86,11 @@ pub fn scale(graph: &mut Graph, factor: Rational, class: Id) -> Id {
 /// The class of `Π class^exponent`.
 pub fn product(graph: &mut Graph, factors: impl IntoIterator<Item = (i32, Id)>) -> Id {
     let mut constant = Rational::ONE;
+    let mut kind = Kind::Integer;
     let mut rest: Vec<(i32, Id)> = Vec::new();
     for (exponent, class) in factors {
         let class = graph.find(class);
+        kind = if exponent < 0 { Kind::Float } else { kind.max(Kind::of(graph[class].data.dtype)) };
         let folded = graph[class].data.constant.as_ref().and_then(|value| {
             Some(constant.times(&value.power(exponent)?)).filter(|next| next.to_exact_f64().is_some())
         });
@@ -99,7 +105,7 @@ pub fn product(graph: &mut Graph, factors: impl IntoIterator<Item = (i32, Id)>) 
         rest.push((exponent, class));
     }
     if constant.is_zero() {
-        return number(graph, constant);
+        return number(graph, constant, kind);
     }
     let Node::Product { exponents, children } = Node::product(rest) else {
         unreachable!("`Node::product` makes products")
@@ -107,11 +113,11 @@ pub fn product(graph: &mut Graph, factors: impl IntoIterator<Item = (i32, Id)>) 
     let mut rest: Vec<(i32, Id)> = exponents.into_iter().zip(children).collect();
     let (sign, magnitude) = (if constant.is_negative() { Rational::MINUS_ONE } else { Rational::ONE }, constant.abs());
     match rest.as_slice() {
-        [] => return number(graph, constant),
+        [] => return number(graph, constant, kind),
         [(1, class)] => return scale(graph, constant, *class),
         _ if magnitude.is_one() => {}
         _ => {
-            let magnitude = number(graph, magnitude);
+            let magnitude = number(graph, magnitude, kind);
             rest.push((1, magnitude));
         }
     }
@@ -158,8 +164,8 @@ mod tests {
     #[test]
     fn constants_fold_only_where_exact() {
         let (mut graph, x, _) = graph();
-        let tenth = number(&mut graph, Rational::from_f64(0.1).unwrap());
-        let half = number(&mut graph, Rational::from_f64(0.5).unwrap());
+        let tenth = number(&mut graph, Rational::from_f64(0.1).unwrap(), Kind::Float);
+        let half = number(&mut graph, Rational::from_f64(0.5).unwrap(), Kind::Float);
         let a = product(&mut graph, [(1, half), (1, tenth), (1, x)]);
         let b = scale(&mut graph, Rational::from_f64(0.05).unwrap(), x);
         assert_eq!(a, b, "halving a double is exact");

@@ -25,7 +25,7 @@ use crate::analysis::{Facts, Graph};
 use crate::bounds::Bounds;
 use crate::build;
 use crate::context::{Access, Context, Index, Stamp};
-use crate::language::Node;
+use crate::language::{Kind, Node};
 use crate::rational::Rational;
 
 /// An expression of an instruction and the e-class of its value.
@@ -148,24 +148,39 @@ impl Encoder<'_> {
         self.known(id).expect("operands are encoded first")
     }
 
-    /// The class of an operand, converted to `ty` if it is of another type and no literal.
-    fn operand_as(&mut self, id: ExprId, ty: Type) -> Id {
+    /// The class of an operand; a literal among floats is a float.
+    fn literal_as(&mut self, id: ExprId, ty: Type) -> Id {
         let class = self.operand(id);
-        match self.types.of(id) {
-            own if own == ty || matches!(own, Type::WeakInt | Type::WeakFloat) => class,
-            _ if matches!(ty, Type::WeakInt | Type::WeakFloat) => class,
-            _ => self.graph.add(Node::Cast(ty.dtype(), [class])),
+        match &self.graph[class].data.constant {
+            Some(value) if ty.is_float() => {
+                let value = value.clone();
+                build::number(&mut self.graph, value, Kind::Float)
+            }
+            _ => class,
         }
+    }
+
+    /// The class of an operand, converted to `ty` if it is of another type and no literal. What meets only float literals
+    /// is converted to the type that these have alone.
+    fn operand_as(&mut self, id: ExprId, ty: Type) -> Id {
+        let class = self.literal_as(id, ty);
+        let data = &self.graph[class].data;
+        let is_weak = matches!(data.dtype, Type::WeakInt | Type::WeakFloat);
+        let is_same = data.dtype == ty || (ty == Type::WeakInt) || (ty == Type::WeakFloat && data.dtype.is_float());
+        let is_kept = is_same || data.constant.is_some() || (is_weak && Kind::of(data.dtype) == Kind::of(ty));
+        if is_kept { class } else { self.graph.add(Node::Cast(ty.dtype(), [class])) }
     }
 
     fn node(&mut self, id: ExprId) -> Result<Id, DomainError> {
         let kernel = self.kernel;
         let ty = self.types.of(id);
         Ok(match &kernel.exprs[id] {
-            Expr::Number(Number::Int(value)) => build::number(&mut self.graph, Rational::from_int(*value)),
+            Expr::Number(Number::Int(value)) => {
+                build::number(&mut self.graph, Rational::from_int(*value), Kind::Integer)
+            }
             Expr::Number(Number::Float(value)) => {
                 let value = Rational::from_f64(value.get()).expect("literals are finite");
-                build::number(&mut self.graph, value)
+                build::number(&mut self.graph, value, Kind::Float)
             }
             Expr::Iname(iname) => self.graph.add(Node::Iname(*iname)),
             Expr::Parameter(parameter) => self.graph.add(Node::Parameter(*parameter)),
@@ -173,7 +188,7 @@ impl Encoder<'_> {
             Expr::Access { array, indices } => self.access(id, *array, indices)?,
             Expr::Op { op, operands } => self.op(*op, operands, ty),
             Expr::Call { function, arguments } => {
-                let children = arguments.iter().map(|&argument| self.operand(argument)).collect();
+                let children = arguments.iter().map(|&argument| self.literal_as(argument, ty)).collect();
                 self.graph.add(Node::Call(*function, children))
             }
             Expr::Reduce { op, inames, body } => {
@@ -196,7 +211,12 @@ impl Encoder<'_> {
             Op::Add | Op::Mul | Op::Neg | Op::Sub | Op::Div | Op::Min | Op::Max => {
                 operands.iter().map(|&operand| self.operand_as(operand, ty)).collect()
             }
-            _ => operands.iter().map(|&operand| self.operand(operand)).collect(),
+            Op::Pow if whole_exponent(self.kernel, operands[1]).is_some() => vec![self.operand_as(operands[0], ty)],
+            Op::Pow => operands.iter().map(|&operand| self.operand(operand)).collect(),
+            _ => {
+                let joined = operands.iter().map(|&id| self.types.of(id)).reduce(Type::join).unwrap_or(ty);
+                operands.iter().map(|&operand| self.literal_as(operand, joined)).collect()
+            }
         };
         let graph = &mut self.graph;
         let one = || Rational::ONE;

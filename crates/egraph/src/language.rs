@@ -8,6 +8,7 @@
 //! depends on nothing but the kernel.
 
 use egg::{Id, Language};
+use nestegg_ir::types::Type;
 use nestegg_ir::{Dtype, FunctionId, InameId, Op, ParameterId};
 
 use crate::rational::Rational;
@@ -20,25 +21,44 @@ pub struct AccessId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReductionId(pub u32);
 
+/// What a constant is a number of. The integer 3 and the float 3.0 are different values: only one is an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// An integer of any width.
+    Integer,
+    /// A float of any width.
+    Float,
+}
+
+impl Kind {
+    /// The kind of the values of a type.
+    #[must_use]
+    pub fn of(ty: Type) -> Self {
+        if ty.is_float() { Self::Float } else { Self::Integer }
+    }
+}
+
 /// An e-node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Node {
     /// An exact constant.
-    Number(Rational),
+    Number(Rational, Kind),
     /// The value of an iname.
     Iname(InameId),
     /// The value of a parameter.
     Parameter(ParameterId),
     /// An array element; the children are its indices that are not affine, in order.
     Access(AccessId, Box<[Id]>),
-    /// `Σ coefficient·child`; children increasing, no coefficient zero. Without children it is 0.
+    /// `Σ coefficient·child`; children increasing, no coefficient zero, but that of a last child whose terms cancelled:
+    /// it says what type the 0 has. Without children it is the integer 0.
     Sum {
         /// One per child.
         coefficients: Box<[Rational]>,
         /// What is summed.
         children: Box<[Id]>,
     },
-    /// `Π child^exponent`; children increasing, no exponent zero. Without children it is 1.
+    /// `Π child^exponent`; children increasing, no exponent zero, but that of a last child whose factors cancelled.
+    /// Without children it is the integer 1.
     Product {
         /// One per child.
         exponents: Box<[i32]>,
@@ -123,7 +143,7 @@ impl Language for Node {
 
     fn discriminant(&self) -> Discriminant {
         match self {
-            Self::Number(_) | Self::Iname(_) | Self::Parameter(_) => Discriminant::Payload(self.clone()),
+            Self::Number(..) | Self::Iname(_) | Self::Parameter(_) => Discriminant::Payload(self.clone()),
             Self::Access(access, _) => Discriminant::Payload(Self::Access(*access, Box::new([]))),
             Self::Sum { .. } => Discriminant::Sum,
             Self::Product { .. } => Discriminant::Product,
@@ -144,7 +164,7 @@ impl Language for Node {
 
     fn children(&self) -> &[Id] {
         match self {
-            Self::Number(_) | Self::Iname(_) | Self::Parameter(_) => &[],
+            Self::Number(..) | Self::Iname(_) | Self::Parameter(_) => &[],
             Self::Access(_, children)
             | Self::Sum { children, .. }
             | Self::Product { children, .. }
@@ -156,7 +176,7 @@ impl Language for Node {
 
     fn children_mut(&mut self) -> &mut [Id] {
         match self {
-            Self::Number(_) | Self::Iname(_) | Self::Parameter(_) => &mut [],
+            Self::Number(..) | Self::Iname(_) | Self::Parameter(_) => &mut [],
             Self::Access(_, children)
             | Self::Sum { children, .. }
             | Self::Product { children, .. }
@@ -176,10 +196,22 @@ impl Language for Node {
         if changed {
             match self {
                 Self::Sum { coefficients, children } => {
+                    let first = children.iter().min().copied();
                     *self = Self::sum(coefficients.iter().cloned().zip(children.iter().copied()));
+                    if let (Self::Sum { coefficients, children }, Some(first)) = (self, first) {
+                        if children.is_empty() {
+                            (*coefficients, *children) = ([Rational::ZERO].into(), [first].into());
+                        }
+                    }
                 }
                 Self::Product { exponents, children } => {
+                    let first = children.iter().min().copied();
                     *self = Self::product(exponents.iter().copied().zip(children.iter().copied()));
+                    if let (Self::Product { exponents, children }, Some(first)) = (self, first) {
+                        if children.is_empty() {
+                            (*exponents, *children) = ([0].into(), [first].into());
+                        }
+                    }
                 }
                 Self::Op(Op::Min | Op::Max, children) => {
                     let mut sorted = std::mem::take(children).into_vec();
@@ -215,5 +247,13 @@ mod tests {
         let mut node = Node::sum([(Rational::ONE, a), (Rational::ONE, b)]);
         node.update_children(|_| a);
         assert_eq!(node, Node::sum([(Rational::from_int(2), a)]));
+    }
+
+    #[test]
+    fn what_cancels_keeps_a_child_for_its_type() {
+        let (a, b) = (Id::from(3), Id::from(5));
+        let mut node = Node::sum([(Rational::ONE, a), (Rational::MINUS_ONE, b)]);
+        node.update_children(|_| a);
+        assert_eq!(node, Node::Sum { coefficients: [Rational::ZERO].into(), children: [a].into() });
     }
 }

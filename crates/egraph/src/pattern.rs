@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::analysis::Graph;
 use crate::apply::Pass;
 use crate::build;
-use crate::language::Node;
+use crate::language::{Kind, Node};
 use crate::rational::Rational;
 
 /// How many matches of one rule one e-class may have; more are left out and reported.
@@ -79,7 +79,8 @@ impl PatternRule<'_> {
                 if !holds {
                     continue;
                 }
-                if let Some(form) = instantiate(pass.graph, self.functions, self.rhs, &bindings) {
+                let kind = Kind::of(pass.graph[class].data.dtype);
+                if let Some(form) = instantiate(pass.graph, self.functions, self.rhs, &bindings, kind) {
                     pass.equate(class, form);
                 }
             }
@@ -146,7 +147,8 @@ impl Matcher<'_> {
                 },
                 ("*", Node::Product { children, .. }) if children.len() > 1 => res.push(factors(&node)),
                 ("*", Node::Sum { coefficients, children }) if children.len() == 1 => {
-                    let factor = build::number(self.graph, coefficients[0].clone());
+                    let kind = Kind::of(self.graph[class].data.dtype);
+                    let factor = build::number(self.graph, coefficients[0].clone(), kind);
                     res.push(vec![Operand::plain(factor), Operand::plain(children[0])]);
                     for inner in self.graph[children[0]].nodes.clone() {
                         if matches!(inner, Node::Product { .. }) {
@@ -164,7 +166,7 @@ impl Matcher<'_> {
                     }
                 }
                 ("**", Node::Product { exponents, children: bases }) if bases.len() == 1 && exponents[0] != 1 => {
-                    let exponent = build::number(self.graph, Rational::from_int(exponents[0].into()));
+                    let exponent = build::number(self.graph, Rational::from_int(exponents[0].into()), Kind::Integer);
                     res.push(vec![Operand::plain(bases[0]), Operand::plain(exponent)]);
                 }
                 (_, Node::Op(op, operands)) if op.spelling() == operator => {
@@ -301,14 +303,20 @@ fn holds(graph: &Graph, test: &Test, bindings: &Bindings) -> bool {
     }
 }
 
-/// The class of a pattern with its variables replaced; `None` if it calls a function that the kernel has no name for.
-fn instantiate(graph: &mut Graph, functions: &Functions, pattern: &Pattern, bindings: &Bindings) -> Option<Id> {
+/// The class of a pattern with its variables replaced, its numbers of the kind of what it equals; `None` if it calls a function that the kernel has no name for.
+fn instantiate(
+    graph: &mut Graph,
+    functions: &Functions,
+    pattern: &Pattern,
+    bindings: &Bindings,
+    kind: Kind,
+) -> Option<Id> {
     let mut values: Vec<Vec<Operand>> = Vec::with_capacity(pattern.n_nodes());
     for (_, node) in pattern.nodes() {
         let value = match node {
             PatternNode::Variable(name) => vec![Operand::plain(bindings.variables[name])],
             PatternNode::Rest(name) => bindings.rests[name].clone(),
-            PatternNode::Number(value) => vec![Operand::plain(number(graph, value))],
+            PatternNode::Number(value) => vec![Operand::plain(number(graph, value, kind))],
             PatternNode::Apply { operator, children } => {
                 let operands: Vec<Operand> =
                     children.iter().flat_map(|child| values[child.index()].iter().cloned()).collect();
@@ -320,8 +328,8 @@ fn instantiate(graph: &mut Graph, functions: &Functions, pattern: &Pattern, bind
     values.last().map(|root| root[0].class)
 }
 
-fn number(graph: &mut Graph, value: &BigRational) -> Id {
-    build::number(graph, Rational::from(value.clone()))
+fn number(graph: &mut Graph, value: &BigRational, kind: Kind) -> Id {
+    build::number(graph, Rational::from(value.clone()), kind)
 }
 
 fn apply(graph: &mut Graph, functions: &Functions, operator: &str, operands: &[Operand]) -> Option<Id> {

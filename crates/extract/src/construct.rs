@@ -347,7 +347,7 @@ impl Constructor<'_> {
     }
 
     fn is_literal(&self, vertex: Vertex) -> bool {
-        matches!(self.placement.candidate(vertex).node, Node::Number(_))
+        matches!(self.placement.candidate(vertex).node, Node::Number(..))
     }
 
     /// Whether a vertex can be written without looking at its operands.
@@ -368,7 +368,7 @@ impl Constructor<'_> {
             return (self.kernel.exprs.access(value.array, indices), value.sequence);
         }
         match &self.placement.candidate(vertex).node {
-            Node::Number(value) => (emit::literal(&mut self.kernel.exprs, value, ty), 0),
+            Node::Number(value, _) => (emit::literal(&mut self.kernel.exprs, value, ty), 0),
             _ => match self.written.get(&vertex) {
                 Some(&written) => written,
                 None => self.node(vertex, self.own_type(vertex)),
@@ -381,7 +381,7 @@ impl Constructor<'_> {
         let class = self.placement.product.classes[vertex];
         let candidate = self.placement.candidate(vertex);
         let node = &candidate.node;
-        if !matches!(node, Node::Number(_)) {
+        if !matches!(node, Node::Number(..)) {
             // Operands that are not kept are written first, so that the closure below only looks them up.
             for &child in &candidate.children {
                 if !self.is_finished(child) {
@@ -393,7 +393,7 @@ impl Constructor<'_> {
         let mut exprs = std::mem::take(&mut self.kernel.exprs);
         let mut deepest = Vec::new();
         let res = match node {
-            Node::Number(value) => emit::literal(&mut exprs, value, ty),
+            Node::Number(value, _) => emit::literal(&mut exprs, value, ty),
             _ => {
                 let graph = &self.encoded.graph;
                 emit::node(graph, &mut exprs, class, node, &mut |exprs: &mut Exprs, id, ty| {

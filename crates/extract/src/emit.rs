@@ -32,7 +32,7 @@ pub fn node(
 ) -> ExprId {
     let ty = graph[class].data.dtype;
     match node {
-        Node::Number(value) => literal(exprs, value, ty),
+        Node::Number(value, _) => literal(exprs, value, ty),
         Node::Iname(iname) => exprs.intern(Expr::Iname(*iname)),
         Node::Parameter(parameter) => exprs.intern(Expr::Parameter(*parameter)),
         Node::Access(access, children) => {

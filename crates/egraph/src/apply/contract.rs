@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use super::Pass;
 use crate::analysis::Graph;
 use crate::build;
-use crate::language::Node;
+use crate::language::{Kind, Node};
 use crate::rational::Rational;
 
 /// How many sums one contraction may make.
@@ -90,14 +90,15 @@ impl Term {
 /// One contraction: remembers what it made.
 pub struct Contraction<'a, 'b> {
     pass: &'a mut Pass<'b>,
+    kind: Kind,
     known: FxHashMap<(Vec<Term>, InameSet, InameSet), Id>,
     n_forms: usize,
 }
 
 impl<'a, 'b> Contraction<'a, 'b> {
-    /// A contraction that has made nothing yet.
-    pub fn new(pass: &'a mut Pass<'b>) -> Self {
-        Self { pass, known: FxHashMap::default(), n_forms: 0 }
+    /// A contraction of values of a kind that has made nothing yet.
+    pub fn new(pass: &'a mut Pass<'b>, kind: Kind) -> Self {
+        Self { pass, kind, known: FxHashMap::default(), n_forms: 0 }
     }
 
     /// The class of `Σ_inames Σ terms`; `None` if the limit is hit.
@@ -241,6 +242,9 @@ impl<'a, 'b> Contraction<'a, 'b> {
     }
 
     fn sum(&mut self, terms: &[Term]) -> Id {
+        if terms.is_empty() {
+            return build::number(self.pass.graph, Rational::ZERO, self.kind);
+        }
         let mut parts = Vec::with_capacity(terms.len());
         for term in terms {
             let product = build::product(self.pass.graph, term.factors.iter().copied());

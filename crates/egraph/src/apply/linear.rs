@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Pass;
 use super::contract::{Contraction, Term};
 use crate::build;
-use crate::language::Node;
+use crate::language::{Kind, Node};
 use crate::rational::Rational;
 
 /// Monomials by their atoms.
@@ -64,7 +64,8 @@ pub fn linear_form(pass: &mut Pass<'_>) {
                 continue;
             }
             seen.push(terms.clone());
-            if let Some(value) = Contraction::new(pass).contract(terms, &inames) {
+            let kind = Kind::of(pass.graph[class].data.dtype);
+            if let Some(value) = Contraction::new(pass, kind).contract(terms, &inames) {
                 pass.equate(class, value);
             }
         }
@@ -164,7 +165,8 @@ impl LinearForm<'_> {
     }
 
     fn combine(&self, pass: &mut Pass<'_>, class: Id, node: Option<&Node>) -> Option<Monomials> {
-        let one = |pass: &mut Pass<'_>| build::number(pass.graph, Rational::ONE);
+        let kind = Kind::of(pass.graph[class].data.dtype);
+        let one = |pass: &mut Pass<'_>| build::number(pass.graph, Rational::ONE, kind);
         let mut res = Monomials::new();
         match node {
             Some(Node::Sum { coefficients, children }) => {

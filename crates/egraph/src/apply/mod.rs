@@ -19,7 +19,7 @@ use nestegg_rules::Name;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::Graph;
-use crate::language::Node;
+use crate::language::{Kind, Node};
 
 /// One application of one rule to the whole e-graph.
 #[derive(Debug)]
@@ -41,9 +41,11 @@ pub struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Says that two classes are equal; counts it if it is news.
+    /// Says that two classes are equal; counts it if it is news. An integer and a float are never one value, whatever
+    /// a rule says: operations on them differ.
     pub fn equate(&mut self, class: Id, form: Id) {
-        if self.graph.union(class, form) {
+        let kind = |id: Id| Kind::of(self.graph[id].data.dtype);
+        if kind(class) == kind(form) && self.graph.union(class, form) {
             self.fired += 1;
         }
     }

@@ -9,7 +9,7 @@ use nestegg_ir::{InameId, InameSet, ReduceOp};
 use super::Pass;
 use crate::analysis::Graph;
 use crate::build;
-use crate::language::{Node, ReductionId};
+use crate::language::{Kind, Node, ReductionId};
 use crate::rational::Rational;
 
 /// A reduction e-node: its operation, inames and body.
@@ -66,8 +66,9 @@ fn products(pass: &mut Pass<'_>, class: Id) -> Vec<Vec<(i32, Id)>> {
             _ => {}
         }
     }
+    let kind = Kind::of(pass.graph[class].data.dtype);
     for (factor, base) in multiples {
-        let factor = build::number(pass.graph, factor);
+        let factor = build::number(pass.graph, factor, kind);
         res.push(vec![(1, factor), (1, base)]);
     }
     res
