@@ -1,0 +1,221 @@
+//! Common pairs of terms, computed once.
+//!
+//! # Input
+//! A net.
+//! # Output
+//! The same values with a row for each pair that was found worth it; rows stay sorted by symbol.
+//! # Method
+//! A pair is two symbols and the [key](crate::ratio) of the ratio of their coefficients. The pair of the largest gain, in
+//! how many rows it stands less one, becomes a symbol t = a + r·b, and the rows read t. Ties go by the [`Preference`], then to
+//! the pair of the smallest symbols. A new symbol is the largest, so pairs of old symbols only become fewer: counts are kept
+//! for pairs that occur twice or more, and the heap is put right when it is read.
+//! # Complexity
+//! O(sum of squared lengths of rows · log); each pair of entries that is looked at is one unit of work.
+//! Source: Paar, "Optimized arithmetic for Reed-Solomon encoders", ISIT 1997, with ratios in place of bits.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use super::net::{Net, Row, Symbol};
+use crate::ratio;
+
+/// Which pairs come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preference {
+    /// A pair of ratio 1 or −1, which saves multiplications, counts as if it stood in two rows more.
+    Unit,
+    /// The number of rows alone; a ratio of 1 or −1 among equals.
+    Count,
+}
+
+/// Two symbols, the smaller first, and the key of the second coefficient over the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Pair {
+    left: Symbol,
+    right: Symbol,
+    ratio: u64,
+}
+
+impl Pair {
+    fn new(left: (Symbol, f64), right: (Symbol, f64)) -> Self {
+        Self { left: left.0, right: right.0, ratio: ratio::key(right.1 / left.1) }
+    }
+
+    fn is_unit(self) -> bool {
+        self.ratio == ratio::key(1.0) || self.ratio == ratio::key(-1.0)
+    }
+}
+
+/// Shares pairs until none occurs twice or the work is used up.
+pub fn share_pairs(net: &mut Net, preference: Preference, work: &mut u64) {
+    let mut readers: Vec<Vec<usize>> = vec![Vec::new(); net.n_inputs + net.rows.len()];
+    for (row_idx, row) in net.rows.iter().enumerate() {
+        for entry in row {
+            readers[entry.0 as usize].push(row_idx);
+        }
+    }
+    let mut sharing = Sharing { net, preference, readers, counts: FxHashMap::default(), heap: BinaryHeap::new() };
+    if !sharing.count_all(work) {
+        return;
+    }
+    while *work > 0 {
+        let Some(pair) = sharing.best() else { return };
+        *work = work.saturating_sub(sharing.replace(pair));
+    }
+}
+
+struct Sharing<'a> {
+    net: &'a mut Net,
+    preference: Preference,
+    /// For each symbol the rows that read it or did.
+    readers: Vec<Vec<usize>>,
+    /// In how many rows each pair stands, if twice or more.
+    counts: FxHashMap<Pair, u32>,
+    /// Gains, possibly out of date: never too small.
+    heap: BinaryHeap<(u64, Reverse<Pair>)>,
+}
+
+impl Sharing<'_> {
+    /// Counts the pairs of all rows; false if that is too much work.
+    fn count_all(&mut self, work: &mut u64) -> bool {
+        let needed = self.net.rows.iter().map(|row| (row.len() as u64).pow(2)).sum::<u64>();
+        if needed > *work {
+            *work = 0;
+            return false;
+        }
+        *work -= needed;
+        for symbol in 0..self.readers.len() {
+            let mut pairs: Vec<Pair> = Vec::new();
+            for &row_idx in &self.readers[symbol] {
+                let row = &self.net.rows[row_idx];
+                let position = row.partition_point(|entry| (entry.0 as usize) < symbol);
+                pairs.extend(row[position + 1..].iter().map(|&right| Pair::new(row[position], right)));
+            }
+            self.insert(pairs);
+        }
+        true
+    }
+
+    /// Takes in pairs that were not counted before.
+    fn insert(&mut self, mut pairs: Vec<Pair>) {
+        pairs.sort_unstable();
+        for run in pairs.chunk_by(|left, right| left == right) {
+            if run.len() > 1 {
+                let count = u32::try_from(run.len()).expect("there are fewer than 2^32 rows");
+                self.counts.insert(run[0], count);
+                self.heap.push((self.gain(run[0], count), Reverse(run[0])));
+            }
+        }
+    }
+
+    fn gain(&self, pair: Pair, count: u32) -> u64 {
+        let count = u64::from(count);
+        match self.preference {
+            Preference::Unit => count + 2 * u64::from(pair.is_unit()),
+            Preference::Count => 2 * count + u64::from(pair.is_unit()),
+        }
+    }
+
+    fn best(&mut self) -> Option<Pair> {
+        while let Some((gain, Reverse(pair))) = self.heap.pop() {
+            let Some(&count) = self.counts.get(&pair) else { continue };
+            let now = self.gain(pair, count);
+            if now == gain {
+                return Some(pair);
+            }
+            self.heap.push((now, Reverse(pair)));
+        }
+        None
+    }
+
+    /// Makes the pair a symbol; returns the pairs of entries looked at.
+    fn replace(&mut self, pair: Pair) -> u64 {
+        self.counts.remove(&pair);
+        let mut looked_at = 0;
+        let mut definition: Option<Row> = None;
+        let mut pairs: Vec<Pair> = Vec::new();
+        let mut touched: Vec<usize> = Vec::new();
+        let new = self.net.symbol(self.net.rows.len());
+        let (fewer, _) = if self.readers[pair.left as usize].len() <= self.readers[pair.right as usize].len() {
+            (pair.left, pair.right)
+        } else {
+            (pair.right, pair.left)
+        };
+        for row_idx in std::mem::take(&mut self.readers[fewer as usize]) {
+            let row = &self.net.rows[row_idx];
+            looked_at += 1;
+            let (Some(left), Some(right)) = (position(row, pair.left), position(row, pair.right)) else {
+                if position(row, fewer).is_some() {
+                    self.readers[fewer as usize].push(row_idx);
+                }
+                continue;
+            };
+            let (left_entry, right_entry) = (row[left], row[right]);
+            if Pair::new(left_entry, right_entry) != pair {
+                self.readers[fewer as usize].push(row_idx);
+                continue;
+            }
+            definition.get_or_insert_with(|| {
+                vec![(pair.left, 1.0), (pair.right, ratio::clean_unit(right_entry.1 / left_entry.1))]
+            });
+            let mut row = std::mem::take(&mut self.net.rows[row_idx]);
+            row.remove(right);
+            row.remove(left);
+            looked_at += 3 * row.len() as u64;
+            for &other in &row {
+                self.forget(ordered(other, left_entry));
+                self.forget(ordered(other, right_entry));
+                pairs.push(Pair::new(other, (new, left_entry.1)));
+            }
+            row.push((new, left_entry.1));
+            self.net.rows[row_idx] = row;
+            touched.push(row_idx);
+        }
+        if let Some(definition) = definition {
+            self.net.push(definition);
+            let own = self.net.rows.len() - 1;
+            self.readers.push(touched);
+            self.readers[pair.left as usize].push(own);
+            self.readers[pair.right as usize].push(own);
+            self.insert(pairs);
+        }
+        looked_at
+    }
+
+    fn forget(&mut self, pair: Pair) {
+        if let Some(count) = self.counts.get_mut(&pair) {
+            *count -= 1;
+            if *count < 2 {
+                self.counts.remove(&pair);
+            }
+        }
+    }
+}
+
+fn ordered(one: (Symbol, f64), other: (Symbol, f64)) -> Pair {
+    if one.0 < other.0 { Pair::new(one, other) } else { Pair::new(other, one) }
+}
+
+fn position(row: &Row, symbol: Symbol) -> Option<usize> {
+    row.binary_search_by_key(&symbol, |entry| entry.0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Preference, share_pairs};
+    use crate::linear::net::build;
+
+    #[test]
+    fn a_pair_of_one_ratio_becomes_a_row() {
+        let entries =
+            [(0, 0, 1.0), (0, 1, 2.0), (0, 2, 1.0), (1, 0, 3.0), (1, 1, 6.0), (1, 3, 1.0), (2, 0, 1.0), (2, 1, 1.0)];
+        let mut net = build(3, 4, &entries, false);
+        share_pairs(&mut net, Preference::Count, &mut 1000);
+        assert_eq!(net.rows[0], [(2, 1.0), (7, 1.0)]);
+        assert_eq!(net.rows[1], [(3, 1.0), (7, 3.0)]);
+        assert_eq!(net.rows[2], [(0, 1.0), (1, 1.0)]);
+        assert_eq!(net.rows[3], [(0, 1.0), (1, 2.0)]);
+    }
+}
