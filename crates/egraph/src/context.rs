@@ -49,6 +49,8 @@ pub struct Reduction {
     pub op: ReduceOp,
     /// What is bound, in increasing order.
     pub inames: Box<[InameId]>,
+    /// Inames around it that those are [coupled](crate::coupling) with: it is over the points that belong to their values.
+    pub pinned: InameSet,
 }
 
 /// The kernel's side of the e-graph.
@@ -58,6 +60,8 @@ pub struct Context {
     reductions: IndexSet<Reduction, FxBuildHasher>,
     /// For each iname the inames that its domain depends on, transitively.
     enclosing: Vec<InameSet>,
+    /// For each iname the inames of its domain that it is coupled with.
+    coupled: Vec<InameSet>,
     /// What an iname without a domain depends on.
     nothing: InameSet,
     array_types: Vec<Type>,
@@ -69,9 +73,10 @@ pub struct Context {
 }
 
 impl Context {
-    /// The context of a kernel. `extents` gives, per iname, the number of its values where that is constant.
+    /// The context of a kernel. `extents` gives, per iname, the number of its values where that is constant; `coupled`,
+    /// per iname, the inames of its domain that it is coupled with.
     #[must_use]
-    pub fn new(kernel: &Kernel, extents: Vec<Option<i64>>) -> Self {
+    pub fn new(kernel: &Kernel, extents: Vec<Option<i64>>, coupled: Vec<InameSet>) -> Self {
         let mut enclosing: Vec<InameSet> = vec![InameSet::new(); kernel.inames.len()];
         // A chain of domains is at most as long as there are domains; each round closes one more step.
         loop {
@@ -90,6 +95,7 @@ impl Context {
             accesses: IndexSet::default(),
             reductions: IndexSet::default(),
             enclosing,
+            coupled,
             nothing: InameSet::new(),
             array_types: kernel.arrays.iter().map(|array| array.dtype.into()).collect(),
             parameter_types: kernel.parameters.iter().map(|parameter| parameter.dtype.into()).collect(),
@@ -113,12 +119,13 @@ impl Context {
         &self.accesses[id.0 as usize]
     }
 
-    /// The id of a reduction, which is stored if it is new.
+    /// The id of a reduction of what is inside loops and reductions over `scope`, which is stored if it is new.
     ///
     /// # Panics
     /// Beyond 2^32 reductions.
-    pub fn intern_reduction(&mut self, op: ReduceOp, inames: &InameSet) -> ReductionId {
-        let (idx, _) = self.reductions.insert_full(Reduction { op, inames: inames.as_slice().into() });
+    pub fn intern_reduction(&mut self, op: ReduceOp, inames: &InameSet, scope: &InameSet) -> ReductionId {
+        let pinned = scope.intersection(&self.coupled_with(inames));
+        let (idx, _) = self.reductions.insert_full(Reduction { op, inames: inames.as_slice().into(), pinned });
         ReductionId(u32::try_from(idx).expect("fewer than 2^32 reductions"))
     }
 
@@ -132,6 +139,26 @@ impl Context {
     #[must_use]
     pub fn enclosing(&self, iname: InameId) -> &InameSet {
         self.enclosing.get(iname.index()).unwrap_or(&self.nothing)
+    }
+
+    /// The inames that one of `inames` is coupled with, beside themselves.
+    #[must_use]
+    pub fn coupled_with(&self, inames: &InameSet) -> InameSet {
+        let coupled = |iname: InameId| self.coupled.get(iname.index()).unwrap_or(&self.nothing);
+        inames.iter().fold(InameSet::new(), |all, iname| all.union(coupled(iname))).difference(inames)
+    }
+
+    /// `iname` with those of `inames` that it is coupled with: they are reduced together.
+    #[must_use]
+    pub fn block(&self, iname: InameId, inames: &InameSet) -> InameSet {
+        let own: InameSet = [iname].into_iter().collect();
+        self.coupled_with(&own).intersection(inames).union(&own)
+    }
+
+    /// Whether a block of `inames` may be reduced inside the others: none of their domains depends on it.
+    #[must_use]
+    pub fn can_be_inner(&self, block: &InameSet, inames: &InameSet) -> bool {
+        inames.difference(block).iter().all(|other| self.enclosing(other).is_disjoint(block))
     }
 
     /// How many values `iname` takes, where that is one number for all values of the others.
@@ -155,8 +182,9 @@ impl Context {
     /// The free inames of a reduction's value, from those of its body.
     #[must_use]
     pub fn free_inames(&self, reduction: ReductionId, body: &InameSet) -> InameSet {
-        let bound: InameSet = self.reduction(reduction).inames.iter().copied().collect();
-        let mut all = body.clone();
+        let reduction = self.reduction(reduction);
+        let bound: InameSet = reduction.inames.iter().copied().collect();
+        let mut all = body.union(&reduction.pinned);
         for iname in bound.iter() {
             all = all.union(self.enclosing(iname));
         }

@@ -18,13 +18,14 @@ use nestegg_ir::affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::sequences::{MemoryState, Sequences};
 use nestegg_ir::types::{Type, Types};
-use nestegg_ir::{ArrayId, Expr, ExprId, InameSet, InsnId, Kernel, LinearizedKernel, Number, Op, ReduceOp};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, Kernel, LinearizedKernel, Number, Op, ReduceOp};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::analysis::{Facts, Graph};
 use crate::bounds::Bounds;
 use crate::build;
 use crate::context::{Access, Context, Index, Stamp};
+use crate::coupling;
 use crate::language::{Kind, Node};
 use crate::rational::Rational;
 
@@ -61,19 +62,22 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains) -> Result<Encode
     let may_be_guarded = !in_branches.is_empty()
         || !in_conditions.is_empty()
         || !kernel.instructions.iter().all(|instruction| bounds.always_runs(&instruction.within_set()));
+    let coupled = coupling::coupled(kernel, domains)?;
     let mut encoder = Encoder {
         kernel,
         types: Types::infer(kernel),
         in_branches,
         in_conditions,
-        versioned: versioned(kernel, may_be_guarded),
+        versioned: versioned(kernel, may_be_guarded, &coupled),
         sequences: Sequences::new(linearized),
         states: IndexSet::default(),
-        graph: Graph::new(Facts::new(Context::new(kernel, bounds.extents()))),
+        graph: Graph::new(Facts::new(Context::new(kernel, bounds.extents(), coupled.clone()))),
         bounds,
         shared: FxHashMap::default(),
         own: FxHashMap::default(),
         insn: InsnId::new(0),
+        nests: [InameSet::new()].into_iter().collect(),
+        nest: NestIdx::default(),
     };
     let mut roots = Vec::new();
     for insn in kernel.insn_ids() {
@@ -112,40 +116,60 @@ struct Encoder<'a> {
     /// States of memory, numbered as they are met, with the array.
     states: IndexSet<(ArrayId, MemoryState), FxBuildHasher>,
     graph: Graph,
-    shared: FxHashMap<ExprId, Id>,
-    own: FxHashMap<ExprId, Id>,
+    shared: FxHashMap<(ExprId, NestIdx), Id>,
+    own: FxHashMap<(ExprId, NestIdx), Id>,
     insn: InsnId,
+    /// Inames of reductions around an expression that are coupled with others.
+    nests: IndexSet<InameSet, FxBuildHasher>,
+    /// The nest of the operands of the expression at hand.
+    nest: NestIdx,
 }
 
+/// A position in [`Encoder::nests`]; the first is empty.
+type NestIdx = usize;
+
 impl Encoder<'_> {
-    fn known(&self, expr: ExprId) -> Option<Id> {
+    fn known(&self, expr: ExprId, nest: NestIdx) -> Option<Id> {
         let map = if self.versioned[expr.index()] { &self.own } else { &self.shared };
-        map.get(&expr).copied()
+        map.get(&(expr, nest)).copied()
+    }
+
+    /// The nest of the operands of an expression in a nest.
+    fn inner(&mut self, expr: ExprId, nest: NestIdx) -> NestIdx {
+        let Expr::Reduce { inames, .. } = &self.kernel.exprs[expr] else { return nest };
+        let context = &self.graph.analysis.context;
+        let is_coupled = |iname: &InameId| !context.coupled_with(&[*iname].into_iter().collect()).is_empty();
+        let coupled: InameSet = inames.iter().copied().filter(is_coupled).collect();
+        let all = self.nests[nest].union(&coupled);
+        self.nests.insert_full(all).0
     }
 
     fn class(&mut self, root: ExprId) -> Result<Id, DomainError> {
-        let mut pending = vec![root];
-        while let Some(&id) = pending.last() {
-            if self.known(id).is_some() {
+        let mut pending = vec![(root, NestIdx::default())];
+        while let Some(&(id, nest)) = pending.last() {
+            if self.known(id, nest).is_some() {
                 pending.pop();
                 continue;
             }
             let n_pending = pending.len();
-            pending.extend(self.kernel.exprs[id].children().iter().filter(|&&child| self.known(child).is_none()));
+            let inner = self.inner(id, nest);
+            let operands = self.kernel.exprs[id].children().iter().map(|&child| (child, inner));
+            pending.extend(operands.filter(|&(child, inner)| self.known(child, inner).is_none()));
             if pending.len() > n_pending {
                 continue;
             }
             pending.pop();
-            let class = self.node(id)?;
+            self.nest = inner;
+            let class = self.node(id, nest)?;
             let map = if self.versioned[id.index()] { &mut self.own } else { &mut self.shared };
-            map.insert(id, class);
+            map.insert((id, nest), class);
         }
-        Ok(self.known(root).expect("the loop ends when the root is known"))
+        Ok(self.known(root, NestIdx::default()).expect("the loop ends when the root is known"))
     }
 
     /// The class of an operand, which is known.
     fn operand(&self, id: ExprId) -> Id {
-        self.known(id).expect("operands are encoded first")
+        self.known(id, self.nest).expect("operands are encoded first")
     }
 
     /// The class of an operand; a literal among floats is a float.
@@ -171,7 +195,7 @@ impl Encoder<'_> {
         if is_kept { class } else { self.graph.add(Node::Cast(ty.dtype(), [class])) }
     }
 
-    fn node(&mut self, id: ExprId) -> Result<Id, DomainError> {
+    fn node(&mut self, id: ExprId, nest: NestIdx) -> Result<Id, DomainError> {
         let kernel = self.kernel;
         let ty = self.types.of(id);
         Ok(match &kernel.exprs[id] {
@@ -193,7 +217,8 @@ impl Encoder<'_> {
             }
             Expr::Reduce { op, inames, body } => {
                 let body_class = self.operand(*body);
-                self.reduce(*op, inames.iter().copied().collect(), body_class)
+                let scope = kernel[self.insn].within_set().union(&self.nests[nest]);
+                self.reduce(*op, &inames.iter().copied().collect(), &scope, body_class)
             }
             Expr::Cast { dtype, operand } => {
                 let class = self.operand(*operand);
@@ -240,8 +265,8 @@ impl Encoder<'_> {
         }
     }
 
-    fn reduce(&mut self, op: ReduceOp, inames: InameSet, body: Id) -> Id {
-        let reduction = self.graph.analysis.context.intern_reduction(op, &inames);
+    fn reduce(&mut self, op: ReduceOp, inames: &InameSet, scope: &InameSet, body: Id) -> Id {
+        let reduction = self.graph.analysis.context.intern_reduction(op, inames, scope);
         self.graph.add(Node::Reduce(reduction, [body]))
     }
 
@@ -322,8 +347,8 @@ fn in_conditions(linearized: &LinearizedKernel) -> FxHashSet<InsnId> {
 }
 
 /// For each expression whether its class depends on the instruction that evaluates it: it reads an array that the
-/// kernel writes, or an element that may have to stay with its instruction.
-fn versioned(kernel: &Kernel, may_be_guarded: bool) -> Vec<bool> {
+/// kernel writes, or an element that may have to stay with its instruction, or its points depend on the loops around.
+fn versioned(kernel: &Kernel, may_be_guarded: bool, coupled: &[InameSet]) -> Vec<bool> {
     let mut is_written = vec![false; kernel.arrays.len()];
     for array in kernel.instructions.iter().flat_map(|instruction| instruction.written_arrays()) {
         is_written[array.index()] = true;
@@ -332,6 +357,7 @@ fn versioned(kernel: &Kernel, may_be_guarded: bool) -> Vec<bool> {
     for (_, expr) in kernel.exprs.iter() {
         let own = match expr {
             Expr::Access { array, indices } => is_written[array.index()] || (may_be_guarded && !indices.is_empty()),
+            Expr::Reduce { inames, .. } => inames.iter().any(|iname| !coupled[iname.index()].is_empty()),
             _ => false,
         };
         let below = expr.children().iter().any(|child| res[child.index()]);

@@ -10,6 +10,7 @@ pub mod bounds;
 pub mod build;
 pub mod builtin;
 pub mod context;
+pub mod coupling;
 pub mod encode;
 pub mod language;
 pub mod pattern;

@@ -131,7 +131,8 @@ impl ProductGraph {
             Node::Reduce(reduction, _) => {
                 let bound: InameSet = graph.analysis.context.reduction(*reduction).inames.iter().copied().collect();
                 let all = inames.union(&bound);
-                (below.difference(&bound), Cost::from_big(&domains.count(&all)?))
+                let needed = graph.analysis.context.free_inames(*reduction, &below);
+                (needed, Cost::from_big(&domains.count(&all)?))
             }
             _ => (below, self.points[vertex]),
         };

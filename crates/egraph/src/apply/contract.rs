@@ -1,7 +1,7 @@
 //! Contraction: a sum of products under reductions, in every order and factorised by every iname.
 //!
 //! # Method
-//! Recursively over the reduction inames that are left: each one that no other's domain depends on may be the innermost; terms
+//! Recursively over the reduction inames that are left: each one that no other's domain depends on, with those that it is coupled with, may be the innermost; terms
 //! are split into what depends on it and what does not, terms with equal outer parts share one inner reduction. When no
 //! reduction is left, the sum is factorised: terms with equal factors in an iname are joined, iname after iname. All
 //! results of one call are one e-class; calls with equal arguments are made once, so different terms may take
@@ -91,14 +91,16 @@ impl Term {
 pub struct Contraction<'a, 'b> {
     pass: &'a mut Pass<'b>,
     kind: Kind,
+    /// Inames around the reductions that they may be coupled with.
+    scope: InameSet,
     known: FxHashMap<(Vec<Term>, InameSet, InameSet), Id>,
     n_forms: usize,
 }
 
 impl<'a, 'b> Contraction<'a, 'b> {
-    /// A contraction of values of a kind that has made nothing yet.
-    pub fn new(pass: &'a mut Pass<'b>, kind: Kind) -> Self {
-        Self { pass, kind, known: FxHashMap::default(), n_forms: 0 }
+    /// A contraction of values of a kind, inside loops over `scope`, that has made nothing yet.
+    pub fn new(pass: &'a mut Pass<'b>, kind: Kind, scope: InameSet) -> Self {
+        Self { pass, kind, scope, known: FxHashMap::default(), n_forms: 0 }
     }
 
     /// The class of `Σ_inames Σ terms`; `None` if the limit is hit.
@@ -122,8 +124,12 @@ impl<'a, 'b> Contraction<'a, 'b> {
         if inames.is_empty() {
             return Some(body);
         }
-        let reduction = self.pass.graph.analysis.context.intern_reduction(ReduceOp::Sum, inames);
-        Some(self.pass.graph.add(Node::Reduce(reduction, [body])))
+        Some(self.reduce(inames, body))
+    }
+
+    fn reduce(&mut self, inames: &InameSet, body: Id) -> Id {
+        let reduction = self.pass.graph.analysis.context.intern_reduction(ReduceOp::Sum, inames, &self.scope);
+        self.pass.graph.add(Node::Reduce(reduction, [body]))
     }
 
     /// Every order of the reductions. Recursion is as deep as there are inames.
@@ -137,12 +143,13 @@ impl<'a, 'b> Contraction<'a, 'b> {
         }
         let mut res: Option<Id> = None;
         for iname in inames.iter() {
-            let enclosing = |other: InameId| self.pass.graph.analysis.context.enclosing(other).contains(iname);
-            if inames.iter().any(|other| other != iname && enclosing(other)) {
+            let context = &self.pass.graph.analysis.context;
+            let block = context.block(iname, inames);
+            if block.iter().next() != Some(iname) || !context.can_be_inner(&block, inames) {
                 continue;
             }
             for pull in [Pull::Indexed, Pull::All] {
-                let form = self.innermost(&key.0, iname, pull, inames, factor_by)?;
+                let form = self.innermost(&key.0, &block, pull, inames, factor_by)?;
                 match res {
                     Some(known) => self.pass.equate(known, form),
                     None => res = Some(form),
@@ -154,11 +161,11 @@ impl<'a, 'b> Contraction<'a, 'b> {
         Some(res)
     }
 
-    /// `iname` reduced first, the others after it.
+    /// The inames of `block` reduced first, the others after them.
     fn innermost(
         &mut self,
         terms: &[Term],
-        iname: InameId,
+        block: &InameSet,
         pull: Pull,
         inames: &InameSet,
         factor_by: &InameSet,
@@ -167,11 +174,10 @@ impl<'a, 'b> Contraction<'a, 'b> {
         for term in terms {
             let (inner, outer): (Vec<_>, Vec<_>) = term.factors.iter().copied().partition(|&(_, id)| {
                 let is_scalar = self.pass.graph[id].data.inames.is_empty();
-                self.depends(id, iname) || (pull == Pull::Indexed && is_scalar)
+                !self.pass.graph[id].data.inames.is_disjoint(block) || (pull == Pull::Indexed && is_scalar)
             });
             by_outer.entry(outer).or_default().push(Term { coefficient: term.coefficient.clone(), factors: inner });
         }
-        let only: InameSet = [iname].into_iter().collect();
         let mut reduced = Vec::with_capacity(by_outer.len());
         for (outer, inner) in by_outer {
             let inner = self.merged(inner);
@@ -182,14 +188,13 @@ impl<'a, 'b> Contraction<'a, 'b> {
             } else {
                 inner
             };
-            let inside = self.inames(&inner).difference(&only);
+            let inside = self.inames(&inner).difference(block);
             let body = self.factorised(inner, &inside)?;
-            let reduction = self.pass.graph.analysis.context.intern_reduction(ReduceOp::Sum, &only);
-            let sum = self.pass.graph.add(Node::Reduce(reduction, [body]));
+            let sum = self.reduce(block, body);
             let factors = outer.into_iter().chain([(1, sum)]).collect();
             reduced.push(Term::of(self.pass.graph, coefficient, factors));
         }
-        let left = inames.difference(&only);
+        let left = inames.difference(block);
         let reduced = self.merged(reduced);
         self.reduced(reduced, &left, factor_by)
     }

@@ -36,15 +36,15 @@ pub fn linear_form(pass: &mut Pass<'_>) {
         if pass.is_full() {
             return;
         }
-        let (body, inames) = match origin.node(pass, class) {
+        let (body, inames, scope) = match origin.node(pass, class) {
             Some(Node::Reduce(reduction, [body])) => {
                 let reduction = pass.graph.analysis.context.reduction(reduction);
                 if reduction.op != ReduceOp::Sum {
                     continue;
                 }
-                (body, reduction.inames.iter().copied().collect())
+                (body, reduction.inames.iter().copied().collect(), reduction.pinned.clone())
             }
-            Some(_) if roots.contains(&class) => (class, InameSet::new()),
+            Some(_) if roots.contains(&class) => (class, InameSet::new(), InameSet::new()),
             _ => continue,
         };
         let free = pass.graph[class].data.inames.clone();
@@ -65,7 +65,7 @@ pub fn linear_form(pass: &mut Pass<'_>) {
             }
             seen.push(terms.clone());
             let kind = Kind::of(pass.graph[class].data.dtype);
-            if let Some(value) = Contraction::new(pass, kind).contract(terms, &inames) {
+            if let Some(value) = Contraction::new(pass, kind, scope.clone()).contract(terms, &inames) {
                 pass.equate(class, value);
             }
         }

@@ -1,7 +1,7 @@
 //! What can leave a reduction, and reductions of reductions.
 //!
 //! All but [`merge`] speak of sum reductions. An iname may only become the innermost one if the domains of the others
-//! do not depend on it.
+//! do not depend on it; [coupled](crate::coupling) inames stay together.
 
 use egg::Id;
 use nestegg_ir::{InameId, InameSet, ReduceOp};
@@ -12,10 +12,11 @@ use crate::build;
 use crate::language::{Kind, Node, ReductionId};
 use crate::rational::Rational;
 
-/// A reduction e-node: its operation, inames and body.
+/// A reduction e-node: its operation, inames, those around it that these are coupled with, and body.
 struct Form {
     op: ReduceOp,
     inames: InameSet,
+    pinned: InameSet,
     body: Id,
 }
 
@@ -29,27 +30,28 @@ fn forms(graph: &Graph, class: Id) -> Vec<Form> {
         })
         .map(|(reduction, body): (ReductionId, Id)| {
             let reduction = graph.analysis.context.reduction(reduction);
-            Form { op: reduction.op, inames: reduction.inames.iter().copied().collect(), body: graph.find(body) }
+            Form {
+                op: reduction.op,
+                inames: reduction.inames.iter().copied().collect(),
+                pinned: reduction.pinned.clone(),
+                body: graph.find(body),
+            }
         })
         .collect()
 }
 
-fn reduce(graph: &mut Graph, op: ReduceOp, inames: &InameSet, body: Id) -> Id {
+/// The reduction of `body` over `inames`, which take their place in `form`'s surroundings.
+fn reduce(graph: &mut Graph, form: &Form, inames: &InameSet, body: Id) -> Id {
     if inames.is_empty() {
         return body;
     }
-    let reduction = graph.analysis.context.intern_reduction(op, inames);
+    let reduction = graph.analysis.context.intern_reduction(form.op, inames, &form.pinned);
     graph.add(Node::Reduce(reduction, [body]))
 }
 
 /// Whether a value depends on an iname of a set.
 fn depends(graph: &Graph, class: Id, inames: &InameSet) -> bool {
     !graph[class].data.inames.is_disjoint(inames)
-}
-
-/// Whether `iname` may be reduced inside the other inames.
-fn can_be_inner(graph: &Graph, iname: InameId, inames: &InameSet) -> bool {
-    inames.iter().all(|other| other == iname || !graph.analysis.context.enclosing(other).contains(iname))
 }
 
 /// Products (with exponents) that a class is, a multiple of a value counting as a product with a constant.
@@ -89,20 +91,24 @@ pub fn pull_invariant(pass: &mut Pass<'_>) {
                     factors.iter().copied().partition(|&(_, id)| depends(pass.graph, id, &form.inames));
                 if !free.is_empty() {
                     let body = build::product(pass.graph, bound);
-                    let sum = reduce(pass.graph, form.op, &form.inames, body);
+                    let sum = reduce(pass.graph, &form, &form.inames, body);
                     let form = build::product(pass.graph, free.into_iter().chain([(1, sum)]));
                     pass.equate(class, form);
                     continue;
                 }
                 for iname in form.inames.iter().filter(|_| form.inames.len() > 1) {
-                    let inner: InameSet = [iname].into_iter().collect();
+                    let context = &pass.graph.analysis.context;
+                    let inner = context.block(iname, &form.inames);
+                    if inner.iter().next() != Some(iname) || !context.can_be_inner(&inner, &form.inames) {
+                        continue;
+                    }
                     let (with, without): (Vec<_>, Vec<_>) =
                         factors.iter().copied().partition(|&(_, id)| depends(pass.graph, id, &inner));
-                    if !without.is_empty() && can_be_inner(pass.graph, iname, &form.inames) {
+                    if !without.is_empty() {
                         let body = build::product(pass.graph, with);
-                        let sum = reduce(pass.graph, form.op, &inner, body);
+                        let sum = reduce(pass.graph, &form, &inner, body);
                         let body = build::product(pass.graph, without.into_iter().chain([(1, sum)]));
-                        let form = reduce(pass.graph, form.op, &form.inames.difference(&inner), body);
+                        let form = reduce(pass.graph, &form, &form.inames.difference(&inner), body);
                         pass.equate(class, form);
                     }
                 }
@@ -145,11 +151,11 @@ pub fn split(pass: &mut Pass<'_>) {
                 }
                 let mut parts = Vec::with_capacity(gains.len() + 1);
                 for (coefficient, id) in gains {
-                    parts.push((coefficient, reduce(pass.graph, form.op, &form.inames, id)));
+                    parts.push((coefficient, reduce(pass.graph, &form, &form.inames, id)));
                 }
                 if !rest.is_empty() {
                     let body = build::sum(pass.graph, rest);
-                    parts.push((Rational::ONE, reduce(pass.graph, form.op, &form.inames, body)));
+                    parts.push((Rational::ONE, reduce(pass.graph, &form, &form.inames, body)));
                 }
                 let form = build::sum(pass.graph, parts);
                 pass.equate(class, form);
@@ -164,14 +170,16 @@ pub fn invariant(pass: &mut Pass<'_>) {
         for form in forms(pass.graph, class) {
             let context = &pass.graph.analysis.context;
             let body = &pass.graph[form.body].data.inames;
-            let free: InameSet = form
-                .inames
-                .iter()
-                .filter(|&iname| !body.contains(iname) && can_be_inner(pass.graph, iname, &form.inames))
-                .collect();
+            let can_leave = |iname: InameId| {
+                let own: InameSet = [iname].into_iter().collect();
+                !body.contains(iname)
+                    && context.coupled_with(&own).is_empty()
+                    && context.can_be_inner(&own, &form.inames)
+            };
+            let free: InameSet = form.inames.iter().filter(|&iname| can_leave(iname)).collect();
             let n = free.iter().try_fold(1_i64, |n, iname| n.checked_mul(context.extent(iname)?));
             if let Some(n) = n.filter(|_| form.op == ReduceOp::Sum && !free.is_empty()) {
-                let sum = reduce(pass.graph, form.op, &form.inames.difference(&free), form.body);
+                let sum = reduce(pass.graph, &form, &form.inames.difference(&free), form.body);
                 let form = build::scale(pass.graph, Rational::from_int(n), sum);
                 pass.equate(class, form);
             }
@@ -184,9 +192,13 @@ pub fn merge(pass: &mut Pass<'_>) {
     for &class in pass.classes {
         for form in forms(pass.graph, class) {
             for inner in forms(pass.graph, form.body) {
-                if inner.op == form.op && inner.inames.is_disjoint(&form.inames) {
+                // An inner reduction that is coupled with the outer one must be over the points that belong to its values.
+                let coupled = pass.graph.analysis.context.coupled_with(&inner.inames).intersection(&form.inames);
+                let is_same = inner.op == form.op && inner.inames.is_disjoint(&form.inames);
+                if is_same && coupled.is_subset(&inner.pinned) {
                     let all = form.inames.union(&inner.inames);
-                    let form = reduce(pass.graph, form.op, &all, inner.body);
+                    let both = Form { pinned: form.pinned.union(&inner.pinned), ..inner };
+                    let form = reduce(pass.graph, &both, &all, both.body);
                     pass.equate(class, form);
                 }
             }
