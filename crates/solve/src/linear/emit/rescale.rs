@@ -40,9 +40,9 @@ pub fn rescale(ordered: &mut Ordered) {
     }
     for _ in 0..ROUNDS_LIMIT {
         let mut is_changed = false;
-        for row_idx in 0..ordered.rows.len() {
+        for (row_idx, readers) in readers.iter().enumerate() {
             if !ordered.is_output[row_idx] {
-                is_changed |= rescale_row(ordered, row_idx, &readers[row_idx], &mut products);
+                is_changed |= rescale_row(ordered, row_idx, readers, &mut products);
             }
         }
         if !is_changed {
