@@ -151,6 +151,7 @@ impl Analysis<Node> for Facts {
             region: crate::region::region(graph, node),
             guarded: match node {
                 Node::Access(access, _) if matches!(context.access(*access).stamp, Stamp::Guarded(_)) => true,
+                Node::Guard(..) => true,
                 _ => egg::Language::children(node).iter().any(|id| child(id).guarded),
             },
         }
@@ -240,6 +241,7 @@ fn inames(graph: &Graph, node: &Node) -> InameSet {
             all
         }
         Node::Reduce(reduction, [body]) => context.free_inames(*reduction, &graph[*body].data.inames),
+        Node::Guard(insn, _) => of_children(node).union(context.within(*insn)),
         _ => of_children(node),
     }
 }
@@ -279,6 +281,7 @@ fn dtype(graph: &Graph, node: &Node) -> Type {
             _ => Type::Float64,
         },
         Node::Cast(dtype, _) => (*dtype).into(),
+        Node::Guard(_, [operand]) => of(operand),
     }
 }
 

@@ -25,7 +25,7 @@ pub enum Stamp {
     Constant,
     /// The state between two writers, by the number that normalisation gave it.
     Version(u32),
-    /// May be outside its array where the instruction does not run: stays with this instruction.
+    /// May be outside its array, or without a value, where the instruction does not run: stays with this instruction.
     Guarded(InsnId),
 }
 
@@ -62,6 +62,8 @@ pub struct Context {
     enclosing: Vec<InameSet>,
     /// For each iname the inames of its domain that it is coupled with.
     coupled: Vec<InameSet>,
+    /// For each instruction the inames that it is within.
+    within: Vec<InameSet>,
     /// What an iname without a domain depends on.
     nothing: InameSet,
     array_types: Vec<Type>,
@@ -96,6 +98,7 @@ impl Context {
             reductions: IndexSet::default(),
             enclosing,
             coupled,
+            within: kernel.instructions.iter().map(|instruction| instruction.within_set()).collect(),
             nothing: InameSet::new(),
             array_types: kernel.arrays.iter().map(|array| array.dtype.into()).collect(),
             parameter_types: kernel.parameters.iter().map(|parameter| parameter.dtype.into()).collect(),
@@ -139,6 +142,12 @@ impl Context {
     #[must_use]
     pub fn enclosing(&self, iname: InameId) -> &InameSet {
         self.enclosing.get(iname.index()).unwrap_or(&self.nothing)
+    }
+
+    /// The inames that an instruction is within.
+    #[must_use]
+    pub fn within(&self, insn: InsnId) -> &InameSet {
+        &self.within[insn.index()]
     }
 
     /// The inames that one of `inames` is coupled with, beside themselves.

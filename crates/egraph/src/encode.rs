@@ -26,6 +26,7 @@ use crate::bounds::Bounds;
 use crate::build;
 use crate::context::{Access, Context, Index, Stamp};
 use crate::coupling;
+use crate::defined::Definitions;
 use crate::language::{Kind, Node};
 use crate::rational::Rational;
 
@@ -62,6 +63,7 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains) -> Result<Encode
     let may_be_guarded = !in_branches.is_empty()
         || !in_conditions.is_empty()
         || !kernel.instructions.iter().all(|instruction| bounds.always_runs(&instruction.within_set()));
+    let sequences = Sequences::new(linearized);
     let coupled = coupling::coupled(kernel, domains)?;
     let mut encoder = Encoder {
         kernel,
@@ -69,7 +71,8 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains) -> Result<Encode
         in_branches,
         in_conditions,
         versioned: versioned(kernel, may_be_guarded, &coupled),
-        sequences: Sequences::new(linearized),
+        definitions: Definitions::new(kernel, domains, &sequences),
+        sequences: &sequences,
         states: IndexSet::default(),
         graph: Graph::new(Facts::new(Context::new(kernel, bounds.extents(), coupled.clone()))),
         bounds,
@@ -112,7 +115,8 @@ struct Encoder<'a> {
     in_conditions: FxHashSet<InsnId>,
     /// For each expression whether it reads an array that the kernel writes.
     versioned: Vec<bool>,
-    sequences: Sequences,
+    sequences: &'a Sequences,
+    definitions: Definitions<'a>,
     /// States of memory, numbered as they are met, with the array.
     states: IndexSet<(ArrayId, MemoryState), FxBuildHasher>,
     graph: Graph,
@@ -210,7 +214,13 @@ impl Encoder<'_> {
             Expr::Parameter(parameter) => self.graph.add(Node::Parameter(*parameter)),
             Expr::Formal(_) | Expr::Substitution { .. } => unreachable!("value form has no substitution rules"),
             Expr::Access { array, indices } => self.access(id, *array, indices)?,
-            Expr::Op { op, operands } => self.op(*op, operands, ty),
+            Expr::Op { op, operands } => {
+                let class = self.op(*op, operands, ty);
+                let may_trap = may_trap(kernel, &kernel.exprs[id])
+                    && ty.is_integer()
+                    && !self.graph[self.operand(operands[1])].data.nonzero;
+                if may_trap && self.is_guarded(id) { self.graph.add(Node::Guard(self.insn, [class])) } else { class }
+            }
             Expr::Call { function, arguments } => {
                 let children = arguments.iter().map(|&argument| self.literal_as(argument, ty)).collect();
                 self.graph.add(Node::Call(*function, children))
@@ -270,6 +280,13 @@ impl Encoder<'_> {
         self.graph.add(Node::Reduce(reduction, [body]))
     }
 
+    /// Whether an expression is evaluated only where a condition holds, or in loops that may be empty.
+    fn is_guarded(&self, id: ExprId) -> bool {
+        self.in_branches.contains(&id)
+            || self.in_conditions.contains(&self.insn)
+            || !self.bounds.always_runs(&self.kernel[self.insn].within_set())
+    }
+
     fn access(&mut self, id: ExprId, array: ArrayId, indices: &[ExprId]) -> Result<Id, DomainError> {
         let kernel = self.kernel;
         let mut children = Vec::new();
@@ -283,10 +300,9 @@ impl Encoder<'_> {
                 }
             })
             .collect();
-        let is_guarded = self.in_branches.contains(&id)
-            || self.in_conditions.contains(&self.insn)
-            || !self.bounds.always_runs(&kernel[self.insn].within_set());
-        let (stamp, pinned) = if is_guarded && !self.bounds.is_inside(array, &payload)? {
+        let may_move = !self.is_guarded(id)
+            || (self.bounds.is_inside(array, &payload)? && self.definitions.is_defined(self.insn, array, &payload)?);
+        let (stamp, pinned) = if !may_move {
             (Stamp::Guarded(self.insn), kernel[self.insn].within_set())
         } else {
             match self.sequences.memory_state(self.insn, array) {
@@ -313,6 +329,14 @@ fn whole_exponent(kernel: &Kernel, id: ExprId) -> Option<i32> {
     let Expr::Number(number) = &kernel.exprs[id] else { return None };
     let value = number.to_f64() * sign;
     (value.fract() == 0.0 && value.abs() <= LARGEST_EXPONENT).then_some(value as i32)
+}
+
+/// Whether it is a division that traps if it is one of integers and the divisor is zero.
+fn may_trap(kernel: &Kernel, expr: &Expr) -> bool {
+    match expr {
+        Expr::Op { op: Op::FloorDiv | Op::Mod, operands } => !matches!(kernel.exprs[operands[1]], Expr::Number(_)),
+        _ => false,
+    }
 }
 
 /// Expressions that are evaluated only if a condition inside an expression says so.
@@ -347,7 +371,7 @@ fn in_conditions(linearized: &LinearizedKernel) -> FxHashSet<InsnId> {
 }
 
 /// For each expression whether its class depends on the instruction that evaluates it: it reads an array that the
-/// kernel writes, or an element that may have to stay with its instruction, or its points depend on the loops around.
+/// kernel writes, or something that may have to stay with its instruction, or its points depend on the loops around.
 fn versioned(kernel: &Kernel, may_be_guarded: bool, coupled: &[InameSet]) -> Vec<bool> {
     let mut is_written = vec![false; kernel.arrays.len()];
     for array in kernel.instructions.iter().flat_map(|instruction| instruction.written_arrays()) {
@@ -357,6 +381,7 @@ fn versioned(kernel: &Kernel, may_be_guarded: bool, coupled: &[InameSet]) -> Vec
     for (_, expr) in kernel.exprs.iter() {
         let own = match expr {
             Expr::Access { array, indices } => is_written[array.index()] || (may_be_guarded && !indices.is_empty()),
+            Expr::Op { .. } => may_be_guarded && may_trap(kernel, expr),
             Expr::Reduce { inames, .. } => inames.iter().any(|iname| !coupled[iname.index()].is_empty()),
             _ => false,
         };

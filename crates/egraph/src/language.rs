@@ -9,7 +9,7 @@
 
 use egg::{Id, Language};
 use nestegg_ir::types::Type;
-use nestegg_ir::{Dtype, FunctionId, InameId, Op, ParameterId};
+use nestegg_ir::{Dtype, FunctionId, InameId, InsnId, Op, ParameterId};
 
 use crate::rational::Rational;
 
@@ -73,6 +73,8 @@ pub enum Node {
     Call(FunctionId, Box<[Id]>),
     /// A conversion.
     Cast(Dtype, [Id; 1]),
+    /// Its child, which may trap where the instruction does not run: stays with this instruction.
+    Guard(InsnId, [Id; 1]),
 }
 
 impl Node {
@@ -151,6 +153,7 @@ impl Language for Node {
             Self::Op(op, _) => Discriminant::Payload(Self::Op(*op, Box::new([]))),
             Self::Call(function, _) => Discriminant::Payload(Self::Call(*function, Box::new([]))),
             Self::Cast(dtype, _) => Discriminant::Payload(Self::Cast(*dtype, [Id::from(0)])),
+            Self::Guard(insn, _) => Discriminant::Payload(Self::Guard(*insn, [Id::from(0)])),
         }
     }
 
@@ -170,7 +173,7 @@ impl Language for Node {
             | Self::Product { children, .. }
             | Self::Op(_, children)
             | Self::Call(_, children) => children,
-            Self::Reduce(_, child) | Self::Cast(_, child) => child,
+            Self::Reduce(_, child) | Self::Cast(_, child) | Self::Guard(_, child) => child,
         }
     }
 
@@ -182,7 +185,7 @@ impl Language for Node {
             | Self::Product { children, .. }
             | Self::Op(_, children)
             | Self::Call(_, children) => children,
-            Self::Reduce(_, child) | Self::Cast(_, child) => child,
+            Self::Reduce(_, child) | Self::Cast(_, child) | Self::Guard(_, child) => child,
         }
     }
 

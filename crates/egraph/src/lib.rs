@@ -11,6 +11,7 @@ pub mod build;
 pub mod builtin;
 pub mod context;
 pub mod coupling;
+pub mod defined;
 pub mod encode;
 pub mod language;
 pub mod pattern;

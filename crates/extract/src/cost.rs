@@ -77,7 +77,12 @@ pub fn operations(graph: &Graph, class: Id, node: &Node) -> u128 {
     let is_constant = |id: Id| graph[id].data.constant.is_some();
     match node {
         Node::Op(op, children) if op.is_comparison() => u128::from(children.iter().any(|&child| is_float(child))),
-        Node::Access(..) | Node::Number(..) | Node::Iname(_) | Node::Parameter(_) | Node::Cast(..) => 0,
+        Node::Access(..)
+        | Node::Number(..)
+        | Node::Iname(_)
+        | Node::Parameter(_)
+        | Node::Cast(..)
+        | Node::Guard(..) => 0,
         _ if !is_float(class) && !is_constant(class) => 0,
         Node::Sum { coefficients, children } => {
             let scalings = coefficients.iter().map(|coefficient| match coefficient.to_exact_f64() {

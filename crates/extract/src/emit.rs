@@ -85,6 +85,7 @@ pub fn node(
             let operand = child(exprs, *operand, own);
             exprs.intern(Expr::Cast { dtype: *dtype, operand })
         }
+        Node::Guard(_, [operand]) => child(exprs, *operand, ty),
     }
 }
 

@@ -13,7 +13,7 @@ use egg::{Id, Language};
 use nestegg_egraph::analysis::Graph;
 use nestegg_egraph::encode::Root;
 use nestegg_egraph::language::Node;
-use nestegg_ir::{InameSet, Kernel};
+use nestegg_ir::{InameSet, Kernel, Op};
 
 use crate::cost::Cost;
 use crate::product::{Candidate, ProductGraph, Vertex};
@@ -94,9 +94,11 @@ impl<'a> Placement<'a> {
             let is_target = !candidate.accumulated.is_empty() && !is_root[vertex];
             let is_shared = res.n_uses[vertex] > 1 || is_hoisted[vertex] || is_target;
             let is_worth = candidate.cost > Cost::ZERO && is_shared;
+            // An integer division is kept only where it is worth it, and then it is no division that may trap.
+            let is_division = matches!(candidate.node, Node::Op(Op::FloorDiv | Op::Mod, _)) && data.dtype.is_integer();
+            let is_too_deep = depth[vertex] > DEPTH_LIMIT && !is_division;
             let is_operation = !candidate.node.is_leaf() && !matches!(candidate.node, Node::Access(..));
-            res.is_kept[vertex] =
-                !data.guarded && data.constant.is_none() && is_operation && (is_worth || depth[vertex] > DEPTH_LIMIT);
+            res.is_kept[vertex] = !data.guarded && data.constant.is_none() && is_operation && (is_worth || is_too_deep);
         }
         res
     }

@@ -1,0 +1,128 @@
+//! Which reads see an element that has a value wherever they may be moved.
+//!
+//! # Input
+//! A kernel, its loop tree, and a read.
+//! # Output
+//! Whether every element that the read may see at any point of the inames in its indices, from the place where its state
+//! of memory begins, was written by then. Arguments that come with values, and tables, always were.
+//! # Method
+//! Writers count that come before the reader in the innermost sequence that holds both, with no condition of their own. The
+//! elements that they write in that sequence must be a superset of those that may be read: plainly so where index and
+//! inames are the same, else isl compares the sets.
+//! # Not done
+//! Elements that earlier iterations of a loop around both wrote, and those that only writers in different sequences
+//! cover together, count as not written: such a read stays where it is.
+
+use std::collections::BTreeMap;
+
+use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::domains::{DomainError, Domains};
+use nestegg_ir::sequences::{SequenceIdx, Sequences};
+use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind, InameId, InameSet, InsnId, Kernel};
+use nestegg_isl as isl;
+
+use crate::context::Index;
+
+/// The writers of a kernel's arrays, and where they are.
+#[derive(Debug)]
+pub struct Definitions<'a> {
+    kernel: &'a Kernel,
+    domains: &'a Domains,
+    sequences: &'a Sequences,
+    /// For each array what is written of it by element: the instruction, and the indices where they are affine.
+    writers: Vec<Vec<(InsnId, Option<Vec<Affine>>)>>,
+    /// A name with which no other begins.
+    prefix: String,
+}
+
+impl<'a> Definitions<'a> {
+    /// The writers of a kernel's arrays.
+    #[must_use]
+    pub fn new(kernel: &'a Kernel, domains: &'a Domains, sequences: &'a Sequences) -> Self {
+        let mut writers: Vec<Vec<(InsnId, Option<Vec<Affine>>)>> = vec![Vec::new(); kernel.arrays.len()];
+        for insn in kernel.insn_ids() {
+            for assignee in kernel[insn].assignees() {
+                let indices = assignee.indices.iter().map(|&index| affine::of(&kernel.exprs, index)).collect();
+                writers[assignee.array.index()].push((insn, indices));
+            }
+        }
+        let inames = kernel.inames.iter().map(|iname| &iname.name);
+        let names = inames.chain(kernel.parameters.iter().map(|parameter| &parameter.name));
+        let prefix = names.max_by_key(|name| name.len()).cloned().unwrap_or_else(|| "d".to_owned());
+        Self { kernel, domains, sequences, writers, prefix }
+    }
+
+    /// Whether all elements that `insn` may read at these indices have a value.
+    ///
+    /// # Errors
+    /// If isl fails.
+    pub fn is_defined(&self, insn: InsnId, array: ArrayId, indices: &[Index]) -> Result<bool, DomainError> {
+        if !matches!(self.kernel[array].kind, ArrayKind::Temporary | ArrayKind::Argument(ArgumentAccess::Write)) {
+            return Ok(true);
+        }
+        let plain = indices.iter().map(|index| match index {
+            Index::Affine(affine) => Some(affine.clone()),
+            Index::Child => None,
+        });
+        let Some(read) = plain.collect::<Option<Vec<Affine>>>() else { return Ok(false) };
+        let mut inames: InameSet = read.iter().flat_map(Affine::inames).collect::<Vec<InameId>>().into_iter().collect();
+        for iname in inames.clone().iter() {
+            inames.extend(self.domains.enclosing(iname).iter());
+        }
+        let mut written: BTreeMap<SequenceIdx, Vec<isl::Set>> = BTreeMap::new();
+        for (writer, indices) in &self.writers[array.index()] {
+            let (Some(indices), Some(common)) = (indices, self.common_before(*writer, insn)) else { continue };
+            let fixed = &self.sequences.list[common].loops;
+            let around: InameSet = inames.iter().chain(fixed.iter().copied()).collect::<Vec<_>>().into_iter().collect();
+            let own = self.kernel[*writer].within_set();
+            if *indices == read && own == around {
+                return Ok(true);
+            }
+            written.entry(common).or_default().push(self.elements(&own, fixed, indices)?);
+        }
+        for (common, sets) in written {
+            let read = self.elements(&inames, &self.sequences.list[common].loops, &read)?;
+            let mut all = sets[0].clone();
+            for set in &sets[1..] {
+                all = all.union(set)?;
+            }
+            if read.is_subset(&all)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The innermost sequence that holds both instructions, if `writer` always runs before `reader` there.
+    fn common_before(&self, writer: InsnId, reader: InsnId) -> Option<SequenceIdx> {
+        let (own, other) = (self.sequences.places[writer.index()], self.sequences.places[reader.index()]);
+        let common = self.sequences.common(own.0, other.0);
+        let (list, is_before) =
+            (&self.sequences.list, self.sequences.item_in(own, common)? < self.sequences.item_in(other, common)?);
+        let is_unconditional =
+            self.kernel[writer].predicates.is_empty() && list[own.0].conditions.len() == list[common].conditions.len();
+        (is_before && is_unconditional).then_some(common)
+    }
+
+    /// The elements at `indices` for all points of `inames`, for each point of `fixed`: a set over `fixed` and the indices.
+    fn elements(&self, inames: &InameSet, fixed: &[InameId], indices: &[Affine]) -> Result<isl::Set, DomainError> {
+        let mut all = inames.clone();
+        all.extend(fixed.iter().copied());
+        let dims: Vec<String> = (0..indices.len()).map(|dim| format!("{}_{dim}", self.prefix)).collect();
+        let mut names: Vec<&str> = fixed.iter().map(|&iname| self.kernel[iname].name.as_str()).collect();
+        names.extend(dims.iter().map(String::as_str));
+        let set = self.domains.of(&all)?;
+        let mut set = set.insert_dims(set.n_dim()?, &names[fixed.len()..])?;
+        for (dim, index) in dims.iter().zip(indices) {
+            let affine = self.domains.affine(index)?.sub(&isl::Affine::new(0, [(dim.clone(), 1)])?)?;
+            let known: Vec<String> = set.dim_names()?.into_iter().chain(set.param_names()?).collect();
+            let missing: Vec<&str> =
+                affine.names().into_iter().filter(|name| !known.iter().any(|known| known == name)).collect();
+            if !missing.is_empty() {
+                set = set.with_params(&missing)?;
+            }
+            set = set.constrain_by(&isl::Constraint::equality(affine))?;
+        }
+        Ok(set.project_onto(&names)?)
+    }
+}
