@@ -24,5 +24,5 @@ mod workspace;
 pub use dead::eliminate_dead;
 pub use nest::NestError;
 pub use normalise::{NormaliseError, ValueForm, normalise};
-pub use split_at_zeros::{SplitError, SplitOptions, split_at_zeros};
+pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
 pub use versions::{Version, Versions};

@@ -29,11 +29,13 @@
 mod boxes;
 mod clones;
 mod facts;
+mod isolate;
 mod rewrite;
 mod segments;
 mod stores;
 mod tables;
 
+pub use isolate::isolate_stores;
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::types::{Type, Types};
 use nestegg_ir::{ExprId, InsnId, InstructionKind, Item, Kernel, LinearizedKernel};

@@ -85,16 +85,16 @@ pub(crate) fn plan_stores(
 }
 
 /// The question whether a store may be taken out of its loops.
-struct Legality<'a> {
-    rewriter: &'a Rewriter,
-    nest: &'a Nest,
-    memory: &'a Memory,
-    insn: InsnId,
+pub(crate) struct Legality<'a> {
+    pub(crate) rewriter: &'a Rewriter,
+    pub(crate) nest: &'a Nest,
+    pub(crate) memory: &'a Memory,
+    pub(crate) insn: InsnId,
 }
 
 impl Legality<'_> {
     /// Whether the store may be taken out of the first of `nodes`, which are around it, outermost first.
-    fn allows(&self, nodes: &[NodeId]) -> Result<bool, DomainError> {
+    pub(crate) fn allows(&self, nodes: &[NodeId]) -> Result<bool, DomainError> {
         let kernel = &self.rewriter.kernel;
         let is_sequential =
             |node: &NodeId| matches!(self.nest[*node].kind, NodeKind::Loop(iname) if kernel.is_sequential(iname));

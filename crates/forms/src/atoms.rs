@@ -1,0 +1,166 @@
+//! Scalars of a kernel: atoms, and monomials of them.
+//!
+//! An *atom* is a value that no table iname moves: an element of an argument, a sum of monomials, or an operation that is no
+//! polynomial. Equal atoms are one [`AtomId`]: sums are interned with a canonical sign, and where all their coefficients have one magnitude
+//! with that taken out, so that `a - b` and `b - a` meet. A [`MonomialId`] is a product of whole powers of atoms.
+
+use indexmap::IndexSet;
+use nestegg_ir::{Expr, ExprId, Float, FunctionId};
+use rustc_hash::FxBuildHasher;
+
+/// An interned atom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct AtomId(u32);
+
+impl AtomId {
+    /// Position among the atoms.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An interned monomial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct MonomialId(u32);
+
+impl MonomialId {
+    /// The product of no atoms.
+    pub(crate) const ONE: Self = Self(0);
+}
+
+/// A number times a monomial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Scalar {
+    /// The number.
+    pub(crate) coefficient: Float,
+    /// The monomial.
+    pub(crate) monomial: MonomialId,
+}
+
+/// A value without table inames.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Atom {
+    /// An expression that is left as it is.
+    Leaf(ExprId),
+    /// A sum of at least two terms.
+    Sum(Vec<Scalar>),
+    /// An operation of scalars, none of its own operands meaning anything.
+    Operation(Expr, Vec<Operand>),
+}
+
+/// An operand of an operation that is no polynomial.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Operand {
+    /// An expression that is left as it is.
+    Given(ExprId),
+    /// A scalar.
+    Scalar(Scalar),
+}
+
+/// The atoms and monomials of a kernel.
+#[derive(Debug)]
+pub(crate) struct Atoms {
+    atoms: IndexSet<Atom, FxBuildHasher>,
+    monomials: IndexSet<Vec<(AtomId, i32)>, FxBuildHasher>,
+    absolute_value: Option<FunctionId>,
+}
+
+impl Atoms {
+    /// None yet; `absolute_value` is the kernel's `fabs`.
+    pub(crate) fn new(absolute_value: Option<FunctionId>) -> Self {
+        Self { atoms: IndexSet::default(), monomials: std::iter::once(Vec::new()).collect(), absolute_value }
+    }
+
+    /// How many atoms there are.
+    pub(crate) fn len(&self) -> usize {
+        self.atoms.len()
+    }
+
+    /// What an atom is.
+    pub(crate) fn atom(&self, id: AtomId) -> &Atom {
+        &self.atoms[id.index()]
+    }
+
+    /// The atom at a position.
+    pub(crate) fn id(idx: usize) -> AtomId {
+        AtomId(u32::try_from(idx).expect("work is limited far below 2^32 atoms"))
+    }
+
+    /// The factors of a monomial with their exponents.
+    pub(crate) fn factors(&self, monomial: MonomialId) -> &[(AtomId, i32)] {
+        &self.monomials[monomial.0 as usize]
+    }
+
+    /// An atom as a monomial.
+    pub(crate) fn intern(&mut self, atom: Atom) -> MonomialId {
+        let (idx, _) = self.atoms.insert_full(atom);
+        self.monomial(vec![(Self::id(idx), 1)])
+    }
+
+    fn monomial(&mut self, factors: Vec<(AtomId, i32)>) -> MonomialId {
+        let (idx, _) = self.monomials.insert_full(factors);
+        MonomialId(u32::try_from(idx).expect("work is limited far below 2^32 monomials"))
+    }
+
+    /// `a*b**exponent`.
+    pub(crate) fn multiply(&mut self, a: MonomialId, b: MonomialId, exponent: i32) -> MonomialId {
+        if b == MonomialId::ONE {
+            return a;
+        }
+        let mut factors = self.factors(a).to_vec();
+        for &(atom, power) in self.factors(b).to_vec().iter() {
+            match factors.binary_search_by_key(&atom, |factor| factor.0) {
+                Ok(idx) => factors[idx].1 += power * exponent,
+                Err(idx) => factors.insert(idx, (atom, power * exponent)),
+            }
+        }
+        factors.retain(|factor| factor.1 != 0);
+        self.fold_absolute_values(&mut factors);
+        self.monomial(factors)
+    }
+
+    /// `|d|**a * d**b` with the fewest factors: `|d|**2 == d**2`.
+    fn fold_absolute_values(&self, factors: &mut Vec<(AtomId, i32)>) {
+        for idx in 0..factors.len() {
+            let (outer, a) = factors[idx];
+            let Some(inner) = self.absolute_value_of(outer) else { continue };
+            let at = factors.binary_search_by_key(&inner, |factor| factor.0);
+            let b = at.map_or(0, |at| factors[at].1);
+            // Even parts move to the side that they cancel on.
+            let even = a - a.rem_euclid(2);
+            let (mut best, mut cost) = ((a, b), (a.abs() + b.abs(), a.abs()));
+            for moved in [even, even + 2, -(b - b.rem_euclid(2)), -(b - b.rem_euclid(2)) - 2] {
+                let candidate = (a - moved, b + moved);
+                let candidate_cost = (candidate.0.abs() + candidate.1.abs(), candidate.0.abs());
+                if candidate_cost < cost {
+                    (best, cost) = (candidate, candidate_cost);
+                }
+            }
+            factors[idx].1 = best.0;
+            match at {
+                Ok(at) => factors[at].1 = best.1,
+                Err(at) if best.1 != 0 => {
+                    factors.insert(at, (inner, best.1));
+                    return self.fold_absolute_values(factors);
+                }
+                Err(_) => {}
+            }
+        }
+        factors.retain(|factor| factor.1 != 0);
+    }
+
+    /// The atom whose absolute value, but for its scale, an atom is.
+    fn absolute_value_of(&self, atom: AtomId) -> Option<AtomId> {
+        let Atom::Operation(Expr::Call { function, .. }, operands) = self.atom(atom) else { return None };
+        let [Operand::Scalar(scalar)] = operands.as_slice() else { return None };
+        match self.factors(scalar.monomial) {
+            [(inner, 1)] if Some(*function) == self.absolute_value && scalar.coefficient.get() == 1.0 => Some(*inner),
+            _ => None,
+        }
+    }
+
+    /// The function is the kernel's `fabs`.
+    pub(crate) fn is_absolute_value(&self, function: FunctionId) -> bool {
+        Some(function) == self.absolute_value
+    }
+}

@@ -1,0 +1,173 @@
+//! The matrix of a linear map: one column for each feature.
+//!
+//! # Input
+//! Stores and their values as polynomials.
+//! # Output
+//! For stores with the same outer loops one [`Map`]: sparse columns over all their elements, and for each column its feature, a polynomial
+//! in scalar atoms.
+//! # Method
+//! The coefficients of one monomial are a column. In each column values closer than the tolerance are made equal
+//! (`nestegg_solve::cluster`, whose policy it is). Monomials with proportional columns are merged into one feature.
+//! # Complexity
+//! Limit: [`MAX_ENTRIES`] numbers.
+
+use indexmap::IndexMap;
+use nestegg_ir::InameId;
+use nestegg_solve::cluster::{self, cluster};
+use rustc_hash::FxBuildHasher;
+
+use crate::atoms::MonomialId;
+use crate::polynomial::Polynomial;
+use crate::stores::Found;
+use crate::{Options, Tolerance};
+
+/// How many numbers a matrix may have.
+const MAX_ENTRIES: usize = 30_000_000;
+
+/// Two columns are proportional if no entry differs by more than this part of the largest.
+const PROPORTIONAL: f64 = 1e-12;
+
+/// A column of numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    /// The numbers at all rows.
+    pub(crate) values: Vec<f64>,
+    /// What it is multiplied with: a sum of numbers times monomials.
+    pub(crate) feature: Vec<(MonomialId, f64)>,
+}
+
+/// The linear map of stores with the same outer loops.
+#[derive(Clone, Debug)]
+pub(crate) struct Map {
+    /// The stores, by position, with the first row of each.
+    pub(crate) stores: Vec<(usize, usize)>,
+    /// The columns.
+    pub(crate) columns: Vec<Column>,
+    /// The number of rows.
+    pub(crate) n_rows: usize,
+}
+
+/// All maps of a kernel.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Columns {
+    pub(crate) maps: Vec<Map>,
+    pub(crate) tolerance: Tolerance,
+}
+
+impl Columns {
+    /// How many stores are in the maps.
+    pub(crate) fn n_stores(&self) -> usize {
+        self.maps.iter().map(|map| map.stores.len()).sum()
+    }
+}
+
+/// The maps of the stores whose values are polynomials within the limits.
+pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
+    let mut groups: IndexMap<Vec<InameId>, Vec<(usize, Polynomial)>> = IndexMap::new();
+    for (store_idx, store) in found.stores.iter().enumerate() {
+        let mut value = Some(Polynomial::zero());
+        for &(term, sign) in &store.terms {
+            value = value.and_then(|mut so_far| {
+                so_far.add(&found.evaluator.evaluate(term)?, sign);
+                Some(so_far)
+            });
+        }
+        if let Some(value) = value {
+            groups.entry(store.outer.clone()).or_default().push((store_idx, value));
+        }
+    }
+    let mut res = Columns::default();
+    for stores in groups.into_values() {
+        if let Some(mut map) = matrix(found, &stores) {
+            for column in &mut map.columns {
+                let largest = column.values.iter().fold(0.0_f64, |max, value| max.max(value.abs()));
+                let clustered = cluster(&mut column.values, cluster::TOLERANCE * largest);
+                res.tolerance.n_changed += clustered.n_changed;
+                if largest > 0.0 {
+                    res.tolerance.largest_change =
+                        res.tolerance.largest_change.max(clustered.largest_change / largest);
+                }
+            }
+            map.columns = merged(map.columns);
+            let _ = options.basis;
+            res.maps.push(map);
+        }
+    }
+    res
+}
+
+fn matrix(found: &Found, stores: &[(usize, Polynomial)]) -> Option<Map> {
+    let tables = &found.evaluator.algebra.tables;
+    let extent = |axes: &[InameId]| -> Option<usize> { axes.iter().map(|&axis| tables.extent(axis)).product() };
+    let mut n_rows = 0;
+    let mut rows = Vec::new();
+    for (store_idx, _) in stores {
+        rows.push((*store_idx, n_rows));
+        n_rows += extent(&found.stores[*store_idx].axes)?;
+    }
+    let mut columns: IndexMap<MonomialId, Vec<f64>, FxBuildHasher> = IndexMap::default();
+    for ((store_idx, value), &(_, first_row)) in stores.iter().zip(&rows) {
+        let axes = &found.stores[*store_idx].axes;
+        for (monomial, product, coefficient) in value.terms() {
+            if !tables.axes(product).iter().all(|axis| axes.contains(&axis)) {
+                return None;
+            }
+            if (columns.len() + 1).saturating_mul(n_rows) > MAX_ENTRIES {
+                return None;
+            }
+            let column = columns.entry(monomial).or_insert_with(|| vec![0.0; n_rows]);
+            for (entry, value) in column[first_row..].iter_mut().zip(tables.values(product, axes)) {
+                *entry += coefficient * value;
+            }
+        }
+    }
+    let columns = columns.into_iter().map(|(monomial, values)| Column { values, feature: vec![(monomial, 1.0)] });
+    Some(Map { stores: rows, columns: columns.collect(), n_rows })
+}
+
+/// Columns of which no two are proportional; none is zero.
+fn merged(columns: Vec<Column>) -> Vec<Column> {
+    let mut res: Vec<Column> = Vec::new();
+    // Columns with the same places of entries may be proportional.
+    let mut by_shape: IndexMap<Vec<u32>, Vec<usize>, FxBuildHasher> = IndexMap::default();
+    for column in columns {
+        let shape: Vec<u32> =
+            (0u32..).zip(&column.values).filter(|(_, value)| **value != 0.0).map(|(row, _)| row).collect();
+        if shape.is_empty() {
+            continue;
+        }
+        let alike = by_shape.entry(shape).or_default();
+        let same = alike.iter().find_map(|&idx| Some((idx, ratio(&column.values, &res[idx].values)?)));
+        match same {
+            Some((idx, ratio)) => {
+                let terms = column.feature.iter().map(|&(monomial, coefficient)| (monomial, coefficient * ratio));
+                res[idx].feature.extend(terms);
+            }
+            None => {
+                alike.push(res.len());
+                res.push(column);
+            }
+        }
+    }
+    res
+}
+
+/// `a / b` if that is the same at all rows, within the tolerance.
+fn ratio(a: &[f64], b: &[f64]) -> Option<f64> {
+    let (at, largest) =
+        b.iter().enumerate().fold((0, 0.0_f64), |best, (row, value)| if value.abs() > best.1 { (row, value.abs()) } else { best });
+    let ratio = a[at] / b[at];
+    let is_proportional = a.iter().zip(b).all(|(x, y)| (x - ratio * y).abs() <= PROPORTIONAL * largest * ratio.abs());
+    // What is a whole number, or one over it, but for rounding, is meant to be.
+    let (whole, inverse) = (ratio.round(), (1.0 / ratio).round());
+    let is_close = |value: f64| (value - ratio).abs() <= PROPORTIONAL * ratio.abs();
+    is_proportional.then(|| {
+        if whole != 0.0 && is_close(whole) {
+            whole
+        } else if inverse != 0.0 && is_close(1.0 / inverse) {
+            1.0 / inverse
+        } else {
+            ratio
+        }
+    })
+}

@@ -1,0 +1,108 @@
+//! Whole-expression forms of kernels: stores as linear maps of scalar features.
+//!
+//! # Input
+//! A kernel in value form, stores in loops of their own where that is lawful.
+//! # Output
+//! An equal kernel (up to what the tolerance for tables allows) in which stores `A[j, k] = A[j, k] + e` have become maps of
+//! features: `e = Σ C[j, k, f]*x[f]`, with a constant `C` and scalars `x`, and the story of what was done.
+//! # Method
+//! 1. `stores`: which stores, and over which inames (*table inames*).
+//! 2. `evaluate`: their values in the multilinear normal form, over tables in those inames and monomials of scalar atoms.
+//! 3. `columns`: one column of numbers for each monomial; equal values are made equal within a stated tolerance; monomials with proportional columns are one feature,
+//!    and columns that depend on others are made from them.
+//! 4. `write`: the map as straight-line code or as loops, and the features by the solvers of `nestegg_solve`.
+//! # Not done
+//! Values in which a reduction goes over products of run-time values at many points (geometry that is not affine): those are for the
+//! contraction forms of the e-graph.
+//! Source: Kirby and Logg, "A compiler for variational forms", ACM TOMS 2006; Kirby, Logg, Scott and Terrel, "Topological optimization of the evaluation of finite
+//! element matrices", SISC 2006 (relations between rows); Luporini, Ham and Kelly, ACM TOMS 2017 (pre-evaluation).
+
+mod atoms;
+mod columns;
+mod distribute;
+mod evaluate;
+mod polynomial;
+mod stores;
+mod table;
+mod write;
+
+use nestegg_ir::domains::DomainError;
+use nestegg_ir::linearization::NestingError;
+use nestegg_ir::LinearizedKernel;
+
+/// How a linear map is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Straight-line code, one statement for each element.
+    StraightLine,
+    /// Loops over the elements, with one table for each feature.
+    Loops,
+}
+
+/// Which parts of the form are used, and its limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How the map is written down.
+    pub shape: Shape,
+    /// Columns that depend on others are made from them.
+    pub basis: bool,
+    /// A row may be made from another by their difference.
+    pub row_differences: bool,
+    /// Pairs that occur in several rows are computed once.
+    pub pairs: bool,
+    /// Common factors and sums of the features are computed once.
+    pub scalars: bool,
+    /// Straight-line code of more statements is not made.
+    pub max_statements: usize,
+}
+
+impl Options {
+    /// The number of statements that is allowed where nothing else is asked for.
+    pub const DEFAULT_MAX_STATEMENTS: usize = 2_000;
+}
+
+/// What the tolerance for tables changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tolerance {
+    /// How many numbers were replaced by another of their cluster.
+    pub n_changed: usize,
+    /// The largest change, as a fraction of the largest magnitude of its column.
+    pub largest_change: f64,
+}
+
+/// A kernel whose stores are linear maps.
+#[derive(Clone, Debug)]
+pub struct LinearMaps {
+    /// The kernel.
+    pub linearized: LinearizedKernel,
+    /// How many stores became linear maps.
+    pub n_stores: usize,
+    /// How many features they have together.
+    pub n_features: usize,
+    /// What was done to numbers.
+    pub tolerance: Tolerance,
+}
+
+/// Why a kernel could not be looked at.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FormError {
+    /// Loops and conditions do not nest.
+    #[error(transparent)]
+    Nesting(#[from] NestingError),
+    /// A domain cannot be used.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+}
+
+/// The kernel with its stores as linear maps; `None` if none of them is one within the limits.
+///
+/// # Errors
+/// If the kernel is not well-formed.
+pub fn linear_maps(linearized: &LinearizedKernel, options: &Options) -> Result<Option<LinearMaps>, FormError> {
+    let Some(mut found) = stores::find(linearized)? else { return Ok(None) };
+    let columns = columns::of_stores(&mut found, options);
+    if columns.maps.is_empty() {
+        return Ok(None);
+    }
+    Ok(write::write(found, columns, options))
+}

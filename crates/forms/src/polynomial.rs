@@ -1,0 +1,169 @@
+//! Polynomials in scalar atoms whose coefficients are tables: the multilinear normal form.
+//!
+//! A [`Polynomial`] is a map from (monomial of atoms, product of tables) to a number. [`Algebra`] holds what they are made of and
+//! counts the work; where a limit is exceeded, results are `None` and [`Algebra::is_exceeded`] says so.
+
+use indexmap::IndexMap;
+use nestegg_ir::{Float, InameSet};
+use rustc_hash::FxBuildHasher;
+
+use crate::atoms::{Atom, Atoms, MonomialId, Scalar};
+use crate::table::{ProductId, TableStore};
+
+/// How many terms one polynomial may have.
+pub(crate) const MAX_TERMS: usize = 20_000;
+
+/// How many multiplications and additions of numbers a kernel may take.
+pub(crate) const MAX_WORK: u64 = 4_000_000_000;
+
+/// A sum of numbers times monomials times products of tables.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Polynomial {
+    terms: IndexMap<(MonomialId, ProductId), f64, FxBuildHasher>,
+}
+
+impl Polynomial {
+    /// Zero.
+    pub(crate) fn zero() -> Self {
+        Self::default()
+    }
+
+    /// One term.
+    pub(crate) fn term(coefficient: f64, monomial: MonomialId, product: ProductId) -> Self {
+        let mut res = Self::default();
+        res.add_term(coefficient, monomial, product);
+        res
+    }
+
+    /// A number.
+    pub(crate) fn number(value: f64) -> Self {
+        Self::term(value, MonomialId::ONE, ProductId::ONE)
+    }
+
+    /// A scalar.
+    pub(crate) fn scalar(scalar: Scalar) -> Self {
+        Self::term(scalar.coefficient.get(), scalar.monomial, ProductId::ONE)
+    }
+
+    /// The terms, in the order in which they came to be.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = (MonomialId, ProductId, f64)> + '_ {
+        self.terms.iter().map(|(&(monomial, product), &coefficient)| (monomial, product, coefficient))
+    }
+
+    /// How many terms there are.
+    pub(crate) fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Adds one term.
+    pub(crate) fn add_term(&mut self, coefficient: f64, monomial: MonomialId, product: ProductId) {
+        if coefficient == 0.0 {
+            return;
+        }
+        match self.terms.entry((monomial, product)) {
+            indexmap::map::Entry::Occupied(mut entry) => {
+                let sum = entry.get() + coefficient;
+                // What rounding leaves of a difference of equals is nothing.
+                if sum.abs() <= 4.0 * f64::EPSILON * coefficient.abs() {
+                    entry.shift_remove();
+                } else {
+                    *entry.get_mut() = sum;
+                }
+            }
+            indexmap::map::Entry::Vacant(entry) => {
+                entry.insert(coefficient);
+            }
+        }
+    }
+
+    /// Adds `factor*other`.
+    pub(crate) fn add(&mut self, other: &Self, factor: f64) {
+        for (monomial, product, coefficient) in other.terms() {
+            self.add_term(coefficient * factor, monomial, product);
+        }
+    }
+
+    /// The one term, if there is just one and it has no table; zero is the number zero.
+    pub(crate) fn as_scalar(&self) -> Option<Scalar> {
+        let mut terms = self.terms();
+        let (first, second) = (terms.next(), terms.next());
+        match (first, second) {
+            (None, _) => Some(Scalar { coefficient: Float::new(0.0)?, monomial: MonomialId::ONE }),
+            (Some((monomial, ProductId::ONE, coefficient)), None) => {
+                Some(Scalar { coefficient: Float::new(coefficient)?, monomial })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What polynomials are made of.
+#[derive(Debug)]
+pub(crate) struct Algebra {
+    pub(crate) atoms: Atoms,
+    pub(crate) tables: TableStore,
+}
+
+impl Algebra {
+    /// Whether a limit is exceeded: nothing that is computed then is of use.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.tables.work > MAX_WORK
+    }
+
+    /// `a*b`; `None` beyond a limit.
+    pub(crate) fn multiply(&mut self, a: &Polynomial, b: &Polynomial) -> Option<Polynomial> {
+        if a.len().saturating_mul(b.len()) > MAX_TERMS * 16 {
+            return None;
+        }
+        let mut res = Polynomial::zero();
+        for (left, left_tables, x) in a.terms() {
+            for (right, right_tables, y) in b.terms() {
+                if let Some((factor, product)) = self.tables.multiply(left_tables, right_tables) {
+                    let monomial = self.atoms.multiply(left, right, 1);
+                    res.add_term(x * y * factor, monomial, product);
+                }
+            }
+            self.tables.work += 50 * b.len() as u64;
+            if res.len() > MAX_TERMS || self.is_exceeded() {
+                return None;
+            }
+        }
+        Some(res)
+    }
+
+    /// The sum over reduction inames; `None` beyond a limit.
+    pub(crate) fn sum(&mut self, body: &Polynomial, inames: &InameSet) -> Option<Polynomial> {
+        let mut res = Polynomial::zero();
+        for (monomial, product, coefficient) in body.terms() {
+            if let Some((factor, product)) = self.tables.sum(product, inames) {
+                res.add_term(coefficient * factor, monomial, product);
+            }
+            if self.is_exceeded() {
+                return None;
+            }
+        }
+        Some(res)
+    }
+
+    /// A polynomial without tables as one term: a sum of several becomes an atom.
+    pub(crate) fn collapsed(&mut self, polynomial: Polynomial) -> Polynomial {
+        if polynomial.len() < 2 || polynomial.terms().any(|(_, product, _)| product != ProductId::ONE) {
+            return polynomial;
+        }
+        let mut terms: Vec<(MonomialId, f64)> =
+            polynomial.terms().map(|(monomial, _, coefficient)| (monomial, coefficient)).collect();
+        terms.sort_by_key(|term| term.0);
+        let sign = terms[0].1.signum();
+        let magnitude = terms[0].1.abs();
+        let scale = if terms.iter().all(|term| term.1.abs() == magnitude) { sign * magnitude } else { sign };
+        let scalars: Option<Vec<Scalar>> = terms
+            .iter()
+            .map(|&(monomial, coefficient)| Some(Scalar { coefficient: Float::new(coefficient / scale)?, monomial }))
+            .collect();
+        match scalars {
+            Some(scalars) => Polynomial::term(scale, self.atoms.intern(Atom::Sum(scalars)), ProductId::ONE),
+            // A coefficient that is not finite cannot be written down; the terms stay as they are.
+            None => polynomial,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Which stores may become linear maps, and over which inames.
+//!
+//! A store qualifies if it stands alone in loops that nest perfectly, runs without conditions, and adds to the element that it writes, or sets it. Its *table inames*
+//! are those of its loops that index a constant table and take a constant number of values; its other loops stay loops.
+
+use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::domains::Domains;
+use nestegg_ir::types::{Type, Types};
+use nestegg_ir::linearization::{LoopTree, to_tree};
+use nestegg_ir::{
+    Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel, Op,
+};
+use nestegg_isl as isl;
+
+use crate::FormError;
+use crate::atoms::Atoms;
+use crate::evaluate::Evaluator;
+use crate::polynomial::Algebra;
+use crate::table::TableStore;
+
+/// How many values a table iname may take.
+const MAX_EXTENT: i64 = 4_096;
+
+/// A store that may become a linear map.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    /// The instruction.
+    pub(crate) insn: InsnId,
+    /// Position among the trees of the program.
+    pub(crate) position: usize,
+    /// Its loops that stay, outermost first.
+    pub(crate) outer: Vec<InameId>,
+    /// Its table inames, in increasing order.
+    pub(crate) axes: Vec<InameId>,
+    /// Indices of the element.
+    pub(crate) indices: Vec<Affine>,
+    /// The terms that are added up, without the element itself.
+    pub(crate) terms: Vec<(ExprId, f64)>,
+    /// The element is added to.
+    pub(crate) is_accumulation: bool,
+}
+
+/// The stores of a kernel, and what evaluates their values.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) stores: Vec<Store>,
+    pub(crate) evaluator: Evaluator,
+    pub(crate) trees: Vec<LoopTree>,
+}
+
+/// The stores that may become linear maps; `None` if there is none.
+pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormError> {
+    let kernel = &linearized.kernel;
+    let trees = to_tree(&linearized.linearization)?;
+    if !kernel.substitutions.is_empty() || has_mixed_floats(kernel) {
+        return Ok(None);
+    }
+    let extents = extents(kernel)?;
+    let table_inames = table_inames(kernel, &extents);
+    let mut stores = Vec::new();
+    for (position, tree) in trees.iter().enumerate() {
+        let mut loops = Vec::new();
+        let mut at = tree;
+        let insn = loop {
+            match at {
+                LoopTree::Loop { iname, body } if body.len() == 1 => {
+                    loops.push(*iname);
+                    at = &body[0];
+                }
+                LoopTree::Run(insn) => break Some(*insn),
+                _ => break None,
+            }
+        };
+        let store = insn.and_then(|insn| store(kernel, insn, position, &loops, &table_inames));
+        stores.extend(store);
+    }
+    if stores.is_empty() {
+        return Ok(None);
+    }
+    let absolute_value = kernel.function_ids().find(|&function| kernel[function] == "fabs");
+    let algebra = Algebra { atoms: Atoms::new(absolute_value), tables: TableStore::new(extents) };
+    let evaluator = Evaluator::new(kernel.clone(), algebra, table_inames);
+    Ok(Some(Found { stores, evaluator, trees }))
+}
+
+fn store(
+    kernel: &Kernel,
+    insn: InsnId,
+    position: usize,
+    loops: &[InameId],
+    table_inames: &InameSet,
+) -> Option<Store> {
+    let instruction = &kernel[insn];
+    let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
+    if !instruction.predicates.is_empty() || !kernel[assignee.array].dtype.is_float() {
+        return None;
+    }
+    let indices: Option<Vec<Affine>> = assignee.indices.iter().map(|&index| affine::of(&kernel.exprs, index)).collect();
+    let indices = indices?;
+    let (axes, outer): (Vec<InameId>, Vec<InameId>) = loops.iter().partition(|&&iname| table_inames.contains(iname));
+    let axes: InameSet = axes.into_iter().collect();
+    let is_element = |expr: ExprId| match &kernel.exprs[expr] {
+        Expr::Access { array, indices: read } => {
+            *array == assignee.array
+                && read.iter().zip(&indices).all(|(&a, b)| affine::of(&kernel.exprs, a).as_ref() == Some(b))
+        }
+        _ => false,
+    };
+    // The spine of sums, as terms with signs.
+    let (mut terms, mut n_elements) = (Vec::new(), 0);
+    let mut pending = vec![(*expression, 1.0)];
+    while let Some((expr, sign)) = pending.pop() {
+        match &kernel.exprs[expr] {
+            Expr::Op { op: Op::Add, operands } => pending.extend(operands.iter().rev().map(|&operand| (operand, sign))),
+            Expr::Op { op: Op::Sub, operands } => {
+                pending.push((operands[1], -sign));
+                pending.push((operands[0], sign));
+            }
+            Expr::Op { op: Op::Neg, operands } => pending.push((operands[0], -sign)),
+            _ if sign > 0.0 && is_element(expr) => n_elements += 1,
+            _ => terms.push((expr, sign)),
+        }
+    }
+    // Each element of a plain store must be written once: all table inames are indices by themselves.
+    let is_injective = axes.iter().all(|axis| indices.iter().any(|index| index.as_iname() == Some(axis)));
+    if n_elements > 1 || terms.is_empty() || (n_elements == 0 && !is_injective) {
+        return None;
+    }
+    Some(Store {
+        insn,
+        position,
+        outer,
+        axes: axes.iter().collect(),
+        indices,
+        terms,
+        is_accumulation: n_elements == 1,
+    })
+}
+
+/// Whether floats of both sizes occur.
+fn has_mixed_floats(kernel: &Kernel) -> bool {
+    let types = Types::infer(kernel);
+    let mut of_exprs = (0..kernel.exprs.len()).map(|idx| types.of(ExprId::new(idx)));
+    of_exprs.clone().any(|ty| ty == Type::Float32) && of_exprs.any(|ty| ty == Type::Float64)
+}
+
+/// For each iname the number of its values, if they begin at zero, are constant in number, and depend on no others.
+fn extents(kernel: &Kernel) -> Result<Vec<Option<usize>>, FormError> {
+    let context = isl::Context::new();
+    let domains = Domains::new(&context, kernel)?;
+    let mut res = vec![None; kernel.inames.len()];
+    let bounding: InameSet = kernel.domains.iter().flat_map(|domain| domain.enclosing.iter().copied()).collect();
+    for domain in kernel.domain_ids() {
+        let is_constant = kernel[domain].enclosing.is_empty() && kernel[domain].parameters.is_empty();
+        if !is_constant || !domains.set(domain).set_tuple_name(None).and_then(|set| set.is_box()).map_err(isl_error)? {
+            continue;
+        }
+        for &iname in &kernel[domain].inames {
+            let is_ordered = kernel[iname].tags.iter().any(|&tag| tag != InameTag::Unroll);
+            if bounding.contains(iname) || is_ordered {
+                continue;
+            }
+            let own = domains.of(&InameSet::from_iter([iname]))?;
+            let name = kernel[iname].name.as_str();
+            if let (Ok(Some(0)), Ok(Some(last))) = (own.dim_min_val(name), own.dim_max_val(name))
+                && last < MAX_EXTENT
+            {
+                res[iname.index()] = usize::try_from(last + 1).ok();
+            }
+        }
+    }
+    Ok(res)
+}
+
+fn isl_error(error: isl::Error) -> FormError {
+    FormError::Domain(error.into())
+}
+
+/// Inames with a constant number of values that index a constant table.
+fn table_inames(kernel: &Kernel, extents: &[Option<usize>]) -> InameSet {
+    let mut res = InameSet::new();
+    for (_, expr) in kernel.exprs.iter() {
+        let Expr::Access { array, indices } = expr else { continue };
+        if kernel[*array].table().is_none() {
+            continue;
+        }
+        for index in indices.iter().filter_map(|&index| affine::of(&kernel.exprs, index)) {
+            res.extend(index.inames().filter(|iname| extents[iname.index()].is_some()));
+        }
+    }
+    res
+}
