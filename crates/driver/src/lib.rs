@@ -14,6 +14,7 @@ pub mod pipeline;
 pub mod report;
 pub mod rules;
 mod search;
+mod seeds;
 pub mod stages;
 pub mod temporaries;
 pub mod validation;

@@ -53,7 +53,13 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     verified("the optimizer", &output)?;
     let after = stages.run("count output", || operations(&output, &values))?;
     let validation = match config.validation {
-        Validation::On => stages.run(VALIDATE, || validation::check(&input, &output, &values))?,
+        Validation::On => stages.run(VALIDATE, || match found.approximated {
+            None => validation::check(&input, &output, &values),
+            Some((seed, tolerance)) => {
+                let seed = Program::Linearized(seed);
+                validation::check_through(&input, &seed, &output, &tolerance, &values)
+            }
+        })?,
         Validation::Off => Validated::NotCompared { reason: "switched off".to_owned() },
     };
     let Program::Linearized(program) = output else { unreachable!("the output was made linearized above") };

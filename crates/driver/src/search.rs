@@ -8,8 +8,7 @@
 //! The stages in their order: linearize, normalise, encode, saturate, select, realize, schedule. A strategy without phases
 //! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
 //! made; none knows of another.
-//! # Not done
-//! One seed, one e-graph: strategies with several come later.
+//! Each seed that the strategy asks for gets an e-graph of its own; the result with the fewest operations is kept, the first of equals.
 
 use indexmap::IndexMap;
 use nestegg_egraph::pattern::Functions;
@@ -17,10 +16,13 @@ use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Extracted, Search};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{FunctionId, Kernel, LinearizedKernel, Program};
+use nestegg_forms::Tolerance;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 
+use crate::count::operations;
 use crate::error::Error;
 use crate::report::{Gap, LimitHit};
+use crate::seeds::{self, Seed};
 use crate::stages::Stages;
 
 /// What a strategy made of a kernel.
@@ -28,6 +30,10 @@ use crate::stages::Stages;
 pub(crate) struct Found {
     /// The result.
     pub program: LinearizedKernel,
+    /// The seed that it was made of.
+    pub seed: String,
+    /// That seed and what was done to its numbers, if it is not equal to the input exactly.
+    pub approximated: Option<(LinearizedKernel, Tolerance)>,
     /// Rules that found something, with how often.
     pub rules: IndexMap<String, u64>,
     /// Limits that were hit.
@@ -51,10 +57,36 @@ pub(crate) fn search(
         let program = stages.run("eliminate dead", || nestegg_transform::eliminate_dead(linearized));
         return Ok(Found::untouched(program));
     }
-    let context = nestegg_isl::Context::new();
     let pass = Passes { kernel: linearized.kernel.name.clone() };
     let form = stages.run("normalise", || pass.done("normalise", nestegg_transform::normalise(linearized)))?.linearized;
     pass.verified("normalise", &form)?;
+    let seeds = stages.run("seeds", || seeds::seeds(&form, strategy))?;
+    let mut best: Option<(u128, Found)> = None;
+    for seed in seeds {
+        let found = optimized(seed, &pass, strategy, values, stages)?;
+        let cost = operations(&Program::Linearized(found.program.clone()), values)?.total;
+        if best.as_ref().is_none_or(|known| cost < known.0) {
+            best = Some((cost, found));
+        }
+    }
+    match best {
+        Some((_, found)) => Ok(found),
+        None => Ok(Found::untouched(form)),
+    }
+}
+
+/// The cheapest kernel that the rules make of one seed.
+fn optimized(
+    seed: Seed,
+    pass: &Passes,
+    strategy: &ResolvedStrategy<'_>,
+    values: &[(String, i64)],
+    stages: &mut Stages,
+) -> Result<Found, Error> {
+    let form = seed.linearized;
+    pass.verified("seeds", &form)?;
+    let context = nestegg_isl::Context::new();
+    let search = selection(strategy);
     let (domains, mut encoded) = stages.run("encode", || {
         let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(values);
         let encoded = pass.done("encode", encode::encode(&form, &domains))?;
@@ -81,6 +113,8 @@ pub(crate) fn search(
     let saved = constructed.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.saved.operations()));
     Ok(Found {
         program,
+        seed: seed.name,
+        approximated: seed.tolerance.map(|tolerance| (form, tolerance)),
         rules: saturation.fired.iter().map(|(rule, &times)| (rule.clone(), times as u64)).collect(),
         limits: limits(strategy, &saturation, &selection.limits_hit),
         gap,
@@ -91,7 +125,15 @@ pub(crate) fn search(
 impl Found {
     /// A result that no rule had a part in.
     fn untouched(program: LinearizedKernel) -> Self {
-        Self { program, rules: IndexMap::new(), limits: Vec::new(), gap: Gap::NotProved, saved: IndexMap::new() }
+        Self {
+            program,
+            seed: "rolled".to_owned(),
+            approximated: None,
+            rules: IndexMap::new(),
+            limits: Vec::new(),
+            gap: Gap::NotProved,
+            saved: IndexMap::new(),
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 //! A kernel whose interpretation stops (it divides by zero, or reads what has no value) is not compared; the report says
 //! so.
 
+use nestegg_forms::Tolerance;
 use nestegg_interp::{Difference, Evidence, ValidateOptions, Verdict, validate};
 use nestegg_ir::Program;
 use nestegg_ir::domains::Domains;
@@ -45,10 +46,19 @@ pub enum Comparison {
 /// # Errors
 /// If the operations of the first cannot be counted.
 pub fn compare(first: &Program, second: &Program, values: &[(String, i64)]) -> Result<Comparison, Error> {
+    compare_in(first, second, values, &ValidateOptions::default())
+}
+
+fn compare_in(
+    first: &Program,
+    second: &Program,
+    values: &[(String, i64)],
+    options: &ValidateOptions,
+) -> Result<Comparison, Error> {
     let sizes = sizes(first, values)?;
     let mut all_evidence = Vec::new();
     for (size_idx, values) in sizes.iter().enumerate() {
-        let options = ValidateOptions { parameters: values.iter().cloned().collect(), ..ValidateOptions::default() };
+        let options = ValidateOptions { parameters: values.iter().cloned().collect(), ..options.clone() };
         match validate(first, second, &options) {
             Ok(Verdict::Equal(evidence)) => all_evidence.push(in_words(&evidence, values)),
             Ok(Verdict::Different(difference)) => return Ok(Comparison::Different(difference)),
@@ -69,6 +79,38 @@ pub(crate) fn check(input: &Program, output: &Program, values: &[(String, i64)])
             Err(Error::NotEqual { kernel: input.kernel().name.clone(), difference: difference.to_string() })
         }
     }
+}
+
+/// A result that was made of a seed whose tables were computed must be equal to the seed exactly, and both to the input in floats.
+pub(crate) fn check_through(
+    input: &Program,
+    seed: &Program,
+    output: &Program,
+    tolerance: &Tolerance,
+    values: &[(String, i64)],
+) -> Result<Validated, Error> {
+    let floats = ValidateOptions { seeds: Vec::new(), ..ValidateOptions::default() };
+    let mut evidence = Vec::new();
+    for (first, second, options) in
+        [(input, seed, &floats), (seed, output, &ValidateOptions::default()), (input, output, &floats)]
+    {
+        match compare_in(first, second, values, options)? {
+            Comparison::Equal { evidence: found } => evidence.push(found),
+            Comparison::Stopped(error) => return Ok(Validated::NotCompared { reason: error.to_string() }),
+            Comparison::Different(difference) => {
+                return Err(Error::NotEqual {
+                    kernel: input.kernel().name.clone(),
+                    difference: difference.to_string(),
+                });
+            }
+        }
+    }
+    let Tolerance { n_changed, largest_change } = tolerance;
+    let evidence = format!(
+        "input and computed tables: {}; tables and result: {}; input and result: {}; {n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most",
+        evidence[0], evidence[1], evidence[2]
+    );
+    Ok(Validated::Equal { evidence })
 }
 
 /// The parameter values to compare at: what is assumed, or less of it; and small ones.
@@ -99,8 +141,13 @@ fn is_assumed(program: &Program, values: &[(String, i64)]) -> bool {
 
 /// The evidence of one comparison.
 fn in_words(evidence: &Evidence, values: &[(String, i64)]) -> String {
-    let mut text = format!("{} elements exactly ({} seeds)", evidence.n_exact, evidence.n_seeds);
-    if evidence.n_floats > 0 {
+    let mut text = match evidence.n_seeds {
+        0 => String::new(),
+        n_seeds => format!("{} elements exactly ({n_seeds} seeds)", evidence.n_exact),
+    };
+    if evidence.n_floats > 0 && text.is_empty() {
+        text = format!("{} elements in floats within {:.0e}", evidence.n_floats, evidence.largest_error);
+    } else if evidence.n_floats > 0 {
         text += &format!(", {} in floats within {:.0e}", evidence.n_floats, evidence.largest_error);
     }
     if !values.is_empty() {

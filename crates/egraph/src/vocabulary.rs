@@ -77,6 +77,25 @@ pub fn vocabulary() -> Vocabulary {
     for applier in APPLIERS {
         words = words.applier(applier.name, applier.limits, applier.doc);
     }
+    words = words
+        .option(
+            "seeds",
+            OptionKind::words(&["rolled", "split", "linear-map", "merged"]),
+            OptionValue::words(&["rolled"]),
+            "Kernels to start from, of which the one with the cheapest result is kept: as it is; inames cut where tables change their zeros; stores as linear maps of scalar features, in straight-line code; the same in loops.",
+        )
+        .option(
+            "forms",
+            OptionKind::words(&["basis", "row-differences", "common-pairs", "scalar-algebra"]),
+            OptionValue::words(&["basis", "row-differences", "common-pairs", "scalar-algebra"]),
+            "What linear maps may use: columns that are combinations of others; rows from other rows; pairs that occur in several rows; common factors and sums of features.",
+        )
+        .option(
+            "max-statements",
+            OptionKind::Integer(0..=1_000_000),
+            OptionValue::Integer(2_000),
+            "How many statements straight-line code may have.",
+        );
     words.option(
         "selection",
         OptionKind::word(&["as-is", "local-search"]),

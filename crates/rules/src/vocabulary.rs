@@ -208,6 +208,11 @@ impl OptionValue {
     pub fn word(word: &str) -> Self {
         Self::Word(word.into())
     }
+
+    /// Words.
+    pub fn words(words: &[&str]) -> Self {
+        Self::Words(words.iter().copied().map(Name::from).collect())
+    }
 }
 
 /// Prints the arity as a phrase.

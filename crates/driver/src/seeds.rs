@@ -1,0 +1,128 @@
+//! Kernels that a strategy starts from: the kernel as it is, and whole-expression forms of it.
+//!
+//! # Input
+//! A kernel in value form, and a strategy with its options `seeds`, `forms` and `max-statements`.
+//! # Output
+//! Seeds, each an equal kernel in value form; those that would repeat another are left out. The first is the kernel itself.
+//! # Method
+//! Forms meant for one seed explode in another, so that each gets a small e-graph of its own and the cheapest result wins: on real kernels that
+//! beats one large e-graph in result and in time.
+//! A seed that computes with tables is equal within the tolerance for tables only; it says so, and is compared with the kernel it came
+//! from in floats, and what is made of it with the seed itself, exactly.
+
+use nestegg_forms::{LinearMaps, Options, Shape, Tolerance, linear_maps};
+use nestegg_ir::LinearizedKernel;
+use nestegg_rules::{OptionValue, ResolvedStrategy};
+use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, split_at_zeros};
+
+use crate::error::Error;
+
+/// Numbers of pieces that inames are cut into at most, one seed each.
+const PIECES: [usize; 4] = [16, 4, 3, 2];
+
+/// A kernel to start from.
+#[derive(Debug)]
+pub(crate) struct Seed {
+    /// What was done to the kernel.
+    pub(crate) name: String,
+    /// The kernel.
+    pub(crate) linearized: LinearizedKernel,
+    /// What was done to numbers; `None` where the seed is equal exactly.
+    pub(crate) tolerance: Option<Tolerance>,
+}
+
+/// The seeds that a strategy asks for.
+pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) -> Result<Vec<Seed>, Error> {
+    let words = |option: &str| match strategy.options.get(option) {
+        Some(OptionValue::Words(words)) => words.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    };
+    let kinds: Vec<String> = words("seeds");
+    let forms: Vec<String> = words("forms");
+    let max_statements = match strategy.options.get("max-statements") {
+        Some(OptionValue::Integer(limit)) => usize::try_from(*limit).unwrap_or(usize::MAX),
+        _ => Options::DEFAULT_MAX_STATEMENTS,
+    };
+    let has = |form: &str| forms.iter().any(|word| word == form);
+    let options = Options {
+        shape: Shape::StraightLine,
+        basis: has("basis"),
+        row_differences: has("row-differences"),
+        pairs: has("common-pairs"),
+        scalars: has("scalar-algebra"),
+        max_statements,
+    };
+    let mut all = Seeds { kernel: form.kernel.name.clone(), found: Vec::new() };
+    let wants = |kind: &str| kinds.iter().any(|word| word == kind);
+    if kinds.is_empty() || wants("rolled") {
+        all.add("rolled", form.clone(), None);
+    }
+    if wants("split") {
+        for pieces in PIECES {
+            let split = all.split(form, pieces)?;
+            if let Some(split) = split {
+                all.add(&format!("split into {pieces}"), split, None);
+            }
+        }
+    }
+    let isolated = if wants("linear-map") || wants("merged") { Some(all.isolated(form)?) } else { None };
+    for (kind, shape) in [("linear-map", Shape::StraightLine), ("merged", Shape::Loops)] {
+        let Some(isolated) = isolated.as_ref().filter(|_| wants(kind)) else { continue };
+        let Some(LinearMaps { linearized, tolerance, .. }) = all.mapped(isolated, &Options { shape, ..options })? else { continue };
+        let linearized = eliminate_dead(linearized);
+        if shape == Shape::Loops && wants("split") {
+            for pieces in PIECES {
+                if let Some(split) = all.split(&linearized, pieces)? {
+                    all.add(&format!("{kind}, split into {pieces}"), split, Some(tolerance));
+                }
+            }
+        }
+        all.add(kind, linearized, Some(tolerance));
+    }
+    Ok(all.found)
+}
+
+/// Seeds so far.
+struct Seeds {
+    kernel: String,
+    found: Vec<Seed>,
+}
+
+impl Seeds {
+    fn add(&mut self, name: &str, linearized: LinearizedKernel, tolerance: Option<Tolerance>) {
+        let is_known = self.found.iter().any(|seed| is_same(&seed.linearized, &linearized));
+        if !is_known {
+            self.found.push(Seed { name: name.to_owned(), linearized, tolerance });
+        }
+    }
+
+    fn split(&self, form: &LinearizedKernel, pieces: usize) -> Result<Option<LinearizedKernel>, Error> {
+        let options = SplitOptions {
+            max_instructions: SplitOptions::DEFAULT_MAX_INSTRUCTIONS,
+            max_pieces_per_iname: pieces,
+        };
+        split_at_zeros(form.clone(), &options).map_err(|source| self.refused("split at zeros", source))
+    }
+
+    fn isolated(&self, form: &LinearizedKernel) -> Result<LinearizedKernel, Error> {
+        isolate_stores(form.clone()).map_err(|source| self.refused("isolate stores", source))
+    }
+
+    fn mapped(&self, form: &LinearizedKernel, options: &Options) -> Result<Option<LinearMaps>, Error> {
+        linear_maps(form, options).map_err(|source| self.refused("linear maps", source))
+    }
+
+    fn refused(&self, pass: &'static str, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        Error::Refused { pass, kernel: self.kernel.clone(), source: Box::new(source) }
+    }
+}
+
+/// Whether two kernels have the same instructions in the same order.
+fn is_same(a: &LinearizedKernel, b: &LinearizedKernel) -> bool {
+    a.linearization == b.linearization
+        && a.kernel.instructions == b.kernel.instructions
+        && a.kernel.domains == b.kernel.domains
+        && a.kernel.arrays == b.kernel.arrays
+        && a.kernel.exprs.len() == b.kernel.exprs.len()
+        && a.kernel.exprs.iter().eq(b.kernel.exprs.iter())
+}
