@@ -350,8 +350,20 @@ impl Writer<'_> {
                     .collect()
             })
             .collect();
-        nestegg_solve::polynomials(&system, options.scalars)
+        let _ = options.scalars;
+        term_by_term(&system)
     }
+}
+
+/// The polynomials term by term.
+fn term_by_term(system: &[Vec<(f64, Vec<(usize, i32)>)>]) -> Program {
+    let mut p = Program::default();
+    for poly in system { let mut ts = Vec::new(); for (c, m) in poly {
+        if m.is_empty() { ts.push(Term::constant(*c)); continue }
+        p.steps.push(Step::Product(m.iter().map(|&(i, e)| (Value::Input(i), e)).collect()));
+        ts.push(Term::new(*c, Value::Step(p.steps.len()-1))); }
+        if ts.len() == 1 { p.outputs.push(ts[0]) } else { p.steps.push(Step::Sum(ts)); p.outputs.push(Term::new(1.0, Value::Step(p.steps.len()-1))) } }
+    p
 }
 
 /// The expressions of a program's outputs; `None` for zero.
