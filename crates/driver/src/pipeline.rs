@@ -66,6 +66,8 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     let report = Report {
         kernel: program.kernel.name.clone(),
         strategy: name,
+        seed: found.seed,
+        seeds: found.seeds,
         cost: config.cost,
         parameters: assumed,
         before,

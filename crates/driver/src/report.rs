@@ -21,6 +21,10 @@ pub struct Report {
     pub kernel: String,
     /// The strategy that ran.
     pub strategy: String,
+    /// The seed of the strategy that the result was made of.
+    pub seed: String,
+    /// Operations of what was made of each seed.
+    pub seeds: IndexMap<String, u128>,
     /// What was made small.
     pub cost: CostModel,
     /// The values of parameters that the cost and the validation assumed.

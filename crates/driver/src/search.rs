@@ -14,9 +14,9 @@ use indexmap::IndexMap;
 use nestegg_egraph::pattern::Functions;
 use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Extracted, Search};
+use nestegg_forms::Tolerance;
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{FunctionId, Kernel, LinearizedKernel, Program};
-use nestegg_forms::Tolerance;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 
 use crate::count::operations;
@@ -32,6 +32,8 @@ pub(crate) struct Found {
     pub program: LinearizedKernel,
     /// The seed that it was made of.
     pub seed: String,
+    /// Operations of what was made of each seed.
+    pub seeds: IndexMap<String, u128>,
     /// That seed and what was done to its numbers, if it is not equal to the input exactly.
     pub approximated: Option<(LinearizedKernel, Tolerance)>,
     /// Rules that found something, with how often.
@@ -62,15 +64,17 @@ pub(crate) fn search(
     pass.verified("normalise", &form)?;
     let seeds = stages.run("seeds", || seeds::seeds(&form, strategy))?;
     let mut best: Option<(u128, Found)> = None;
+    let mut costs = IndexMap::new();
     for seed in seeds {
         let found = optimized(seed, &pass, strategy, values, stages)?;
         let cost = operations(&Program::Linearized(found.program.clone()), values)?.total;
+        costs.insert(found.seed.clone(), cost);
         if best.as_ref().is_none_or(|known| cost < known.0) {
             best = Some((cost, found));
         }
     }
     match best {
-        Some((_, found)) => Ok(found),
+        Some((_, found)) => Ok(Found { seeds: costs, ..found }),
         None => Ok(Found::untouched(form)),
     }
 }
@@ -114,6 +118,7 @@ fn optimized(
     Ok(Found {
         program,
         seed: seed.name,
+        seeds: IndexMap::new(),
         approximated: seed.tolerance.map(|tolerance| (form, tolerance)),
         rules: saturation.fired.iter().map(|(rule, &times)| (rule.clone(), times as u64)).collect(),
         limits: limits(strategy, &saturation, &selection.limits_hit),
@@ -128,6 +133,7 @@ impl Found {
         Self {
             program,
             seed: "rolled".to_owned(),
+            seeds: IndexMap::new(),
             approximated: None,
             rules: IndexMap::new(),
             limits: Vec::new(),

@@ -68,7 +68,10 @@ pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) ->
     let isolated = if wants("linear-map") || wants("merged") { Some(all.isolated(form)?) } else { None };
     for (kind, shape) in [("linear-map", Shape::StraightLine), ("merged", Shape::Loops)] {
         let Some(isolated) = isolated.as_ref().filter(|_| wants(kind)) else { continue };
-        let Some(LinearMaps { linearized, tolerance, .. }) = all.mapped(isolated, &Options { shape, ..options })? else { continue };
+        let Some(LinearMaps { linearized, tolerance, .. }) = all.mapped(isolated, &Options { shape, ..options })?
+        else {
+            continue;
+        };
         let linearized = eliminate_dead(linearized);
         if shape == Shape::Loops && wants("split") {
             for pieces in PIECES {
@@ -97,10 +100,8 @@ impl Seeds {
     }
 
     fn split(&self, form: &LinearizedKernel, pieces: usize) -> Result<Option<LinearizedKernel>, Error> {
-        let options = SplitOptions {
-            max_instructions: SplitOptions::DEFAULT_MAX_INSTRUCTIONS,
-            max_pieces_per_iname: pieces,
-        };
+        let options =
+            SplitOptions { max_instructions: SplitOptions::DEFAULT_MAX_INSTRUCTIONS, max_pieces_per_iname: pieces };
         split_at_zeros(form.clone(), &options).map_err(|source| self.refused("split at zeros", source))
     }
 

@@ -14,7 +14,7 @@ pub const VALIDATE: &str = "validate";
 pub struct Stage {
     /// Its name, as in `ARCHITECTURE.md`.
     pub name: &'static str,
-    /// Wall-clock seconds.
+    /// Wall-clock seconds, of all its runs together.
     pub seconds: f64,
     /// The process's peak of resident memory during the stage, if it was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ impl Stages {
         Self { probe, done: Vec::new() }
     }
 
-    /// Runs a stage and records it, whatever it answers.
+    /// Runs a stage and records it, whatever it answers; a stage that runs again adds to its record.
     pub fn run<T>(&mut self, name: &'static str, stage: impl FnOnce() -> T) -> T {
         if let Some(probe) = self.probe {
             (probe.start)();
@@ -44,7 +44,13 @@ impl Stages {
         let res = stage();
         let seconds = start.elapsed().as_secs_f64();
         let peak_bytes = self.probe.and_then(|probe| (probe.peak)());
-        self.done.push(Stage { name, seconds, peak_bytes });
+        match self.done.iter_mut().find(|stage| stage.name == name) {
+            Some(stage) => {
+                stage.seconds += seconds;
+                stage.peak_bytes = stage.peak_bytes.max(peak_bytes);
+            }
+            None => self.done.push(Stage { name, seconds, peak_bytes }),
+        }
         res
     }
 

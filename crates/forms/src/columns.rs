@@ -84,8 +84,7 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
                 let clustered = cluster(&mut column.values, cluster::TOLERANCE * largest);
                 res.tolerance.n_changed += clustered.n_changed;
                 if largest > 0.0 {
-                    res.tolerance.largest_change =
-                        res.tolerance.largest_change.max(clustered.largest_change / largest);
+                    res.tolerance.largest_change = res.tolerance.largest_change.max(clustered.largest_change / largest);
                 }
             }
             map.columns = merged(map.columns);
@@ -154,8 +153,10 @@ fn merged(columns: Vec<Column>) -> Vec<Column> {
 
 /// `a / b` if that is the same at all rows, within the tolerance.
 fn ratio(a: &[f64], b: &[f64]) -> Option<f64> {
-    let (at, largest) =
-        b.iter().enumerate().fold((0, 0.0_f64), |best, (row, value)| if value.abs() > best.1 { (row, value.abs()) } else { best });
+    let (at, largest) = b
+        .iter()
+        .enumerate()
+        .fold((0, 0.0_f64), |best, (row, value)| if value.abs() > best.1 { (row, value.abs()) } else { best });
     let ratio = a[at] / b[at];
     let is_proportional = a.iter().zip(b).all(|(x, y)| (x - ratio * y).abs() <= PROPORTIONAL * largest * ratio.abs());
     // What is a whole number, or one over it, but for rounding, is meant to be.

@@ -68,7 +68,8 @@ pub(crate) fn distribute(
                 res
             }
             Expr::Op { op: Op::Div, operands } => {
-                let divisor = Product { is_negative: false, factors: vec![Factor { expr: operands[1], is_divisor: true }] };
+                let divisor =
+                    Product { is_negative: false, factors: vec![Factor { expr: operands[1], is_divisor: true }] };
                 of(operands[0]).iter().map(|product| product.times(&divisor)).collect()
             }
             Expr::Op { op: op @ (Op::Add | Op::Sub | Op::Neg), operands } => {
@@ -112,9 +113,8 @@ impl Product {
         let invariant = self.factors.iter().filter(|factor| free(factor.expr).is_disjoint(inames));
         let mut others = invariant.filter(|factor| !matches!(kernel.exprs[factor.expr], Expr::Number(_)));
         let first = others.next();
-        let is_element = first.is_none_or(|factor| {
-            !factor.is_divisor && matches!(kernel.exprs[factor.expr], Expr::Access { .. })
-        });
+        let is_element =
+            first.is_none_or(|factor| !factor.is_divisor && matches!(kernel.exprs[factor.expr], Expr::Access { .. }));
         is_element && others.next().is_none()
     }
 }

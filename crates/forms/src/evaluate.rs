@@ -107,7 +107,12 @@ impl Evaluator {
                     let products = distribute(&self.kernel, body, &inames, &free);
                     self.products.insert(id, products);
                 }
-                self.products[&id].iter().flatten().flat_map(|product| &product.factors).map(|factor| factor.expr).collect()
+                self.products[&id]
+                    .iter()
+                    .flatten()
+                    .flat_map(|product| &product.factors)
+                    .map(|factor| factor.expr)
+                    .collect()
             }
             _ => Vec::new(),
         }

@@ -26,9 +26,9 @@ mod stores;
 mod table;
 mod write;
 
+use nestegg_ir::LinearizedKernel;
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::linearization::NestingError;
-use nestegg_ir::LinearizedKernel;
 
 /// How a linear map is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

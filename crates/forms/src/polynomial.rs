@@ -40,11 +40,6 @@ impl Polynomial {
         Self::term(value, MonomialId::ONE, ProductId::ONE)
     }
 
-    /// A scalar.
-    pub(crate) fn scalar(scalar: Scalar) -> Self {
-        Self::term(scalar.coefficient.get(), scalar.monomial, ProductId::ONE)
-    }
-
     /// The terms, in the order in which they came to be.
     pub(crate) fn terms(&self) -> impl Iterator<Item = (MonomialId, ProductId, f64)> + '_ {
         self.terms.iter().map(|(&(monomial, product), &coefficient)| (monomial, product, coefficient))

@@ -5,11 +5,9 @@
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::types::{Type, Types};
 use nestegg_ir::linearization::{LoopTree, to_tree};
-use nestegg_ir::{
-    Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel, Op,
-};
+use nestegg_ir::types::{Type, Types};
+use nestegg_ir::{Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel, Op};
 use nestegg_isl as isl;
 
 use crate::FormError;
@@ -83,13 +81,7 @@ pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormE
     Ok(Some(Found { stores, evaluator, trees }))
 }
 
-fn store(
-    kernel: &Kernel,
-    insn: InsnId,
-    position: usize,
-    loops: &[InameId],
-    table_inames: &InameSet,
-) -> Option<Store> {
+fn store(kernel: &Kernel, insn: InsnId, position: usize, loops: &[InameId], table_inames: &InameSet) -> Option<Store> {
     let instruction = &kernel[insn];
     let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
     if !instruction.predicates.is_empty() || !kernel[assignee.array].dtype.is_float() {
@@ -126,15 +118,7 @@ fn store(
     if n_elements > 1 || terms.is_empty() || (n_elements == 0 && !is_injective) {
         return None;
     }
-    Some(Store {
-        insn,
-        position,
-        outer,
-        axes: axes.iter().collect(),
-        indices,
-        terms,
-        is_accumulation: n_elements == 1,
-    })
+    Some(Store { insn, position, outer, axes: axes.iter().collect(), indices, terms, is_accumulation: n_elements == 1 })
 }
 
 /// Whether floats of both sizes occur.

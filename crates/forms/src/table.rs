@@ -195,7 +195,8 @@ impl TableStore {
 
     fn sum_group(&mut self, group: &[TableId], inames: &InameSet) -> Scaled {
         let mut tables: Vec<Table> = group.iter().map(|table| self.tables[table.0 as usize].clone()).collect();
-        let magnitude: f64 = tables.iter().map(|table| table.data.iter().fold(0.0_f64, |max, x| max.max(x.abs()))).product();
+        let magnitude: f64 =
+            tables.iter().map(|table| table.data.iter().fold(0.0_f64, |max, x| max.max(x.abs()))).product();
         let n_points: usize = inames.iter().filter_map(|iname| self.extent(iname)).product();
         while tables.len() > 2 {
             tables.sort_by_key(|table| table.data.len());

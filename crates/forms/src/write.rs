@@ -8,10 +8,10 @@
 //! The map by [`linear_map`], the features, the sums in them and the operands of their operations together by
 //! [`polynomials`]; both programs then become expressions.
 
-use nestegg_ir::linearization::{LoopTree, from_tree};
 use nestegg_ir::affine::Var;
+use nestegg_ir::linearization::{LoopTree, from_tree};
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, Float, InstructionKind, Instruction, InsnId, Kernel,
+    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, Float, InsnId, Instruction, InstructionKind, Kernel,
     LinearizedKernel, Number, Op,
 };
 use nestegg_solve::{LinearOptions, Operand as Value, Program, Step, Term, linear_map};
@@ -76,8 +76,7 @@ fn straight_line(map: &Map, options: &Options) -> Program {
             }
         }
     }
-    let solver =
-        LinearOptions { row_differences: options.row_differences, pairs: options.pairs, ..LinearOptions::ALL };
+    let solver = LinearOptions { row_differences: options.row_differences, pairs: options.pairs, ..LinearOptions::ALL };
     linear_map(map.n_rows, map.columns.len(), &entries, &solver)
 }
 
@@ -233,7 +232,9 @@ impl Writer<'_> {
                     }
                     let made_from: Vec<Vec<(MonomialId, f64)>> = match self.atoms.atom(atom) {
                         Atom::Leaf(_) => Vec::new(),
-                        Atom::Sum(terms) => vec![terms.iter().map(|term| (term.monomial, term.coefficient.get())).collect()],
+                        Atom::Sum(terms) => {
+                            vec![terms.iter().map(|term| (term.monomial, term.coefficient.get())).collect()]
+                        }
                         Atom::Operation(_, operands) => operands
                             .iter()
                             .filter_map(|operand| match operand {
@@ -322,9 +323,7 @@ impl Writer<'_> {
                     .iter()
                     .map(|operand| match operand {
                         Operand::Given(expr) => *expr,
-                        Operand::Scalar(_) => {
-                            parts.next().copied().flatten().unwrap_or_else(|| number(kernel, 0.0))
-                        }
+                        Operand::Scalar(_) => parts.next().copied().flatten().unwrap_or_else(|| number(kernel, 0.0)),
                     })
                     .collect();
                 let mut node: Expr = shape.clone();
@@ -358,11 +357,23 @@ impl Writer<'_> {
 /// The polynomials term by term.
 fn term_by_term(system: &[Vec<(f64, Vec<(usize, i32)>)>]) -> Program {
     let mut p = Program::default();
-    for poly in system { let mut ts = Vec::new(); for (c, m) in poly {
-        if m.is_empty() { ts.push(Term::constant(*c)); continue }
-        p.steps.push(Step::Product(m.iter().map(|&(i, e)| (Value::Input(i), e)).collect()));
-        ts.push(Term::new(*c, Value::Step(p.steps.len()-1))); }
-        if ts.len() == 1 { p.outputs.push(ts[0]) } else { p.steps.push(Step::Sum(ts)); p.outputs.push(Term::new(1.0, Value::Step(p.steps.len()-1))) } }
+    for poly in system {
+        let mut ts = Vec::new();
+        for (c, m) in poly {
+            if m.is_empty() {
+                ts.push(Term::constant(*c));
+                continue;
+            }
+            p.steps.push(Step::Product(m.iter().map(|&(i, e)| (Value::Input(i), e)).collect()));
+            ts.push(Term::new(*c, Value::Step(p.steps.len() - 1)));
+        }
+        if ts.len() == 1 {
+            p.outputs.push(ts[0])
+        } else {
+            p.steps.push(Step::Sum(ts));
+            p.outputs.push(Term::new(1.0, Value::Step(p.steps.len() - 1)))
+        }
+    }
     p
 }
 

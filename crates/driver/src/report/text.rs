@@ -22,6 +22,10 @@ impl fmt::Display for Report {
             self.ratio(),
             self.strategy
         )?;
+        if self.seeds.len() > 1 {
+            let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
+            writeln!(f, "made of: {}; of all: {}", self.seed, costs.join(", "))?;
+        }
         self.write_parameters(f)?;
         self.write_kinds(f)?;
         self.write_temporaries(f)?;

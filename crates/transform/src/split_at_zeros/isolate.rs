@@ -38,7 +38,9 @@ pub fn isolate_stores(linearized: LinearizedKernel) -> Result<LinearizedKernel, 
             let is_loop = matches!(nest[node].kind, NodeKind::Loop(_));
             let is_shared = nest
                 .entries()
-                .filter(|&(position, entry)| nest[node].start <= position && position < nest[node].end && matches!(entry, Entry::Run(_)))
+                .filter(|&(position, entry)| {
+                    nest[node].start <= position && position < nest[node].end && matches!(entry, Entry::Run(_))
+                })
                 .nth(1)
                 .is_some();
             if !is_shared {
