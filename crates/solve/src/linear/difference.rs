@@ -19,8 +19,9 @@
 use rustc_hash::FxHashMap;
 
 use super::LinearOptions;
-use super::net::{Net, Row};
+use super::net::Net;
 use crate::cluster::cluster;
+use crate::terms::Row;
 
 /// How far rounding can separate equal differences, as a multiple of the largest entry.
 pub const ROUNDING: f64 = 8.0 * f64::EPSILON;

@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::net::{Net, Row, Symbol};
+use super::net::Net;
 use crate::ratio;
+use crate::terms::{Row, Symbol};
 
 /// The net with sums multiplied by their common coefficient.
 #[must_use]

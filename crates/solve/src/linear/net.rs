@@ -15,12 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::Entry;
 use crate::ratio;
-
-/// A value: an input, or a row.
-pub type Symbol = u32;
-
-/// A linear combination, sorted by symbol, without zeros.
-pub type Row = Vec<(Symbol, f64)>;
+use crate::terms::{Row, Symbol};
 
 /// Rows that read inputs and each other, without cycles, in no particular order.
 #[derive(Clone, Debug, PartialEq)]

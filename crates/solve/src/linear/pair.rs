@@ -18,8 +18,9 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::net::{Net, Row, Symbol};
+use super::net::Net;
 use crate::ratio;
+use crate::terms::{Row, Symbol};
 
 /// Which pairs come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,9 @@
 
 use std::collections::BTreeMap;
 
-use super::net::{Net, Symbol};
+use super::net::Net;
 use crate::ratio;
+use crate::terms::Symbol;
 
 /// Where a scale comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

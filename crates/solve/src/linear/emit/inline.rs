@@ -15,8 +15,9 @@
 use std::collections::BTreeMap;
 
 use super::Ordered;
-use crate::linear::net::{Net, Row, Symbol};
+use crate::linear::net::Net;
 use crate::ratio;
+use crate::terms::{Row, Symbol};
 
 /// Orders and inlines.
 #[must_use]

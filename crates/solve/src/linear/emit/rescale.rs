@@ -14,8 +14,8 @@
 use std::collections::BTreeMap;
 
 use super::Ordered;
-use crate::linear::net::Symbol;
 use crate::ratio;
+use crate::terms::Symbol;
 
 /// Factors that are tried for a row.
 pub const FACTORS_LIMIT: usize = 8;

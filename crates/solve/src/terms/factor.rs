@@ -1,7 +1,7 @@
 //! Products or sums: where the coefficients of a row are multiplied.
 //!
 //! # Input
-//! Ordered rows.
+//! Rows.
 //! # Output
 //! For each row and each magnitude v that it has more than once, whether its terms are products v·x that other
 //! rows may share, or one sum times v.
@@ -13,8 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Ordered;
-use crate::linear::net::{Row, Symbol};
+use super::{Row, Symbol};
 use crate::ratio;
 
 /// Rounds in which groups change sides.
@@ -72,10 +71,10 @@ pub fn by_magnitude(row: &Row) -> BTreeMap<u64, Row> {
 
 /// Chooses.
 #[must_use]
-pub fn factor(ordered: &Ordered) -> Choice {
+pub fn factor(rows: &[Row]) -> Choice {
     let mut choice = Choice::default();
     let mut groups: BTreeMap<u64, Vec<(usize, Row)>> = BTreeMap::new();
-    for (row_idx, row) in ordered.rows.iter().enumerate() {
+    for (row_idx, row) in rows.iter().enumerate() {
         for (magnitude, members) in by_magnitude(row) {
             if magnitude == ratio::key(1.0) {
                 continue;

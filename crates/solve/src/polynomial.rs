@@ -1,0 +1,115 @@
+//! A system of polynomials in run-time values, as a straight-line program with few operations.
+//!
+//! # Input
+//! Polynomials, each a list of coefficients and powers of inputs. Exponents may be negative: such an input is divided by.
+//! Coefficients are finite; equal ones should be equal to the bit, but for the sign.
+//! # Output
+//! A program with one output for each polynomial. It never has more operations than the polynomials one by one, with
+//! equal monomials computed once; with [`Reciprocals::Once`] it may have one more for each input that is divided by.
+//! # Method
+//! 1. A [system](system::System) holds the polynomials without their common powers and factors; those that are equal up to
+//!    these are one. The reciprocal of an input is a symbol of its own.
+//! 2. Terms are [regrouped](mod@sum): common sums of two terms, distribution. New sums are symbols like inputs, so nested forms as
+//!    Horner's are found.
+//! 3. [Products](product) of two symbols that several monomials contain become symbols. Then step 2 again, as long as
+//!    something changes.
+//! 4. The system is [written](mod@write) as a program: coefficients are multiplied where it costs least, and reciprocals
+//!    become divisions as [`Reciprocals`] tells.
+//!
+//! Several tries differ in which moves come first. The cheapest program is kept, the first one of several.
+//! # Complexity
+//! Quadratic in the terms of a polynomial, about linear in their number; [`PolynomialOptions::max_work`] bounds it.
+//! # Not done
+//! Identities beyond the ring: no cancellation is sought, no polynomial is divided by another one of three terms or more
+//! unless distribution finds it.
+//! Source: Hosangadi, Fallah, Kastner, "Optimizing polynomial expressions by algebraic factorization and common subexpression
+//! elimination", IEEE Trans. CAD 2006.
+
+pub mod monomial;
+pub mod product;
+pub mod sum;
+pub mod system;
+pub mod write;
+
+use crate::program::Program;
+use sum::Preference;
+use system::System;
+
+/// Coefficients and powers of inputs. An input may occur twice in a term, and equal terms may occur: they are added.
+pub type Polynomial = Vec<(f64, Vec<(usize, i32)>)>;
+
+/// What [`polynomials`] may try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolynomialOptions {
+    /// Common sums and distribution.
+    pub sums: bool,
+    /// Common products.
+    pub products: bool,
+    /// What becomes of reciprocals.
+    pub reciprocals: Reciprocals,
+    /// How many orders of moves are tried, of [`TRIES`] there are.
+    pub n_tries: usize,
+    /// Pairs of terms that may be looked at, in each try.
+    pub max_work: u64,
+}
+
+/// What becomes of a reciprocal that several products read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reciprocals {
+    /// It is computed once and multiplied: fewest divisions.
+    Once,
+    /// The products are quotients, unless some product has only reciprocals: fewest operations.
+    Divided,
+}
+
+impl PolynomialOptions {
+    /// Everything, with limits that keep two thousand monomials around a second.
+    pub const ALL: Self = Self {
+        sums: true,
+        products: true,
+        reciprocals: Reciprocals::Divided,
+        n_tries: TRIES.len(),
+        max_work: 5_000_000,
+    };
+}
+
+/// The orders that are tried: which moves come first, and whether products come before sums.
+pub const TRIES: [(Preference, bool); 5] = [
+    (Preference::Divisors, false),
+    (Preference::Distribution, false),
+    (Preference::DistributionFirst, false),
+    (Preference::DivisorsFirst, false),
+    (Preference::Divisors, true),
+];
+
+/// Rounds of sums and products in a try.
+pub const ROUNDS_LIMIT: usize = 4;
+
+/// A program of all polynomials.
+#[must_use]
+pub fn polynomials(polynomials: &[Polynomial], options: &PolynomialOptions) -> Program {
+    let mut best = write::direct(polynomials, options.reciprocals);
+    let mut least = best.operations();
+    let system = System::new(polynomials);
+    for &(preference, is_product_first) in TRIES.iter().take(options.n_tries) {
+        let mut tried = system.clone();
+        let mut work = options.max_work;
+        if is_product_first && options.products {
+            product::share_products(&mut tried);
+        }
+        for _ in 0..ROUNDS_LIMIT {
+            let is_regrouped = options.sums && sum::regroup(&mut tried, preference, &mut work);
+            let is_shared = options.products && product::share_products(&mut tried);
+            if !is_regrouped && !is_shared {
+                break;
+            }
+        }
+        if let Some(program) = write::write(&tried, options.reciprocals)
+            && program.operations() < least
+        {
+            least = program.operations();
+            best = program;
+        }
+    }
+    best
+}
