@@ -40,6 +40,18 @@ impl Cost {
         self.0
     }
 
+    /// This cost times `numerator / denominator`; zero over zero is one.
+    #[must_use]
+    pub fn scaled(self, numerator: Self, denominator: Self) -> Self {
+        if denominator == Self::ZERO {
+            return if numerator == Self::ZERO { self } else { numerator };
+        }
+        match self.0.checked_mul(numerator.0) {
+            Some(product) => Self(product / denominator.0),
+            None => Self::INFINITE,
+        }
+    }
+
     /// The difference, at least zero.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
