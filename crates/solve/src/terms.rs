@@ -12,7 +12,7 @@
 
 pub mod factor;
 
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 use crate::program::{Operand, Step, Term};
 use crate::ratio;
@@ -31,9 +31,9 @@ pub type Read<'a> = dyn Fn(Symbol, f64) -> Term + 'a;
 pub struct TermWriter {
     /// The steps so far; others may be added.
     pub steps: Vec<Step>,
-    products: BTreeMap<(Symbol, u64), Operand>,
+    products: FxHashMap<(Symbol, u64), Operand>,
     /// Sums of symbols, each added or subtracted, the first one added.
-    sums: BTreeMap<Vec<(Symbol, bool)>, Operand>,
+    sums: FxHashMap<Vec<(Symbol, bool)>, Operand>,
 }
 
 impl TermWriter {

@@ -25,11 +25,12 @@ use crate::terms::{Row, Symbol, TermWriter, factor};
 /// The program of a net.
 #[must_use]
 pub fn emit(net: &Net) -> Program {
-    let plain = inline::inline(net);
-    let mut rescaled = plain.clone();
-    rescale::rescale(&mut rescaled);
-    let written = [plain, rescaled].map(|ordered| write(&ordered));
-    let [plain, rescaled] = written;
+    let mut ordered = inline::inline(net);
+    let plain = write(&ordered);
+    if !rescale::rescale(&mut ordered) {
+        return plain;
+    }
+    let rescaled = write(&ordered);
     if rescaled.operations() < plain.operations() { rescaled } else { plain }
 }
 

@@ -13,6 +13,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::{Row, Symbol};
 use crate::ratio;
 
@@ -22,8 +24,9 @@ pub const ROUNDS_LIMIT: usize = 4;
 /// What was chosen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choice {
-    expanded: BTreeSet<(usize, u64)>,
-    readers: BTreeMap<(Symbol, u64), usize>,
+    expanded: FxHashSet<(usize, u64)>,
+    /// How many rows read each product.
+    readers: FxHashMap<(Symbol, u64), usize>,
 }
 
 impl Choice {
@@ -59,14 +62,14 @@ impl Choice {
     }
 }
 
-/// The terms of a row by the keys of their magnitudes.
+/// The terms of a row by the keys of their magnitudes, ascending, each with its terms in order.
 #[must_use]
-pub fn by_magnitude(row: &Row) -> BTreeMap<u64, Row> {
-    let mut res: BTreeMap<u64, Row> = BTreeMap::new();
-    for &(symbol, value) in row {
-        res.entry(ratio::magnitude_key(value)).or_default().push((symbol, value));
-    }
-    res
+pub fn by_magnitude(row: &Row) -> Vec<(u64, Row)> {
+    let mut keyed: Vec<(u64, Symbol, f64)> =
+        row.iter().map(|&(symbol, value)| (ratio::magnitude_key(value), symbol, value)).collect();
+    keyed.sort_by_key(|entry| (entry.0, entry.1));
+    let groups = keyed.chunk_by(|left, right| left.0 == right.0);
+    groups.map(|group| (group[0].0, group.iter().map(|entry| (entry.1, entry.2)).collect())).collect()
 }
 
 /// Chooses.

@@ -12,7 +12,7 @@
 //! # Complexity
 //! O(entries · log).
 
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 use super::Ordered;
 use crate::linear::net::Net;
@@ -37,18 +37,18 @@ pub fn inline(net: &Net) -> Ordered {
     }
     let mut rows: Vec<Row> = vec![Vec::new(); net.rows.len()];
     for &row_idx in &order {
-        let mut sum: BTreeMap<Symbol, f64> = BTreeMap::new();
+        let mut terms = Row::new();
         for &(symbol, value) in &net.rows[row_idx] {
             let inlined = net.row_idx(symbol).filter(|&read| {
                 let alone = !is_output[read] && n_readers[read] == 1;
                 alone || matches!(rows[read][..], [(_, inner)] if inner.abs() == 1.0 || value.abs() == 1.0)
             });
             match inlined {
-                Some(read) => rows[read].iter().for_each(|term| *sum.entry(term.0).or_insert(0.0) += term.1 * value),
-                None => *sum.entry(symbol).or_insert(0.0) += value,
+                Some(read) => terms.extend(rows[read].iter().map(|term| (term.0, term.1 * value))),
+                None => terms.push((symbol, value)),
             }
         }
-        rows[row_idx] = sum.into_iter().filter(|entry| entry.1 != 0.0).collect();
+        rows[row_idx] = summed(terms);
     }
     let mut outputs = net.outputs.clone();
     for output in &mut outputs {
@@ -64,6 +64,14 @@ pub fn inline(net: &Net) -> Ordered {
     }
     let inlined = Net { n_inputs: net.n_inputs, rows, outputs };
     renumbered(&inlined)
+}
+
+/// Terms sorted, those of one symbol added, zeros left out.
+fn summed(mut terms: Row) -> Row {
+    terms.sort_by_key(|entry| entry.0);
+    let sums = terms.chunk_by(|left, right| left.0 == right.0);
+    let sums = sums.map(|run| (run[0].0, run[1..].iter().fold(run[0].1, |sum, entry| sum + entry.1)));
+    sums.filter(|entry| entry.1 != 0.0).collect()
 }
 
 /// The rows that outputs need, each after those that it reads.
@@ -99,7 +107,7 @@ fn renumbered(net: &Net) -> Ordered {
         symbols[row_idx] = net.symbol(position);
     }
     let renamed = |symbol: Symbol| net.row_idx(symbol).map_or(symbol, |row_idx| symbols[row_idx]);
-    let mut magnitudes: BTreeMap<u64, f64> = BTreeMap::new();
+    let mut magnitudes: FxHashMap<u64, f64> = FxHashMap::default();
     let mut rows: Vec<Row> = Vec::with_capacity(order.len());
     for &row_idx in &order {
         let mut row: Row = Vec::with_capacity(net.rows[row_idx].len());

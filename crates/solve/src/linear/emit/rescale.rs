@@ -13,6 +13,8 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::Ordered;
 use crate::ratio;
 use crate::terms::Symbol;
@@ -24,11 +26,15 @@ pub const FACTORS_LIMIT: usize = 8;
 pub const ROUNDS_LIMIT: usize = 2;
 
 /// How many terms are the product of a symbol and a magnitude.
-type Products = BTreeMap<(Symbol, u64), usize>;
+type Products = FxHashMap<(Symbol, u64), usize>;
 
-/// Scales rows.
-pub fn rescale(ordered: &mut Ordered) {
-    let mut products = Products::new();
+/// Scales rows; returns whether one changed.
+pub fn rescale(ordered: &mut Ordered) -> bool {
+    if ordered.is_output.iter().all(|is_output| *is_output) {
+        return false;
+    }
+    let mut is_any_changed = false;
+    let mut products = Products::default();
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); ordered.rows.len()];
     for (row_idx, row) in ordered.rows.iter().enumerate() {
         for &(symbol, value) in row {
@@ -45,10 +51,12 @@ pub fn rescale(ordered: &mut Ordered) {
                 is_changed |= rescale_row(ordered, row_idx, readers, &mut products);
             }
         }
+        is_any_changed |= is_changed;
         if !is_changed {
             break;
         }
     }
+    is_any_changed
 }
 
 fn add(products: &mut Products, symbol: Symbol, value: f64) {
