@@ -201,19 +201,19 @@ impl Language for Node {
                 Self::Sum { coefficients, children } => {
                     let first = children.iter().min().copied();
                     *self = Self::sum(coefficients.iter().cloned().zip(children.iter().copied()));
-                    if let (Self::Sum { coefficients, children }, Some(first)) = (self, first) {
-                        if children.is_empty() {
-                            (*coefficients, *children) = ([Rational::ZERO].into(), [first].into());
-                        }
+                    if let (Self::Sum { coefficients, children }, Some(first)) = (self, first)
+                        && children.is_empty()
+                    {
+                        (*coefficients, *children) = ([Rational::ZERO].into(), [first].into());
                     }
                 }
                 Self::Product { exponents, children } => {
                     let first = children.iter().min().copied();
                     *self = Self::product(exponents.iter().copied().zip(children.iter().copied()));
-                    if let (Self::Product { exponents, children }, Some(first)) = (self, first) {
-                        if children.is_empty() {
-                            (*exponents, *children) = ([0].into(), [first].into());
-                        }
+                    if let (Self::Product { exponents, children }, Some(first)) = (self, first)
+                        && children.is_empty()
+                    {
+                        (*exponents, *children) = ([0].into(), [first].into());
                     }
                 }
                 Self::Op(Op::Min | Op::Max, children) => {
