@@ -12,23 +12,22 @@
 //! 1. Equal rows are one, up to the sign; proportional rows are one row and its multiples ([`net`]).
 //! 2. Columns are scaled by their most frequent value, so that more coefficients are 1 ([`scale`]).
 //! 3. A row is another row and their difference, along a minimum spanning tree ([`difference`]).
-//! 4. The terms of a row with equal coefficients are a sum of its own ([`group`]).
-//! 5. The most frequent pair of terms of one ratio becomes a value, again and again ([`pair`]).
-//! 6. Products of a value and a coefficient are computed once, or coefficients are multiplied to sums: whatever is
+//! 4. The most frequent pair of terms of one ratio becomes a value, again and again ([`pair`]).
+//! 5. Products of a value and a coefficient are computed once, or coefficients are multiplied to sums: whatever is
 //!    cheaper for each ([`emit`]).
 //!
-//! Steps 2 to 4 are alternatives, so each combination is estimated by step 6; step 5 then runs on the combinations in the
+//! Steps 2 and 3 are alternatives, so each combination is estimated by step 5; step 4 then runs on the combinations in the
 //! order of their estimates, as far as [`LinearOptions::max_work`] goes. Of equally cheap programs the first is kept.
 //! # Complexity
-//! Step 3 O(rows² · columns), step 5 O(sum of squared lengths of rows · log) for each combination.
+//! Step 3 O(rows² · columns), step 4 O(sum of squared lengths of rows · log) for each combination.
 //! # Not done
+//! Sums of equal coefficients made before step 4 and rows as sums of two others were tried and gained next to nothing.
 //! Optimality. Sixty randomised runs of the greedy choice gained 0 to 4 %, so there are none.
 //! Source: Kirby, Knepley, Logg, Scott, "Optimizing the evaluation of finite element matrices", SIAM J. Sci. Comput. 2005
 //! (row differences); Paar, "Optimized arithmetic for Reed-Solomon encoders", ISIT 1997 (pairs).
 
 pub mod difference;
 pub mod emit;
-pub mod group;
 pub mod net;
 pub mod pair;
 pub mod scale;
@@ -45,8 +44,6 @@ pub struct LinearOptions {
     pub row_differences: bool,
     /// Common pairs of terms are computed once.
     pub pairs: bool,
-    /// Terms of equal coefficients are summed before they are multiplied, also where that hides other pairs.
-    pub value_groups: bool,
     /// Columns are scaled.
     pub column_scaling: bool,
     /// Rows that a chain of row differences may be long: each may lose a few digits.
@@ -61,7 +58,6 @@ impl LinearOptions {
         proportional_rows: true,
         row_differences: true,
         pairs: true,
-        value_groups: true,
         column_scaling: true,
         max_chain: usize::MAX,
         max_work: 20_000_000,
@@ -72,7 +68,6 @@ impl LinearOptions {
         proportional_rows: false,
         row_differences: false,
         pairs: false,
-        value_groups: false,
         column_scaling: false,
         max_chain: usize::MAX,
         max_work: 20_000_000,
@@ -113,7 +108,7 @@ pub fn linear_map(n_rows: usize, n_columns: usize, entries: &[Entry], options: &
             if work == 0 {
                 break;
             }
-            for preference in [pair::Preference::Unit, pair::Preference::Count] {
+            for preference in [pair::Preference::Unit, pair::Preference::Count, pair::Preference::Newest] {
                 let mut shared = nets[net_idx].clone();
                 pair::share_pairs(&mut shared, preference, &mut work);
                 keep(emit::emit(&shared));
@@ -123,17 +118,13 @@ pub fn linear_map(n_rows: usize, n_columns: usize, entries: &[Entry], options: &
     best.map_or_else(Program::default, |(_, program)| program)
 }
 
-/// The net itself, and with scaled columns, each with and without groups.
+/// The net itself, and with scaled columns.
 fn alternatives(net: Net, options: &LinearOptions) -> Vec<Net> {
     let mut scaled = vec![net];
     if options.column_scaling {
         let by_column = scale::scale_columns(&scaled[0], scale::Scales::ByColumn);
         let by_matrix = scale::scale_columns(&scaled[0], scale::Scales::ByMatrix);
         scaled.extend([by_column, by_matrix].into_iter().flatten());
-    }
-    if options.value_groups {
-        let grouped: Vec<Net> = scaled.iter().filter_map(group::group_values).collect();
-        scaled.extend(grouped);
     }
     scaled
 }

@@ -37,7 +37,6 @@ fn options(bits: u8) -> LinearOptions {
         proportional_rows: bits & 1 > 0,
         row_differences: bits & 2 > 0,
         pairs: bits & 4 > 0,
-        value_groups: bits & 8 > 0,
         column_scaling: bits & 16 > 0,
         max_chain: if bits & 32 > 0 { 2 } else { usize::MAX },
         max_work: if bits & 64 > 0 { 200 } else { 20_000_000 },

@@ -7,7 +7,7 @@
 //! # Method
 //! A pair is two symbols and the [key](crate::ratio) of the ratio of their coefficients. The pair of the largest gain, in
 //! how many rows it stands less one, becomes a symbol t = a + r·b, and the rows read t. Ties go by the [`Preference`], then to
-//! the pair of the smallest symbols. A new symbol is the largest, so pairs of old symbols only become fewer: counts are kept
+//! the pair of the smallest symbols, or of the largest. A new symbol is the largest, so pairs of old symbols only become fewer: counts are kept
 //! for pairs that occur twice or more, and the heap is put right when it is read.
 //! # Complexity
 //! O(sum of squared lengths of rows · log); each pair of entries that is looked at is one unit of work.
@@ -29,6 +29,8 @@ pub enum Preference {
     Unit,
     /// The number of rows alone; a ratio of 1 or −1 among equals.
     Count,
+    /// As `Count`, but ties go to the pair of the largest symbols.
+    Newest,
 }
 
 /// Two symbols, the smaller first, and the key of the second coefficient over the first.
@@ -75,7 +77,7 @@ struct Sharing<'a> {
     /// In how many rows each pair stands, if twice or more.
     counts: FxHashMap<Pair, u32>,
     /// Gains, possibly out of date: never too small.
-    heap: BinaryHeap<(u64, Reverse<Pair>)>,
+    heap: BinaryHeap<(u64, Reverse<(Symbol, Symbol)>, Reverse<Pair>)>,
 }
 
 impl Sharing<'_> {
@@ -106,7 +108,7 @@ impl Sharing<'_> {
             if run.len() > 1 {
                 let count = u32::try_from(run.len()).expect("there are fewer than 2^32 rows");
                 self.counts.insert(run[0], count);
-                self.heap.push((self.gain(run[0], count), Reverse(run[0])));
+                self.push(self.gain(run[0], count), run[0]);
             }
         }
     }
@@ -115,18 +117,24 @@ impl Sharing<'_> {
         let count = u64::from(count);
         match self.preference {
             Preference::Unit => count + 2 * u64::from(pair.is_unit()),
-            Preference::Count => 2 * count + u64::from(pair.is_unit()),
+            Preference::Count | Preference::Newest => 2 * count + u64::from(pair.is_unit()),
         }
     }
 
+    fn push(&mut self, gain: u64, pair: Pair) {
+        let order =
+            if self.preference == Preference::Newest { (!pair.right, !pair.left) } else { (pair.left, pair.right) };
+        self.heap.push((gain, Reverse(order), Reverse(pair)));
+    }
+
     fn best(&mut self) -> Option<Pair> {
-        while let Some((gain, Reverse(pair))) = self.heap.pop() {
+        while let Some((gain, _, Reverse(pair))) = self.heap.pop() {
             let Some(&count) = self.counts.get(&pair) else { continue };
             let now = self.gain(pair, count);
             if now == gain {
                 return Some(pair);
             }
-            self.heap.push((now, Reverse(pair)));
+            self.push(now, pair);
         }
         None
     }
