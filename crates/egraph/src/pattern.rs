@@ -146,7 +146,10 @@ impl Matcher<'_> {
                     _ => {}
                 },
                 ("*", Node::Product { children, .. }) if children.len() > 1 => res.push(factors(&node)),
-                ("*", Node::Sum { coefficients, children }) if children.len() == 1 => {
+                // A coefficient that is no double is no literal.
+                ("*", Node::Sum { coefficients, children })
+                    if children.len() == 1 && coefficients[0].to_exact_f64().is_some() =>
+                {
                     let kind = Kind::of(self.graph[class].data.dtype);
                     let factor = build::number(self.graph, coefficients[0].clone(), kind);
                     res.push(vec![Operand::plain(factor), Operand::plain(children[0])]);

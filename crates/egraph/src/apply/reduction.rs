@@ -54,7 +54,8 @@ fn depends(graph: &Graph, class: Id, inames: &InameSet) -> bool {
     !graph[class].data.inames.is_disjoint(inames)
 }
 
-/// Products (with exponents) that a class is, a multiple of a value counting as a product with a constant.
+/// Products (with exponents) that a class is, a multiple of a value counting as a product with a constant if that is
+/// a double: as a coefficient it is written as a sum of doubles.
 fn products(pass: &mut Pass<'_>, class: Id) -> Vec<Vec<(i32, Id)>> {
     let mut res: Vec<Vec<(i32, Id)>> = Vec::new();
     let mut multiples: Vec<(Rational, Id)> = Vec::new();
@@ -62,7 +63,7 @@ fn products(pass: &mut Pass<'_>, class: Id) -> Vec<Vec<(i32, Id)>> {
         match node {
             Node::Product { .. } if pass.is_grouped(node) => {}
             Node::Product { .. } => res.extend(node.factors().map(Iterator::collect)),
-            Node::Sum { coefficients, children } if children.len() == 1 => {
+            Node::Sum { coefficients, children } if children.len() == 1 && coefficients[0].to_exact_f64().is_some() => {
                 multiples.push((coefficients[0].clone(), children[0]));
             }
             _ => {}
@@ -203,5 +204,40 @@ pub fn merge(pass: &mut Pass<'_>) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use indexmap::IndexMap;
+    use rustc_hash::FxHashMap;
+
+    use super::*;
+    use crate::analysis::Facts;
+
+    #[test]
+    fn coefficients_that_are_no_doubles_are_no_factors() {
+        let check = |factor: Rational, n: usize| {
+            let mut graph = Graph::new(Facts::default());
+            let x = graph.add(Node::Iname(InameId::new(0)));
+            let class = graph.add(Node::sum([(factor, x)]));
+            graph.rebuild();
+            let (uses, limits) = (FxHashMap::default(), IndexMap::new());
+            let mut pass = Pass {
+                graph: &mut graph,
+                classes: &[],
+                uses: &uses,
+                limits: &limits,
+                nodes: 100,
+                fired: 0,
+                limits_hit: BTreeSet::new(),
+            };
+            assert_eq!(products(&mut pass, class).len(), n);
+        };
+        let twentieth = Rational::from_f64(0.05).unwrap();
+        check(twentieth.clone(), 1);
+        check(twentieth.times(&twentieth), 0);
     }
 }
