@@ -1,0 +1,122 @@
+//! Random kernels through the whole optimizer: whatever the kernel, every level answers an equal one.
+//!
+//! There is a trial for each kind of kernel that [`Knobs`] name and each level that the driver knows. It optimizes
+//! the kernels of some seeds: that succeeds, the result is well-formed, equal to its input by the interpreter, has no more
+//! operations, and is the same the next time. A kernel that fails is made small and printed as text.
+//!
+//! Few seeds are tried by default; `tests/README.md` says how to try as many as one likes.
+
+#[path = "prop/check.rs"]
+mod check;
+#[path = "prop/shrink.rs"]
+mod shrink;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use check::{Setting, check, has_meaning};
+use libtest_mimic::{Arguments, Failed, Trial};
+use nestegg_testgen::{Knobs, generate_seed};
+use shrink::{shrink, size};
+
+/// Seeds of each trial where nobody asks for more.
+const N_SEEDS: u64 = 20;
+
+/// Kernels that are tried to make one small, at most.
+const MAX_TRIALS: usize = 3000;
+
+/// The same where each takes long.
+const MAX_ENDLESS_TRIALS: usize = 30;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let book = nestegg_driver::rules::rule_book(&[]).unwrap_or_else(|error| panic!("the built-in rules: {error}"));
+    let first = number("NESTEGG_PROP_FIRST", 0);
+    let seeds = first..first + number("NESTEGG_PROP_SEEDS", N_SEEDS);
+    let mut kinds: Vec<(&str, Knobs, bool)> =
+        Knobs::presets().into_iter().map(|(name, knobs)| (name, knobs, false)).collect();
+    // Opaque code has a meaning in one world, conversions of floats to integers in the other.
+    kinds.push(("whole_format", Knobs::whole_format(), true));
+    let mut trials = Vec::new();
+    for (name, knobs, may_be_not_compared) in kinds {
+        for level in book.strategies.keys() {
+            let (knobs, seeds, level) = (knobs.clone(), seeds.clone(), level.to_string());
+            let title = format!("{name}/{level}");
+            let trial = move || run(name, &knobs, seeds, &level, may_be_not_compared);
+            trials.push(Trial::test(title, trial));
+        }
+    }
+    trials.push(Trial::test("shrinking", shrinking));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    let Ok(text) = std::env::var(variable) else { return default };
+    text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}"))
+}
+
+/// All seeds; one small kernel for each kind of failure.
+fn run(
+    name: &str,
+    knobs: &Knobs,
+    seeds: std::ops::Range<u64>,
+    level: &str,
+    may_be_not_compared: bool,
+) -> Result<(), Failed> {
+    let mut found: BTreeMap<String, (u64, usize)> = BTreeMap::new();
+    let mut report = String::new();
+    for seed in seeds {
+        let generated = generate_seed(seed, knobs);
+        let parameters = generated.parameters.clone();
+        let setting = Setting { level: level.to_owned(), parameters, may_be_not_compared };
+        let Err(failure) = check(&generated.program, &setting) else { continue };
+        let (_, times) = found.entry(failure.kind.clone()).or_insert((seed, 0));
+        *times += 1;
+        if *times > 1 {
+            continue;
+        }
+        let max_trials = if failure.is_endless() { MAX_ENDLESS_TRIALS } else { MAX_TRIALS };
+        let small = shrink(&generated.program, max_trials, |candidate| {
+            has_meaning(candidate, &setting.parameters)
+                && check(candidate, &setting).is_err_and(|other| other.kind == failure.kind)
+        });
+        let message = check(&small, &setting).err().map_or(failure.message, |small| small.message);
+        let mut parameters = String::new();
+        setting.parameters.iter().for_each(|(name, value)| parameters += &format!(" --param {name}={value}"));
+        let kernel = format!(
+            "# {name}, seed {seed}, level {level}{parameters}: {}\n{}",
+            message.replace('\n', "\n# "),
+            nestegg_dump::write_text(&small)
+        );
+        let _ = writeln!(report, "{kernel}");
+        if let Ok(folder) = std::env::var("NESTEGG_PROP_SAVE") {
+            std::fs::write(format!("{folder}/prop_{name}_{level}_{seed}.knl"), kernel)?;
+        }
+    }
+    for (kind, (seed, times)) in &found {
+        let _ = writeln!(report, "{times} times from seed {seed} on: {kind}");
+    }
+    if found.is_empty() { Ok(()) } else { Err(report.into()) }
+}
+
+/// A planted failure ends as the one instruction that matters.
+fn shrinking() -> Result<(), Failed> {
+    let shows = |program: &nestegg_ir::Program| {
+        has_meaning(program, &[]) && nestegg_dump::write_text(program).contains("sqrt(")
+    };
+    let knobs = Knobs { function: 40, parametric: 0, ..Knobs::everything() };
+    let mut n_shrunk = 0;
+    for seed in 0..20 {
+        let program = generate_seed(seed, &knobs).program;
+        if !shows(&program) {
+            continue;
+        }
+        let small = shrink(&program, MAX_TRIALS, shows);
+        let text = nestegg_dump::write_text(&small);
+        if !shows(&small) || size(&small) > 8 {
+            return Err(format!("seed {seed} is not small:\n{text}").into());
+        }
+        n_shrunk += 1;
+    }
+    if n_shrunk < 3 { Err(format!("only {n_shrunk} kernels show the planted failure").into()) } else { Ok(()) }
+}
