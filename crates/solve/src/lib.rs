@@ -7,6 +7,20 @@
 //! - [`cluster`](fn@cluster): equal entries of real tables scatter; one representative for each cluster.
 //! - [`basis`](fn@basis): a few independent columns of a matrix, and the others as their combinations.
 //!
+//! ```
+//! use nestegg_solve::{LinearOptions, PolynomialOptions, linear_map, polynomials};
+//!
+//! // y0 = 0.5 x0 + 0.5 x1, y1 = 0.5 x0 + 0.5 x1 + x2: two additions and one multiplication.
+//! let entries = [(0, 0, 0.5), (0, 1, 0.5), (1, 0, 0.5), (1, 1, 0.5), (1, 2, 1.0)];
+//! let program = linear_map(2, 3, &entries, &LinearOptions::ALL);
+//! assert_eq!(program.operations(), 3);
+//! assert_eq!(program.evaluate(&[1.0, 3.0, 4.0]), [2.0, 6.0]);
+//!
+//! // a b + a c: one addition and one multiplication.
+//! let sum = vec![(1.0, vec![(0, 1), (1, 1)]), (1.0, vec![(0, 1), (2, 1)])];
+//! assert_eq!(polynomials(&[sum], &PolynomialOptions::ALL).operations(), 2);
+//! ```
+//!
 //! All are deterministic to the byte: limits count work, ties are broken by written rules, and nothing depends on the
 //! order of a hash map.
 

@@ -49,7 +49,7 @@ pub struct PolynomialOptions {
     pub reciprocals: Reciprocals,
     /// How many orders of moves are tried, of [`TRIES`] there are.
     pub n_tries: usize,
-    /// Pairs of terms that may be looked at, in each try.
+    /// Pairs of terms that may be looked at; each try has its part.
     pub max_work: u64,
 }
 
@@ -91,9 +91,10 @@ pub fn polynomials(polynomials: &[Polynomial], options: &PolynomialOptions) -> P
     let mut best = write::direct(polynomials, options.reciprocals);
     let mut least = best.operations();
     let system = System::new(polynomials);
-    for &(preference, is_product_first) in TRIES.iter().take(options.n_tries) {
+    let n_tries = options.n_tries.min(TRIES.len());
+    for &(preference, is_product_first) in &TRIES[..n_tries] {
         let mut tried = system.clone();
-        let mut work = options.max_work;
+        let mut work = options.max_work / n_tries as u64;
         if is_product_first && options.products {
             product::share_products(&mut tried);
         }

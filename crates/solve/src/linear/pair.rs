@@ -6,9 +6,9 @@
 //! The same values with a row for each pair that was found worth it; rows stay sorted by symbol.
 //! # Method
 //! A pair is two symbols and the [key](crate::ratio) of the ratio of their coefficients. The pair of the largest gain, in
-//! how many rows it stands less one, becomes a symbol t = a + r·b, and the rows read t. Ties go by the [`Preference`], then to
-//! the pair of the smallest symbols, or of the largest. A new symbol is the largest, so pairs of old symbols only become fewer: counts are kept
-//! for pairs that occur twice or more, and the heap is put right when it is read.
+//! how many rows it stands less one, becomes a symbol t = a + r·b, and the rows read t. Ties go by the [`Preference`], then
+//! to the pair of the smallest symbols. A new symbol is the largest, so pairs of old symbols only become fewer: counts are
+//! kept for pairs that occur twice or more, and the heap is put right when it is read.
 //! # Complexity
 //! O(sum of squared lengths of rows · log); each pair of entries that is looked at is one unit of work.
 //! Source: Paar, "Optimized arithmetic for Reed-Solomon encoders", ISIT 1997, with ratios in place of bits.
@@ -69,6 +69,9 @@ pub fn share_pairs(net: &mut Net, preference: Preference, work: &mut u64) {
     }
 }
 
+/// A pair by its gain, then by the order of symbols that the preference asks for.
+type Ranked = (u64, Reverse<(Symbol, Symbol)>, Reverse<Pair>);
+
 struct Sharing<'a> {
     net: &'a mut Net,
     preference: Preference,
@@ -77,7 +80,7 @@ struct Sharing<'a> {
     /// In how many rows each pair stands, if twice or more.
     counts: FxHashMap<Pair, u32>,
     /// Gains, possibly out of date: never too small.
-    heap: BinaryHeap<(u64, Reverse<(Symbol, Symbol)>, Reverse<Pair>)>,
+    heap: BinaryHeap<Ranked>,
 }
 
 impl Sharing<'_> {

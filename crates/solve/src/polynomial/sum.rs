@@ -32,6 +32,9 @@ use crate::ratio;
 /// Sums of more terms have no divisors.
 pub const DIVISOR_TERMS_LIMIT: usize = 200;
 
+/// Units of work of a term that may be distributed.
+pub const DISTRIBUTION_WORK: u64 = 4;
+
 /// Which moves come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
@@ -244,7 +247,7 @@ impl Search<'_> {
         let contains =
             |id: MonomialId| self.system.monomial(id).binary_search_by_key(&symbol, |factor| factor.0).is_ok();
         let removed: Vec<MonomialId> = self.system.sums[sum_idx].keys().copied().filter(|&id| contains(id)).collect();
-        self.n_looked_at += self.system.sums[sum_idx].len() as u64;
+        self.n_looked_at += DISTRIBUTION_WORK * self.system.sums[sum_idx].len() as u64;
         if removed.len() < 2 {
             return None;
         }
