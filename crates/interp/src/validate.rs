@@ -35,7 +35,7 @@ use nestegg_ir::{Kernel, Program};
 use crate::error::Error;
 use crate::input::Inputs;
 use crate::run::{Compiled, RunOptions};
-use crate::validate::compare::Comparison;
+use crate::validate::compare::{Comparison, has_single};
 
 /// How two programs are compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ pub struct ValidateOptions {
     pub seeds: Vec<u64>,
     /// How far a float64 result may be off, relative to its condition.
     pub tolerance: f64,
-    /// The same for float32 results.
+    /// The same for float32 results, and for all results of programs that hold float32 values: they may round on the way.
     pub tolerance_single: f64,
     /// Where a run is stopped.
     pub run: RunOptions,
@@ -183,6 +183,7 @@ pub fn validate(first: &Program, second: &Program, options: &ValidateOptions) ->
             Err(error) => return Ok(Verdict::Different(Difference::Trap { program: "the second", error })),
         },
         options,
+        has_single: has_single(first.kernel()) || has_single(second.kernel()),
     };
     let inputs = random(options.seeds.first().copied().unwrap_or(1))?;
     let (in_field, in_floats) = rayon::join(|| comparison.in_field(random), || comparison.in_floats(&inputs));

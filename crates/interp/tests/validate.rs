@@ -384,3 +384,15 @@ fn powers_with_whole_exponents_are_products() {
     equal(&text("pow(a*a, 0.5)"), &text("(a*a)**0.5"));
     different(&text("pow(a*a, 0.5)"), &text("(a*a)**1.5"));
 }
+
+#[test]
+fn float64_results_of_float32_values_are_equal_to_single_precision() {
+    let text = |expr: &str| {
+        format!(
+            "domain {{ [i] : 0 <= i < 32 }}\narg a : float32[32] read\narg b : float32[32] read\n\
+             arg y : float64[32] write\nfor i\n  y[i] = {expr}\nend\n"
+        )
+    };
+    let evidence = equal(&text("a[i]*b[i] + a[i]*0.1"), &text("a[i]*(b[i] + 0.1)"));
+    assert!(evidence.largest_error > 1e-9 && evidence.largest_error < 1e-6, "{evidence}");
+}

@@ -1,6 +1,6 @@
 //! Runs of two compiled programs on the same data, and the comparison of what they leave.
 
-use nestegg_ir::{ArrayId, Dtype};
+use nestegg_ir::{ArrayId, Dtype, Expr, Kernel};
 
 use crate::conditioned::{Conditioned, Scaled};
 use crate::error::Error;
@@ -23,6 +23,14 @@ pub(super) struct Comparison<'a> {
     pub(super) first: Compiled,
     pub(super) second: Compiled,
     pub(super) options: &'a ValidateOptions,
+    /// Whether one of them computes anything in float32, which may reach any output.
+    pub(super) has_single: bool,
+}
+
+/// Whether a kernel holds float32 values, in arrays or on the way.
+pub(super) fn has_single(kernel: &Kernel) -> bool {
+    kernel.arrays.iter().any(|array| array.dtype == Dtype::Float32)
+        || kernel.exprs.iter().any(|(_, expr)| matches!(expr, Expr::Cast { dtype: Dtype::Float32, .. }))
 }
 
 /// Both programs' memories after a run, or why there are none.
@@ -119,10 +127,8 @@ impl Comparison<'_> {
 
     /// The error relative to the condition, or both values if that is too large.
     fn approximately(&self, first: &Scaled, second: &f64, dtype: Dtype) -> Result<f64, (String, String)> {
-        let tolerance = match dtype {
-            Dtype::Float32 => self.options.tolerance_single,
-            _ => self.options.tolerance,
-        };
+        let is_single = dtype == Dtype::Float32 || self.has_single;
+        let tolerance = if is_single { self.options.tolerance_single } else { self.options.tolerance };
         let (a, b) = (first.value, *second);
         if a == b || (a.is_nan() && b.is_nan()) {
             return Ok(0.0);
