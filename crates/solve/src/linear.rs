@@ -5,8 +5,8 @@
 //! but for the sign: [`cluster`](fn@crate::cluster) them first.
 //! # Output
 //! A program of y = C x, with one output for each row. It never has more operations than the rows one by one. Its
-//! coefficients differ from exact ones by the [rounding of ratios](crate::linear) only, about 1e-13 of their size for each
-//! step that they pass.
+//! coefficients differ from exact ones by rounding, and by [`LinearOptions::tolerance`] at most for each step that they pass;
+//! only entries that scatter come near that.
 //! # Method
 //! A [net](net::Net) of rows is built, transformed in several ways, and the cheapest is kept:
 //! 1. Equal rows are one, up to the sign; proportional rows are one row and its multiples ([`net`]).
@@ -32,11 +32,12 @@ pub mod net;
 pub mod pair;
 pub mod scale;
 
+use crate::cluster::TOLERANCE;
 use crate::program::Program;
 use net::Net;
 
 /// What [`linear_map`] may try.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearOptions {
     /// Multiples of a row are computed from it.
     pub proportional_rows: bool,
@@ -48,6 +49,9 @@ pub struct LinearOptions {
     pub column_scaling: bool,
     /// Rows that a chain of row differences may be long: each may lose a few digits.
     pub max_chain: usize,
+    /// How far an entry may be moved by one step that takes nearly equal ratios or differences for equal, as a multiple of
+    /// the largest entry. Zero for rounding alone.
+    pub tolerance: f64,
     /// Pairs of entries that may be looked at, in all combinations together.
     pub max_work: u64,
 }
@@ -60,6 +64,7 @@ impl LinearOptions {
         pairs: true,
         column_scaling: true,
         max_chain: usize::MAX,
+        tolerance: TOLERANCE,
         max_work: 20_000_000,
     };
 
@@ -70,6 +75,7 @@ impl LinearOptions {
         pairs: false,
         column_scaling: false,
         max_chain: usize::MAX,
+        tolerance: TOLERANCE,
         max_work: 20_000_000,
     };
 }
@@ -83,7 +89,7 @@ pub type Entry = (usize, usize, f64);
 /// If an entry lies outside the matrix.
 #[must_use]
 pub fn linear_map(n_rows: usize, n_columns: usize, entries: &[Entry], options: &LinearOptions) -> Program {
-    let base = net::build(n_rows, n_columns, entries, options.proportional_rows);
+    let base = net::build(n_rows, n_columns, entries, options);
     let mut nets: Vec<Net> = Vec::new();
     let mut work = options.max_work;
     let differences = if options.row_differences { difference::difference(&base, options, &mut work) } else { None };
@@ -110,7 +116,7 @@ pub fn linear_map(n_rows: usize, n_columns: usize, entries: &[Entry], options: &
             }
             for preference in [pair::Preference::Unit, pair::Preference::Count, pair::Preference::Newest] {
                 let mut shared = nets[net_idx].clone();
-                pair::share_pairs(&mut shared, preference, &mut work);
+                pair::share_pairs(&mut shared, preference, options.tolerance, &mut work);
                 keep(emit::emit(&shared));
             }
         }

@@ -1,16 +1,28 @@
 //! Numbers that rounding alone tells apart: one key for each ratio and each value.
 //!
 //! A ratio of two table entries carries the rounding of both. Its key keeps [`KEPT_BITS`] bits of the mantissa, rounded to
-//! nearest, so two ratios of one key differ by less than 2⁻⁴³ of their size, about 1.1e-13. Equal ratios that fall on
+//! nearest, so two ratios of one key differ by less than 2⁻⁴¹ of their size, about 4.5e-13. Equal ratios that fall on
 //! different sides of a border keep different keys: a chance missed, never an error.
 
 /// Bits of the mantissa that tell values apart.
-pub const KEPT_BITS: u32 = 43;
+pub const KEPT_BITS: u32 = 41;
 
 /// The key of a finite number, with its sign.
 pub fn key(value: f64) -> u64 {
-    let dropped = f64::MANTISSA_DIGITS - 1 - KEPT_BITS;
+    rounded(value, KEPT_BITS)
+}
+
+fn rounded(value: f64, kept_bits: u32) -> u64 {
+    let dropped = f64::MANTISSA_DIGITS - 1 - kept_bits;
     (value.to_bits() + (1 << (dropped - 1))) >> dropped
+}
+
+/// Bits of the mantissa of a [coarse key](coarse_key).
+pub const COARSE_BITS: u32 = 38;
+
+/// A key for ratios of table entries that scatter, of 2⁻³⁸ of their size. What has one key must still be compared.
+pub fn coarse_key(value: f64) -> u64 {
+    rounded(value, COARSE_BITS)
 }
 
 /// The key of a finite number without its sign.

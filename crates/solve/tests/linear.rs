@@ -1,7 +1,8 @@
 //! Linear maps on random matrices: same values, never more operations than row by row, the same program each time.
 
+use nestegg_solve::cluster::TOLERANCE;
 use nestegg_solve::linear::Entry;
-use nestegg_solve::{LinearOptions, Program, linear_map};
+use nestegg_solve::{LinearOptions, Program, cluster, linear_map};
 use proptest::prelude::*;
 
 /// What the rows cost one by one.
@@ -39,6 +40,7 @@ fn options(bits: u8) -> LinearOptions {
         pairs: bits & 4 > 0,
         column_scaling: bits & 16 > 0,
         max_chain: if bits & 32 > 0 { 2 } else { usize::MAX },
+        tolerance: if bits & 8 > 0 { 1e-12 } else { 0.0 },
         max_work: if bits & 64 > 0 { 200 } else { 20_000_000 },
     }
 }
@@ -71,6 +73,22 @@ proptest! {
         }).collect();
         check(rows.len(), 5, &entries, &options(bits));
     }
+}
+
+#[test]
+fn scatter_costs_little_and_is_not_amplified() {
+    // Entries of a few values, moved by up to 1e-14: as many operations as without, errors of that size.
+    let exact: Vec<Entry> = (0..60)
+        .flat_map(|row| (0..6).map(move |column| (row, column, VALUES[(row * 5 + column * column * 7) % 12])))
+        .collect();
+    let moved: Vec<f64> =
+        exact.iter().map(|entry| entry.2 + ((entry.0 * 6 + entry.1) % 21) as f64 * 1e-15 - 1e-14).collect();
+    let mut clustered = moved;
+    cluster(&mut clustered, TOLERANCE * 2.0);
+    let entries: Vec<Entry> = exact.iter().zip(&clustered).map(|(entry, &value)| (entry.0, entry.1, value)).collect();
+    let program = linear_map(60, 6, &entries, &LinearOptions::ALL);
+    assert!(program.operations() <= linear_map(60, 6, &exact, &LinearOptions::ALL).operations());
+    check_values(&program, 60, 6, &exact);
 }
 
 #[test]

@@ -10,8 +10,8 @@
 //! of their difference or sum, whichever has fewer. Of equal weights zero comes first, then the row that joined the tree
 //! first. A row at the end of a chain of [`LinearOptions::max_chain`] differences starts no other one.
 //!
-//! Differences of equal values scatter by rounding. They are clustered within [`ROUNDING`] of the largest entry, and those
-//! that meet an entry of the matrix become that entry.
+//! Differences of equal values scatter. They are clustered within [`LinearOptions::tolerance`], and those that meet an entry
+//! of the matrix become that entry.
 //! # Complexity
 //! O(rows² · columns) comparisons of small integers, [`COMPARISONS`] of which count as one unit of work.
 //! Source: Kirby, Knepley, Logg, Scott, SIAM J. Sci. Comput. 27(3), 2005.
@@ -23,7 +23,7 @@ use super::net::Net;
 use crate::cluster::cluster;
 use crate::terms::Row;
 
-/// How far rounding can separate equal differences, as a multiple of the largest entry.
+/// How far rounding alone can separate equal differences, as a multiple of the largest entry.
 pub const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
 /// Comparisons of entries that are as much work as one pair of entries.
@@ -71,9 +71,10 @@ pub fn difference(net: &Net, options: &LinearOptions, work: &mut u64) -> Option<
         row.push((net.symbol(parent), sign));
         res.rows[row_idx] = row;
     }
-    cluster(&mut differences, ROUNDING * largest);
+    let tolerance = options.tolerance.max(ROUNDING) * largest;
+    cluster(&mut differences, tolerance);
     for (&(row_idx, term_idx), &value) in places.iter().zip(&differences) {
-        res.rows[row_idx][term_idx].1 = snap(value, &known, ROUNDING * largest);
+        res.rows[row_idx][term_idx].1 = snap(value, &known, tolerance);
     }
     for row in &mut res.rows {
         row.retain(|entry| entry.1 != 0.0);
@@ -181,7 +182,7 @@ mod tests {
     fn rows_are_read_by_rows_up_to_the_sign() {
         let rows: [&[f64]; 3] = [&[1.0, 2.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 5.0], &[1.0, -2.0, -3.0, -4.0]];
         let mut work = 1000;
-        let net = build(3, 4, &matrix(&rows), false);
+        let net = build(3, 4, &matrix(&rows), &LinearOptions::NONE);
         let res = difference(&net, &LinearOptions::ALL, &mut work).unwrap();
         assert_eq!(res.rows[0], net.rows[0]);
         assert_eq!(res.rows[1], [(3, 1.0), (4, 1.0)]);
@@ -194,7 +195,7 @@ mod tests {
     #[test]
     fn differences_meet_entries() {
         let rows: [&[f64]; 2] = [&[0.1, 0.2, 0.3, 0.2], &[0.3, 0.2, 0.3, 0.2]];
-        let net = build(2, 4, &matrix(&rows), false);
+        let net = build(2, 4, &matrix(&rows), &LinearOptions::NONE);
         let res = difference(&net, &LinearOptions::ALL, &mut 1000).unwrap();
         assert_eq!(res.rows[1], [(0, 0.2), (4, 1.0)]);
     }

@@ -5,10 +5,12 @@
 //! # Output
 //! The same values with a row for each pair that was found worth it; rows stay sorted by symbol.
 //! # Method
-//! A pair is two symbols and the [key](crate::ratio) of the ratio of their coefficients. The pair of the largest gain, in
-//! how many rows it stands less one, becomes a symbol t = a + r·b, and the rows read t. Ties go by the [`Preference`], then
-//! to the pair of the smallest symbols. A new symbol is the largest, so pairs of old symbols only become fewer: counts are
-//! kept for pairs that occur twice or more, and the heap is put right when it is read.
+//! A pair is two symbols and a coarse [key](crate::ratio) of the ratio of their coefficients; a row takes part if it is met
+//! within the tolerance. The pair of the largest gain, in how many rows it stands less one, becomes a symbol t = a + r·b,
+//! and the rows read t. The coefficients of b are at most [`AMPLIFIED`] times those of a, for r carries the scatter of
+//! the latter. Ties go by the [`Preference`], then to the pair of the smallest symbols. A new symbol is the largest, so
+//! pairs of old symbols only become fewer: counts are kept for pairs that occur twice or more, and the heap is put right
+//! when it is read.
 //! # Complexity
 //! O(sum of squared lengths of rows · log); each pair of entries that is looked at is one unit of work.
 //! Source: Paar, "Optimized arithmetic for Reed-Solomon encoders", ISIT 1997, with ratios in place of bits.
@@ -18,9 +20,13 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
+use super::difference::ROUNDING;
 use super::net::Net;
 use crate::ratio;
 use crate::terms::{Row, Symbol};
+
+/// How far the scatter of a coefficient may be amplified before the larger one is taken for base.
+pub const AMPLIFIED: f64 = 8.0;
 
 /// Which pairs come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,23 +49,27 @@ struct Pair {
 
 impl Pair {
     fn new(left: (Symbol, f64), right: (Symbol, f64)) -> Self {
-        Self { left: left.0, right: right.0, ratio: ratio::key(right.1 / left.1) }
+        Self { left: left.0, right: right.0, ratio: ratio::coarse_key(right.1 / left.1) }
     }
 
     fn is_unit(self) -> bool {
-        self.ratio == ratio::key(1.0) || self.ratio == ratio::key(-1.0)
+        self.ratio == ratio::coarse_key(1.0) || self.ratio == ratio::coarse_key(-1.0)
     }
 }
 
 /// Shares pairs until none occurs twice or the work is used up.
-pub fn share_pairs(net: &mut Net, preference: Preference, work: &mut u64) {
+pub fn share_pairs(net: &mut Net, preference: Preference, tolerance: f64, work: &mut u64) {
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); net.n_inputs + net.rows.len()];
     for (row_idx, row) in net.rows.iter().enumerate() {
         for entry in row {
             readers[entry.0 as usize].push(row_idx);
         }
     }
-    let mut sharing = Sharing { net, preference, readers, counts: FxHashMap::default(), heap: BinaryHeap::new() };
+    let sizes = sizes(net);
+    let weighed = net.rows.iter().flatten().map(|entry| entry.1.abs() * sizes[entry.0 as usize]);
+    let tolerance = tolerance.max(ROUNDING) * weighed.fold(0.0, f64::max);
+    let (counts, heap) = (FxHashMap::default(), BinaryHeap::new());
+    let mut sharing = Sharing { net, preference, tolerance, sizes, readers, counts, heap };
     if !sharing.count_all(work) {
         return;
     }
@@ -75,6 +85,10 @@ type Ranked = (u64, Reverse<(Symbol, Symbol)>, Reverse<Pair>);
 struct Sharing<'a> {
     net: &'a mut Net,
     preference: Preference,
+    /// How far an entry of the matrix may be moved.
+    tolerance: f64,
+    /// For each symbol what a coefficient of 1 is in entries of the matrix.
+    sizes: Vec<f64>,
     /// For each symbol the rows that read it or did.
     readers: Vec<Vec<usize>>,
     /// In how many rows each pair stands, if twice or more.
@@ -146,7 +160,7 @@ impl Sharing<'_> {
     fn replace(&mut self, pair: Pair) -> u64 {
         self.counts.remove(&pair);
         let mut looked_at = 0;
-        let mut definition: Option<Row> = None;
+        let mut is_read = false;
         let mut pairs: Vec<Pair> = Vec::new();
         let mut touched: Vec<usize> = Vec::new();
         let new = self.net.symbol(self.net.rows.len());
@@ -155,6 +169,7 @@ impl Sharing<'_> {
         } else {
             (pair.right, pair.left)
         };
+        let (is_left_base, ratio) = self.ratio(pair, fewer);
         for row_idx in std::mem::take(&mut self.readers[fewer as usize]) {
             let row = &self.net.rows[row_idx];
             looked_at += 1;
@@ -165,13 +180,13 @@ impl Sharing<'_> {
                 continue;
             };
             let (left_entry, right_entry) = (row[left], row[right]);
-            if Pair::new(left_entry, right_entry) != pair {
+            let (base, other) = if is_left_base { (left_entry, right_entry) } else { (right_entry, left_entry) };
+            let change = (other.1 - ratio * base.1).abs() * self.sizes[other.0 as usize];
+            if Pair::new(left_entry, right_entry) != pair || change > self.tolerance {
                 self.readers[fewer as usize].push(row_idx);
                 continue;
             }
-            definition.get_or_insert_with(|| {
-                vec![(pair.left, 1.0), (pair.right, ratio::clean_unit(right_entry.1 / left_entry.1))]
-            });
+            is_read = true;
             let mut row = std::mem::take(&mut self.net.rows[row_idx]);
             row.remove(right);
             row.remove(left);
@@ -179,14 +194,17 @@ impl Sharing<'_> {
             for &other in &row {
                 self.forget(ordered(other, left_entry));
                 self.forget(ordered(other, right_entry));
-                pairs.push(Pair::new(other, (new, left_entry.1)));
+                pairs.push(Pair::new(other, (new, base.1)));
             }
-            row.push((new, left_entry.1));
+            row.push((new, base.1));
             self.net.rows[row_idx] = row;
             touched.push(row_idx);
         }
-        if let Some(definition) = definition {
-            self.net.push(definition);
+        if is_read {
+            let (left, right) = if is_left_base { (1.0, ratio) } else { (ratio, 1.0) };
+            self.net.push(vec![(pair.left, left), (pair.right, right)]);
+            let size = |symbol: Symbol, coefficient: f64| coefficient.abs() * self.sizes[symbol as usize];
+            self.sizes.push(size(pair.left, left).max(size(pair.right, right)));
             let own = self.net.rows.len() - 1;
             self.readers.push(touched);
             self.readers[pair.left as usize].push(own);
@@ -194,6 +212,26 @@ impl Sharing<'_> {
             self.insert(pairs);
         }
         looked_at
+    }
+
+    /// Whether the first symbol of a pair is the base, and the ratio of the other coefficient to that of the base, from the
+    /// row where they are largest, so least scattered; the first such row.
+    fn ratio(&self, pair: Pair, symbol: Symbol) -> (bool, f64) {
+        let mut best = (0.0, 1.0, 1.0);
+        for &row_idx in &self.readers[symbol as usize] {
+            let row = &self.net.rows[row_idx];
+            if let (Some(left), Some(right)) = (position(row, pair.left), position(row, pair.right))
+                && row[left].1.abs() > best.0
+                && Pair::new(row[left], row[right]) == pair
+            {
+                best = (row[left].1.abs(), row[left].1, row[right].1);
+            }
+        }
+        let (_, left, right) = best;
+        let size = |symbol: Symbol, coefficient: f64| coefficient.abs() * self.sizes[symbol as usize];
+        let is_left_base = pair.is_unit() || AMPLIFIED * size(pair.left, left) >= size(pair.right, right);
+        let ratio = if is_left_base { right / left } else { left / right };
+        (is_left_base, if pair.is_unit() { 1f64.copysign(ratio) } else { ratio })
     }
 
     fn forget(&mut self, pair: Pair) {
@@ -204,6 +242,20 @@ impl Sharing<'_> {
             }
         }
     }
+}
+
+/// For each symbol what a coefficient of 1 is in entries of the matrix: 1 for inputs, their scale for scaled inputs, at most
+/// the largest entry for rows.
+fn sizes(net: &Net) -> Vec<f64> {
+    let mut sizes = vec![1.0; net.n_inputs];
+    let is_input = |symbol: Symbol| net.row_idx(symbol).is_none();
+    let largest = net.rows.iter().flatten().filter(|entry| is_input(entry.0)).map(|entry| entry.1.abs());
+    let largest = largest.fold(1.0, f64::max);
+    sizes.extend(net.rows.iter().map(|row| match row[..] {
+        [(symbol, scale)] if is_input(symbol) => scale.abs(),
+        _ => largest,
+    }));
+    sizes
 }
 
 fn ordered(one: (Symbol, f64), other: (Symbol, f64)) -> Pair {
@@ -217,14 +269,15 @@ fn position(row: &Row, symbol: Symbol) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::{Preference, share_pairs};
+    use crate::LinearOptions;
     use crate::linear::net::build;
 
     #[test]
     fn a_pair_of_one_ratio_becomes_a_row() {
         let entries =
             [(0, 0, 1.0), (0, 1, 2.0), (0, 2, 1.0), (1, 0, 3.0), (1, 1, 6.0), (1, 3, 1.0), (2, 0, 1.0), (2, 1, 1.0)];
-        let mut net = build(3, 4, &entries, false);
-        share_pairs(&mut net, Preference::Count, &mut 1000);
+        let mut net = build(3, 4, &entries, &LinearOptions::NONE);
+        share_pairs(&mut net, Preference::Count, 0.0, &mut 1000);
         assert_eq!(net.rows[0], [(2, 1.0), (7, 1.0)]);
         assert_eq!(net.rows[1], [(3, 1.0), (7, 3.0)]);
         assert_eq!(net.rows[2], [(0, 1.0), (1, 1.0)]);

@@ -72,17 +72,18 @@ fn most_frequent(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::{Scales, scale_columns};
+    use crate::LinearOptions;
     use crate::linear::net::build;
 
     #[test]
     fn scales_are_most_frequent_magnitudes() {
         let entries = [(0, 0, 0.5), (0, 1, 3.0), (1, 0, 0.5), (1, 1, -1.0), (2, 0, 2.0), (2, 1, 1.0)];
-        let net = build(3, 2, &entries, false);
+        let net = build(3, 2, &entries, &LinearOptions::NONE);
         let scaled = scale_columns(&net, Scales::ByColumn).unwrap();
         assert_eq!(scaled.rows[3], [(0, 0.5)]);
         assert_eq!(scaled.rows[0], [(1, 3.0), (5, 1.0)]);
         assert_eq!(scaled.rows[2], [(1, 1.0), (5, 4.0)]);
         assert_eq!(scale_columns(&net, Scales::ByMatrix).unwrap().rows[0], [(5, 1.0), (6, 6.0)]);
-        assert!(scale_columns(&build(1, 1, &[(0, 0, 1.0)], false), Scales::ByColumn).is_none());
+        assert!(scale_columns(&build(1, 1, &[(0, 0, 1.0)], &LinearOptions::NONE), Scales::ByColumn).is_none());
     }
 }
