@@ -29,7 +29,7 @@ pub mod cluster;
 pub mod linear;
 pub mod polynomial;
 pub mod program;
-mod ratio;
+pub mod ratio;
 pub mod terms;
 
 pub use basis::{Basis, basis};
