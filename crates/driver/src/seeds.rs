@@ -10,7 +10,7 @@
 //! A seed that computes with tables is equal within the tolerance for tables only; it says so, and is compared with the kernel it came
 //! from in floats, and what is made of it with the seed itself, exactly.
 
-use nestegg_forms::{LinearMaps, Options, Shape, Tolerance, linear_maps};
+use nestegg_forms::{LinearMaps, Options, Shape, Tolerance, linear_maps, paired_tables};
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, split_at_zeros};
@@ -81,6 +81,18 @@ pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) ->
             }
         }
         all.add(kind, linearized, Some(tolerance));
+    }
+    if wants("pairs") {
+        let mut split: Vec<LinearizedKernel> =
+            all.found.iter().filter(|seed| seed.tolerance.is_none()).map(|seed| seed.linearized.clone()).collect();
+        split.extend(kinds.first().filter(|kind| *kind == "pairs").map(|_| form.clone()));
+        for form in split {
+            let isolated = all.isolated(&form)?;
+            let paired = paired_tables(&isolated, &options).map_err(|source| all.refused("pairs", source))?;
+            if let Some(LinearMaps { linearized, tolerance, .. }) = paired {
+                all.add("pairs", eliminate_dead(linearized), Some(tolerance));
+            }
+        }
     }
     Ok(all.found)
 }

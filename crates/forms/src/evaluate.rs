@@ -36,6 +36,8 @@ pub(crate) struct Evaluator {
     pub(crate) algebra: Algebra,
     types: Types,
     table_inames: InameSet,
+    /// Inames that stay loops, and index tables together with table inames.
+    points: InameSet,
     /// Free table inames of each expression, as far as they were asked for.
     free: Vec<Option<InameSet>>,
     done: FxHashMap<ExprId, Option<Polynomial>>,
@@ -45,8 +47,9 @@ pub(crate) struct Evaluator {
 }
 
 impl Evaluator {
-    /// Of a kernel whose table inames are those.
-    pub(crate) fn new(kernel: Kernel, algebra: Algebra, table_inames: InameSet) -> Self {
+    /// Of a kernel whose table inames are those. A table that is indexed by one of them may have axes in `points` too; what
+    /// depends on `points` alone is an atom.
+    pub(crate) fn new(kernel: Kernel, algebra: Algebra, table_inames: InameSet, points: InameSet) -> Self {
         let mut written = vec![false; kernel.arrays.len()];
         for instruction in &kernel.instructions {
             for array in instruction.written_arrays() {
@@ -58,6 +61,7 @@ impl Evaluator {
             kernel,
             algebra,
             table_inames,
+            points,
             free: Vec::new(),
             done: FxHashMap::default(),
             products: FxHashMap::default(),
@@ -313,6 +317,12 @@ impl Evaluator {
         match &self.kernel[array].kind {
             ArrayKind::Table(data) => {
                 let Some(affine) = affine else { return self.as_it_is(id) };
+                if axes.is_empty() && !indices.is_empty() && affine.iter().any(|index| index.as_constant().is_none()) {
+                    return self.as_it_is(id);
+                }
+                let at_points = affine.iter().flat_map(|index| index.inames().collect::<Vec<_>>());
+                let axes: InameSet =
+                    axes.iter().chain(at_points.filter(|&iname| self.points.contains(iname))).collect();
                 let is_constant = affine.iter().all(|index| {
                     index.terms.iter().all(|(var, _)| matches!(var, Var::Iname(iname) if axes.contains(*iname)))
                 });

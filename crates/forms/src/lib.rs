@@ -21,14 +21,20 @@ mod atoms;
 mod columns;
 mod distribute;
 mod evaluate;
+mod names;
+mod pairs;
 mod polynomial;
+mod scalars;
 mod stores;
 mod table;
 mod write;
 
 use nestegg_ir::LinearizedKernel;
+
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::linearization::NestingError;
+
+pub use pairs::paired_tables;
 
 /// How a linear map is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

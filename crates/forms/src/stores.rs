@@ -77,7 +77,7 @@ pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormE
     }
     let absolute_value = kernel.function_ids().find(|&function| kernel[function] == "fabs");
     let algebra = Algebra { atoms: Atoms::new(absolute_value), tables: TableStore::new(extents) };
-    let evaluator = Evaluator::new(kernel.clone(), algebra, table_inames);
+    let evaluator = Evaluator::new(kernel.clone(), algebra, table_inames, InameSet::new());
     Ok(Some(Found { stores, evaluator, trees }))
 }
 
@@ -129,7 +129,7 @@ fn has_mixed_floats(kernel: &Kernel) -> bool {
 }
 
 /// For each iname the number of its values, if they begin at zero, are constant in number, and depend on no others.
-fn extents(kernel: &Kernel) -> Result<Vec<Option<usize>>, FormError> {
+pub(crate) fn extents(kernel: &Kernel) -> Result<Vec<Option<usize>>, FormError> {
     let context = isl::Context::new();
     let domains = Domains::new(&context, kernel)?;
     let mut res = vec![None; kernel.inames.len()];

@@ -271,11 +271,11 @@ impl TableStore {
         }
     }
 
-    /// The entries of a product at all points of `axes`, row-major.
+    /// The entries of the product of those tables that have all their axes in `axes`, at all points of these, row-major.
     pub(crate) fn values(&self, product: ProductId, axes: &[InameId]) -> Vec<f64> {
         let shape: Vec<usize> = axes.iter().map(|&axis| self.extent(axis).unwrap_or(1)).collect();
         let mut res = vec![1.0; shape.iter().product()];
-        for table in self.factors(product) {
+        for table in self.factors(product).filter(|table| table.axes.iter().all(|axis| axes.contains(axis))) {
             let mut stride = 1;
             let mut strides = vec![0; axes.len()];
             for &axis in table.axes.iter().rev() {

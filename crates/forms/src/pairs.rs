@@ -1,0 +1,661 @@
+//! Bilinear stores over tensor-product cells: one table for each dimension and pair of test and trial inames.
+//!
+//! # Input
+//! Stores `A[f(j), g(k)] = A[f(j), g(k)] + sum(q, e)`, whose inames and reduction inames fall apart into *dimensions*, such that each table has axes in one dimension,
+//! and each dimension has one test iname, one trial iname of the same extent, and any reduction inames.
+//! # Output
+//! The same sums over unordered pairs: in each dimension the diagonal, `j = k`, and the pairs `j < k` have loops of their own, and each value found there is
+//! added to all elements of `A` that are made from it.
+//! # Method
+//! `e` is a sum of products of tables times values that do not depend on `j` and `k`. The tables of one dimension multiply to a pair table `B[q, j, k]`, which is the
+//! sum of its symmetric part `S` and its antisymmetric part `W`; products are expanded in these, and terms with the same parts are merged, which is where the
+//! symmetry of the form makes the antisymmetric ones cancel. The reductions are then done one dimension at a time, in the order that takes
+//! the fewest operations, terms with the same tables in the dimensions that are left being summed first. Swapping `j` and `k` in a dimension changes the sign of
+//! what has `W` there: all orders of the pairs are sums and differences of the same few values. A table with one entry for each diagonal
+//! element needs no reduction.
+//! # Complexity
+//! Exponential in the number of dimensions, at most [`MAX_DIMENSIONS`].
+//! Source: even and odd parts as in Kronbichler and Kormann, "Fast matrix-free evaluation of discontinuous Galerkin finite element operators", ACM TOMS 2019.
+
+use indexmap::{IndexMap, IndexSet};
+use nestegg_ir::affine::Var;
+use nestegg_ir::linearization::{LoopTree, from_tree};
+use nestegg_ir::{
+    Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Dtype, Expr, ExprId, Float, Iname, InameId, InameSet,
+    InsnId, Instruction, InstructionKind, Kernel, LinearizedKernel, Number, Op, ReduceOp,
+};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::atoms::{Atoms, MonomialId};
+use crate::evaluate::Evaluator;
+use crate::names::Names;
+use crate::polynomial::{Algebra, Polynomial};
+use crate::scalars;
+use crate::stores::{self, Store};
+use crate::table::TableStore;
+use crate::{FormError, LinearMaps, Options, Tolerance};
+
+/// How many dimensions a cell may have.
+const MAX_DIMENSIONS: usize = 4;
+
+/// How many different products of pair tables a store may have.
+const MAX_PRODUCTS: usize = 2_000;
+
+/// The kernel with its bilinear stores over unordered pairs; `None` if it has none.
+///
+/// # Errors
+/// If the kernel is not well-formed.
+pub fn paired_tables(linearized: &LinearizedKernel, options: &Options) -> Result<Option<LinearMaps>, FormError> {
+    let Some(found) = stores::find(linearized)? else { return Ok(None) };
+    let extents = stores::extents(&linearized.kernel)?;
+    let mut kernel = linearized.kernel.clone();
+    let mut names = Names::new(&kernel);
+    let mut replaced: FxHashMap<usize, Vec<LoopTree>> = FxHashMap::default();
+    for store in &found.stores {
+        let Some((form, after)) = Bilinear::of(&kernel, store, &extents) else { continue };
+        let mut before = std::mem::replace(&mut kernel, after);
+        match form.write(&mut kernel, &mut names, store, options) {
+            Some(trees) => {
+                replaced.insert(store.position, trees);
+            }
+            None => std::mem::swap(&mut kernel, &mut before),
+        }
+    }
+    if replaced.is_empty() {
+        return Ok(None);
+    }
+    let n_stores = replaced.len();
+    let trees: Vec<LoopTree> = found
+        .trees
+        .into_iter()
+        .enumerate()
+        .flat_map(|(position, tree)| replaced.remove(&position).unwrap_or_else(|| vec![tree]))
+        .collect();
+    let linearized = LinearizedKernel { linearization: from_tree(&trees), kernel };
+    Ok(Some(LinearMaps { linearized, n_stores, n_features: 0, tolerance: Tolerance::default() }))
+}
+
+/// Inames that tables connect.
+#[derive(Clone, Debug)]
+struct Dimension {
+    test: InameId,
+    trial: InameId,
+    reduced: Vec<InameId>,
+    extent: usize,
+    /// The extents of the reduction inames.
+    shape: Vec<usize>,
+    /// The product of these.
+    n_points: usize,
+}
+
+/// One part of a pair table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct PartId(usize);
+
+/// A part of a pair table: axes are the reduction inames, the test iname, the trial iname.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Part {
+    dimension: usize,
+    is_antisymmetric: bool,
+    data: Vec<Float>,
+}
+
+/// A bilinear store as a sum of products of parts.
+struct Bilinear {
+    dimensions: Vec<Dimension>,
+    parts: IndexSet<Part, FxBuildHasher>,
+    /// For each product, one part a dimension, what it is multiplied with.
+    terms: IndexMap<Vec<PartId>, IndexMap<MonomialId, f64, FxBuildHasher>, FxBuildHasher>,
+    atoms: Atoms,
+}
+
+impl Bilinear {
+    /// The form of a store, and the kernel with the expressions that were made on the way.
+    fn of(kernel: &Kernel, store: &Store, extents: &[Option<usize>]) -> Option<(Self, Kernel)> {
+        let axes: InameSet = store.axes.iter().copied().collect();
+        let [test_index, trial_index] = store.indices.as_slice() else { return None };
+        let tests: InameSet = test_index.inames().filter(|&iname| axes.contains(iname)).collect();
+        let trials: InameSet = trial_index.inames().filter(|&iname| axes.contains(iname)).collect();
+        if !store.is_accumulation || !tests.is_disjoint(&trials) || tests.union(&trials) != axes {
+            return None;
+        }
+        let bodies: Option<Vec<(InameSet, ExprId, f64)>> = store
+            .terms
+            .iter()
+            .map(|&(term, sign)| match &kernel.exprs[term] {
+                Expr::Reduce { op: ReduceOp::Sum, inames, body } => {
+                    Some((inames.iter().copied().collect(), *body, sign))
+                }
+                _ => None,
+            })
+            .collect();
+        let bodies = bodies?;
+        let reduced = bodies.first()?.0.clone();
+        let is_constant = reduced.iter().all(|iname| extents.get(iname.index()).copied().flatten().is_some());
+        if !is_constant || bodies.iter().any(|body| body.0 != reduced) {
+            return None;
+        }
+        let absolute_value = kernel.function_ids().find(|&function| kernel[function] == "fabs");
+        let algebra = Algebra { atoms: Atoms::new(absolute_value), tables: TableStore::new(extents.to_vec()) };
+        let mut evaluator = Evaluator::new(kernel.clone(), algebra, axes, reduced.clone());
+        let mut value = Polynomial::zero();
+        for (_, body, sign) in bodies {
+            value.add(&evaluator.evaluate(body)?, sign);
+        }
+        let Evaluator { kernel, algebra: Algebra { atoms, tables }, .. } = evaluator;
+        let dimensions = dimensions(&tables, &value, &tests, &trials, &reduced)?;
+        let mut res = Self { dimensions, parts: IndexSet::default(), terms: IndexMap::default(), atoms };
+        for (monomial, product, coefficient) in value.terms() {
+            let parts: Option<Vec<Vec<(PartId, f64)>>> =
+                (0..res.dimensions.len()).map(|dimension| res.parts_of(&tables, product, dimension)).collect();
+            let mut products: Vec<(Vec<PartId>, f64)> = vec![(Vec::new(), coefficient)];
+            for parts in parts? {
+                products = products
+                    .iter()
+                    .flat_map(|(so_far, scale)| {
+                        parts.iter().map(move |&(part, factor)| {
+                            (so_far.iter().copied().chain([part]).collect::<Vec<PartId>>(), scale * factor)
+                        })
+                    })
+                    .collect();
+            }
+            for (parts, coefficient) in products {
+                let feature = res.terms.entry(parts).or_default();
+                let sum = feature.entry(monomial).or_insert(0.0);
+                *sum += coefficient;
+                if *sum == 0.0 {
+                    feature.shift_remove(&monomial);
+                }
+            }
+            if res.terms.len() > MAX_PRODUCTS {
+                return None;
+            }
+        }
+        res.terms.retain(|_, feature| !feature.is_empty());
+        Some((res, kernel))
+    }
+
+    /// The parts of the pair table that a product of tables has in a dimension; none where it is zero.
+    fn parts_of(
+        &mut self,
+        tables: &TableStore,
+        product: crate::table::ProductId,
+        dimension: usize,
+    ) -> Option<Vec<(PartId, f64)>> {
+        let Dimension { test, trial, reduced, extent, n_points, .. } = &self.dimensions[dimension];
+        let (extent, n_points) = (*extent, *n_points);
+        let axes: Vec<InameId> = reduced.iter().copied().chain([*test, *trial]).collect();
+        let values = tables.values(product, &axes);
+        let at = |point: usize, j: usize, k: usize| values[(point * extent + j) * extent + k];
+        let mut res = Vec::new();
+        for is_antisymmetric in [false, true] {
+            let mut data = Vec::with_capacity(values.len());
+            for point in 0..n_points {
+                for j in 0..extent {
+                    for k in 0..extent {
+                        let other = at(point, k, j);
+                        let sum = at(point, j, k) + if is_antisymmetric { -other } else { other };
+                        data.push(sum / 2.0);
+                    }
+                }
+            }
+            let Some(&first) = data.iter().find(|&&value| value != 0.0) else { continue };
+            let sign = first.signum();
+            let data: Option<Vec<Float>> = data.iter().map(|&value| Float::new(value * sign + 0.0)).collect();
+            let (idx, _) = self.parts.insert_full(Part { dimension, is_antisymmetric, data: data? });
+            res.push((PartId(idx), sign));
+        }
+        Some(res)
+    }
+
+    /// The instructions over unordered pairs; `None` if they would be no better.
+    fn write(
+        mut self,
+        kernel: &mut Kernel,
+        names: &mut Names,
+        store: &Store,
+        options: &Options,
+    ) -> Option<Vec<LoopTree>> {
+        let original = kernel[store.insn].clone();
+        let InstructionKind::Assignment { assignee, .. } = &original.kind else { return None };
+        let polynomials = self.terms.values().map(|feature| feature.iter().map(|(&m, &c)| (m, c)).collect()).collect();
+        let features = scalars::polynomials(kernel, &self.atoms, polynomials, options);
+        let terms: Vec<(Vec<PartId>, ExprId)> =
+            std::mem::take(&mut self.terms).into_keys().zip(features).filter_map(|(p, f)| Some((p, f?))).collect();
+        let n_dimensions = self.dimensions.len();
+        let mut writer = Writer {
+            inames: Vec::new(),
+            tables: FxHashMap::default(),
+            dtype: kernel[assignee.array].dtype,
+            form: &self,
+            kernel,
+            names,
+        };
+        writer.inames = (0..n_dimensions).map(|dimension| writer.pair_inames(dimension)).collect();
+        let order = self.best_order(&terms);
+        let mut trees = Vec::new();
+        for region in 0..1usize << n_dimensions {
+            let is_pair = |dimension: usize| region >> dimension & 1 == 1;
+            // For each set of dimensions with antisymmetric parts the sum of the products that have them there.
+            let mut by_pattern: IndexMap<usize, Vec<(Vec<PartId>, ExprId)>, FxBuildHasher> = IndexMap::default();
+            for (parts, feature) in &terms {
+                let pattern = parts
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, part)| self.parts[part.0].is_antisymmetric)
+                    .map(|(d, _)| 1 << d)
+                    .sum();
+                by_pattern.entry(pattern).or_default().push((parts.clone(), *feature));
+            }
+            let mut values: IndexMap<usize, ExprId, FxBuildHasher> = IndexMap::default();
+            for (pattern, products) in by_pattern {
+                if pattern & !region != 0 {
+                    continue;
+                }
+                if let Some(value) = writer.contracted(&products, &order, region) {
+                    values.insert(pattern, value);
+                }
+            }
+            if values.is_empty() {
+                continue;
+            }
+            let pairs: Vec<usize> = (0..n_dimensions).filter(|&dimension| is_pair(dimension)).collect();
+            let mut body = Vec::new();
+            for swaps in 0..1usize << pairs.len() {
+                let swapped: usize =
+                    pairs.iter().enumerate().map(|(idx, &dimension)| (swaps >> idx & 1) << dimension).sum();
+                let Some((is_negative, value)) = writer.signed_sum(&values, swapped, n_dimensions) else { continue };
+                body.push(LoopTree::Run(writer.accumulation(store, &original, region, swapped, is_negative, value)?));
+            }
+            let mut loops: Vec<InameId> = store.outer.clone();
+            for dimension in 0..n_dimensions {
+                let PairInames { diagonal, first, second } = writer.inames[dimension];
+                if is_pair(dimension) { loops.extend([first, second]) } else { loops.push(diagonal) }
+            }
+            for iname in loops.into_iter().rev() {
+                body = vec![LoopTree::Loop { iname, body }];
+            }
+            trees.extend(body);
+        }
+        Some(trees)
+    }
+
+    /// The order of the dimensions in which reductions take the fewest operations, the first of equals.
+    fn best_order(&self, terms: &[(Vec<PartId>, ExprId)]) -> Vec<usize> {
+        let n_dimensions = self.dimensions.len();
+        let mut orders = vec![Vec::new()];
+        for _ in 0..n_dimensions {
+            orders = orders
+                .into_iter()
+                .flat_map(|order: Vec<usize>| {
+                    let free: Vec<usize> = (0..n_dimensions).filter(|dimension| !order.contains(dimension)).collect();
+                    free.into_iter().map(move |next| order.iter().copied().chain([next]).collect::<Vec<usize>>())
+                })
+                .collect();
+        }
+        let cost = |order: &Vec<usize>| -> usize {
+            let mut states: IndexSet<Vec<PartId>> = terms.iter().map(|term| term.0.clone()).collect();
+            let mut n_points: usize = self.dimensions.iter().map(|dimension| dimension.n_points).product();
+            let mut n_pairs = 1;
+            let mut res = 0;
+            for &next in order {
+                let Dimension { n_points: reduced, extent, .. } = self.dimensions[next];
+                n_points /= reduced.max(1);
+                n_pairs *= extent * (extent + 1) / 2;
+                res += states.len() * n_points * n_pairs * 2 * reduced;
+                states = states
+                    .into_iter()
+                    .map(|mut state| {
+                        state[next] = PartId(usize::MAX - usize::from(self.parts[state[next].0].is_antisymmetric));
+                        state
+                    })
+                    .collect();
+            }
+            res
+        };
+        orders.into_iter().min_by_key(cost).unwrap_or_default()
+    }
+}
+
+/// The inames of a dimension's pairs.
+#[derive(Clone, Copy, Debug)]
+struct PairInames {
+    diagonal: InameId,
+    first: InameId,
+    second: InameId,
+}
+
+struct Writer<'a> {
+    form: &'a Bilinear,
+    kernel: &'a mut Kernel,
+    names: &'a mut Names,
+    inames: Vec<PairInames>,
+    /// The arrays of parts: on the diagonal, and for pairs.
+    tables: FxHashMap<(PartId, bool), Option<ArrayId>>,
+    dtype: Dtype,
+}
+
+impl Writer<'_> {
+    fn pair_inames(&mut self, dimension: usize) -> PairInames {
+        let Dimension { test, trial, extent, .. } = self.form.dimensions[dimension];
+        let stem = |kernel: &Kernel, iname: InameId| kernel[iname].name.clone();
+        let (test, trial) = (stem(self.kernel, test), stem(self.kernel, trial));
+        let add = |kernel: &mut Kernel,
+                       names: &mut Names,
+                       stems: &[&str],
+                       condition: &dyn Fn(&[String]) -> String| {
+            let new: Vec<String> = stems.iter().map(|stem| names.new_name(stem)).collect();
+            let domain = DomainId::new(kernel.domains.len());
+            let first = kernel.inames.len();
+            let inames: Vec<InameId> = (first..first + new.len()).map(InameId::new).collect();
+            let text = format!("{{ [{}] : {} }}", new.join(", "), condition(&new));
+            kernel.domains.push(Domain { text, inames: inames.clone(), enclosing: Vec::new(), parameters: Vec::new() });
+            kernel.inames.extend(new.into_iter().map(|name| Iname { name, tags: Vec::new(), domain }));
+            inames
+        };
+        let diagonal = add(self.kernel, self.names, &[&test], &|names| format!("0 <= {} < {extent}", names[0]))[0];
+        let pair = add(self.kernel, self.names, &[&test, &trial], &|names| {
+            format!("0 <= {} < {} and {} < {extent}", names[0], names[1], names[1])
+        });
+        PairInames { diagonal, first: pair[0], second: pair[1] }
+    }
+
+    /// The sum of products over all reduction inames, at the points of a region; `None` for zero.
+    fn contracted(&mut self, products: &[(Vec<PartId>, ExprId)], order: &[usize], region: usize) -> Option<ExprId> {
+        let mut states: IndexMap<Vec<Option<PartId>>, Vec<ExprId>, FxBuildHasher> = IndexMap::default();
+        for (parts, feature) in products {
+            states.entry(parts.iter().copied().map(Some).collect()).or_default().push(*feature);
+        }
+        for &dimension in order {
+            let mut next: IndexMap<Vec<Option<PartId>>, Vec<(PartId, ExprId)>, FxBuildHasher> = IndexMap::default();
+            for (mut state, values) in states {
+                let Some(part) = state[dimension].take() else { continue };
+                let value = self.sum(values);
+                next.entry(state).or_default().push((part, value));
+            }
+            states = IndexMap::default();
+            for (state, terms) in next {
+                let is_pair = region >> dimension & 1 == 1;
+                let (mut reduced, mut direct) = (Vec::new(), Vec::new());
+                for (part, value) in terms {
+                    if !is_pair && let Some(at_point) = self.point_value(part, dimension, value) {
+                        direct.extend(at_point);
+                        continue;
+                    }
+                    if let Some(entry) = self.entry(part, dimension, is_pair) {
+                        reduced.push(self.kernel.exprs.op(Op::Mul, [entry, value]));
+                    }
+                }
+                if !reduced.is_empty() {
+                    let mut body = self.sum(reduced);
+                    let inames = &self.form.dimensions[dimension].reduced;
+                    if !inames.is_empty() {
+                        body = self.kernel.exprs.intern(Expr::Reduce {
+                            op: ReduceOp::Sum,
+                            inames: inames.clone().into(),
+                            body,
+                        });
+                    }
+                    direct.push(body);
+                }
+                if !direct.is_empty() {
+                    states.insert(state, direct);
+                }
+            }
+        }
+        let values = states.into_values().next()?;
+        Some(self.sum(values))
+    }
+
+    fn sum(&mut self, mut values: Vec<ExprId>) -> ExprId {
+        match values.len() {
+            1 => values.remove(0),
+            _ => self.kernel.exprs.op(Op::Add, values),
+        }
+    }
+
+    /// On the diagonal, a reduction over one iname of a table with entries at equal values only: the value there. Nothing if all entries are
+    /// zero; `None` if the table is another.
+    fn point_value(&mut self, part: PartId, dimension: usize, value: ExprId) -> Option<Option<ExprId>> {
+        let Dimension { reduced, extent, n_points, .. } = &self.form.dimensions[dimension];
+        let [reduced] = reduced.as_slice() else { return None };
+        if n_points != extent {
+            return None;
+        }
+        let data = &self.form.parts[part.0].data;
+        let at = |point: usize, j: usize| data[(point * extent + j) * extent + j].get();
+        let is_delta = (0..*extent).all(|point| (0..*extent).all(|j| point == j || at(point, j) == 0.0));
+        if !is_delta {
+            return None;
+        }
+        let weights: Vec<f64> = (0..*extent).map(|j| at(j, j)).collect();
+        if weights.iter().all(|&weight| weight == 0.0) {
+            return Some(None);
+        }
+        let (reduced, diagonal) = (*reduced, self.inames[dimension].diagonal);
+        let rewritten = self.kernel.exprs.rewrite([value], |exprs, _, expr| match expr {
+            Expr::Iname(iname) if iname == reduced => exprs.iname(diagonal),
+            expr => exprs.intern(expr),
+        });
+        let at_point = rewritten.get(value);
+        if weights.iter().all(|&weight| weight == weights[0]) {
+            return Some(Some(scalars::scaled(self.kernel, weights[0], at_point)));
+        }
+        let table = self.table(weights, &[*extent])?;
+        let index = self.kernel.exprs.iname(diagonal);
+        let weight = self.kernel.exprs.access(table, [index]);
+        Some(Some(self.kernel.exprs.op(Op::Mul, [weight, at_point])))
+    }
+
+    /// The entry of a part at the point of a region; `None` if all are zero there.
+    fn entry(&mut self, part: PartId, dimension: usize, is_pair: bool) -> Option<ExprId> {
+        let table = match self.tables.get(&(part, is_pair)) {
+            Some(known) => *known,
+            None => {
+                let made = self.part_table(part, dimension, is_pair);
+                self.tables.insert((part, is_pair), made);
+                made
+            }
+        }?;
+        let PairInames { diagonal, first, second } = self.inames[dimension];
+        let mut inames = self.form.dimensions[dimension].reduced.clone();
+        if is_pair {
+            inames.extend([first, second])
+        } else {
+            inames.push(diagonal)
+        }
+        let indices: Vec<ExprId> = inames.into_iter().map(|iname| self.kernel.exprs.iname(iname)).collect();
+        Some(self.kernel.exprs.access(table, indices))
+    }
+
+    fn part_table(&mut self, part: PartId, dimension: usize, is_pair: bool) -> Option<ArrayId> {
+        let Dimension { mut shape, extent, n_points, .. } = self.form.dimensions[dimension].clone();
+        let data = &self.form.parts[part.0].data;
+        let mut values = Vec::new();
+        for point in 0..n_points {
+            for j in 0..extent {
+                for k in 0..extent {
+                    let value = data[(point * extent + j) * extent + k].get();
+                    if is_pair {
+                        // Only pairs in increasing order are read.
+                        values.push(if j < k { value } else { 0.0 });
+                    } else if j == k {
+                        values.push(value);
+                    }
+                }
+            }
+        }
+        if values.iter().all(|&value| value == 0.0) {
+            return None;
+        }
+        shape.extend(if is_pair { vec![extent, extent] } else { vec![extent] });
+        self.table(values, &shape)
+    }
+
+    fn table(&mut self, values: Vec<f64>, shape: &[usize]) -> Option<ArrayId> {
+        let numbers: Option<Vec<Number>> =
+            values.into_iter().map(|value| Float::new(value).map(Number::Float)).collect();
+        let shape = shape.iter().map(|&extent| self.kernel.exprs.int(extent as i64)).collect();
+        let array = ArrayId::new(self.kernel.arrays.len());
+        self.kernel.arrays.push(Array {
+            name: self.names.new_name("B"),
+            dtype: self.dtype,
+            shape,
+            kind: ArrayKind::Table(numbers?.into()),
+        });
+        Some(array)
+    }
+
+    /// The value at an order of the pairs: what has an antisymmetric part in a swapped dimension is subtracted. Whether the whole is
+    /// negative, so that what differs in sign alone is one expression.
+    fn signed_sum(
+        &mut self,
+        values: &IndexMap<usize, ExprId, FxBuildHasher>,
+        swapped: usize,
+        n_dimensions: usize,
+    ) -> Option<(bool, ExprId)> {
+        let mut parts: Vec<(usize, bool, ExprId)> = values
+            .iter()
+            .map(|(&pattern, &value)| (pattern, (pattern & swapped).count_ones() % 2 == 1, value))
+            .collect();
+        parts.sort_by_key(|part| part.0);
+        // Pairwise, in the last dimension first: the sums of one level are shared by the orders that agree below.
+        for dimension in (0..n_dimensions).rev() {
+            let mut next: IndexMap<usize, Vec<(bool, ExprId)>> = IndexMap::new();
+            for (pattern, is_negative, value) in parts {
+                next.entry(pattern & !(1 << dimension)).or_default().push((is_negative, value));
+            }
+            parts = next
+                .into_iter()
+                .map(|(pattern, terms)| {
+                    let (is_negative, first) = terms[0];
+                    let value = terms[1..].iter().fold(first, |so_far, &(sign, value)| {
+                        let op = if sign == is_negative { Op::Add } else { Op::Sub };
+                        self.kernel.exprs.op(op, [so_far, value])
+                    });
+                    (pattern, is_negative, value)
+                })
+                .collect();
+        }
+        parts.first().map(|&(_, is_negative, value)| (is_negative, value))
+    }
+
+    /// `A[f(j), g(k)] = A[f(j), g(k)] + value` at an order of the pairs of a region.
+    fn accumulation(
+        &mut self,
+        store: &Store,
+        original: &Instruction,
+        region: usize,
+        swapped: usize,
+        is_negative: bool,
+        value: ExprId,
+    ) -> Option<InsnId> {
+        let InstructionKind::Assignment { assignee, .. } = &original.kind else { return None };
+        let mut indices = store.indices.clone();
+        let mut within = store.outer.clone();
+        for (dimension, inames) in self.inames.iter().enumerate() {
+            let PairInames { diagonal, first, second } = *inames;
+            let Dimension { test, trial, .. } = self.form.dimensions[dimension];
+            let (at_test, at_trial) = match (region >> dimension & 1, swapped >> dimension & 1) {
+                (0, _) => (diagonal, diagonal),
+                (_, 0) => (first, second),
+                _ => (second, first),
+            };
+            within.extend(if region >> dimension & 1 == 1 { vec![first, second] } else { vec![diagonal] });
+            for index in &mut indices {
+                for (from, to) in [(test, at_test), (trial, at_trial)] {
+                    *index = index.substitute(Var::Iname(from), &nestegg_ir::affine::Affine::var(Var::Iname(to)))?;
+                }
+            }
+        }
+        let indices: Vec<ExprId> = indices.iter().map(|index| index.to_expr(&mut self.kernel.exprs)).collect();
+        let element = self.kernel.exprs.access(assignee.array, indices.clone());
+        let op = if is_negative { Op::Sub } else { Op::Add };
+        let expression = self.kernel.exprs.op(op, [element, value]);
+        let insn = InsnId::new(self.kernel.instructions.len());
+        self.kernel.instructions.push(Instruction {
+            id: self.names.new_name(&original.id),
+            kind: InstructionKind::Assignment {
+                assignee: Assignee { array: assignee.array, indices: indices.into() },
+                expression,
+            },
+            within,
+            depends_on: original.depends_on.clone(),
+            predicates: Vec::new(),
+        });
+        Some(insn)
+    }
+}
+
+/// The dimensions that the tables of a polynomial make of inames; `None` if one has not one test and one trial iname of the same extent.
+fn dimensions(
+    tables: &TableStore,
+    value: &Polynomial,
+    tests: &InameSet,
+    trials: &InameSet,
+    reduced: &InameSet,
+) -> Option<Vec<Dimension>> {
+    let mut groups: Vec<InameSet> = Vec::new();
+    let mut join = |inames: InameSet| {
+        let mut joined = inames;
+        groups.retain(|group| {
+            let is_apart = group.is_disjoint(&joined);
+            if !is_apart {
+                joined = joined.union(group);
+            }
+            is_apart
+        });
+        groups.push(joined);
+    };
+    for (_, product, _) in value.terms() {
+        for table in tables.factors(product) {
+            join(table.axes.iter().copied().collect());
+        }
+    }
+    // Test and trial inames of the same dimension need not be in one table: they meet in the order in which they stand.
+    let known = tests.union(trials).union(reduced);
+    for iname in known.iter() {
+        join(InameSet::from_iter([iname]));
+    }
+    let mut lone_tests = Vec::new();
+    let mut lone_trials = Vec::new();
+    for group in &groups {
+        match (group.intersection(tests).len(), group.intersection(trials).len()) {
+            (1, 0) => lone_tests.push(group.clone()),
+            (0, 1) => lone_trials.push(group.clone()),
+            _ => {}
+        }
+    }
+    if lone_tests.len() != lone_trials.len() {
+        return None;
+    }
+    lone_tests.sort_by_key(|group| group.intersection(tests).as_slice().to_vec());
+    lone_trials.sort_by_key(|group| group.intersection(trials).as_slice().to_vec());
+    for (test, trial) in lone_tests.iter().zip(&lone_trials) {
+        groups.retain(|group| group != test && group != trial);
+        groups.push(test.union(trial));
+    }
+    groups.sort_by_key(|group| group.as_slice().to_vec());
+    if groups.len() > MAX_DIMENSIONS {
+        return None;
+    }
+    groups
+        .iter()
+        .map(|group| {
+            let (test, trial) = (group.intersection(tests), group.intersection(trials));
+            let ([test], [trial]) = (test.as_slice(), trial.as_slice()) else { return None };
+            let extent = tables.extent(*test)?;
+            let reduced: Vec<InameId> = group.intersection(reduced).iter().collect();
+            let shape: Option<Vec<usize>> = reduced.iter().map(|&iname| tables.extent(iname)).collect();
+            let shape = shape?;
+            (tables.extent(*trial)? == extent).then(|| Dimension {
+                test: *test,
+                trial: *trial,
+                n_points: shape.iter().product(),
+                shape,
+                reduced,
+                extent,
+            })
+        })
+        .collect()
+}
