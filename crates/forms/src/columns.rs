@@ -14,12 +14,13 @@
 use indexmap::IndexMap;
 use nestegg_ir::InameId;
 use nestegg_solve::cluster::{self, cluster};
+use nestegg_solve::{Basis, basis};
 use rustc_hash::FxBuildHasher;
 
+use crate::Tolerance;
 use crate::atoms::MonomialId;
 use crate::polynomial::Polynomial;
 use crate::stores::Found;
-use crate::{Options, Tolerance};
 
 /// How many numbers a matrix may have.
 const MAX_ENTRIES: usize = 30_000_000;
@@ -62,7 +63,7 @@ impl Columns {
 }
 
 /// The maps of the stores whose values are polynomials within the limits.
-pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
+pub(crate) fn of_stores(found: &mut Found) -> Columns {
     let mut groups: IndexMap<Vec<InameId>, Vec<(usize, Polynomial)>> = IndexMap::new();
     for (store_idx, store) in found.stores.iter().enumerate() {
         let mut value = Some(Polynomial::zero());
@@ -88,7 +89,6 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
                 }
             }
             map.columns = merged(map.columns);
-            let _ = options.basis;
             res.maps.push(map);
         }
     }
@@ -122,6 +122,26 @@ fn matrix(found: &Found, stores: &[(usize, Polynomial)]) -> Option<Map> {
     }
     let columns = columns.into_iter().map(|(monomial, values)| Column { values, feature: vec![(monomial, 1.0)] });
     Some(Map { stores: rows, columns: columns.collect(), n_rows })
+}
+
+/// The map with columns that depend on others made from them; `None` if no column does.
+pub(crate) fn in_basis(map: &Map) -> Option<Map> {
+    let columns: Vec<Vec<f64>> = map.columns.iter().map(|column| column.values.clone()).collect();
+    let Basis { columns: kept, features } = basis(&columns)?;
+    let columns = kept
+        .into_iter()
+        .zip(features)
+        .map(|(idx, feature)| {
+            let mut terms: IndexMap<MonomialId, f64, FxBuildHasher> = IndexMap::default();
+            for (column, factor) in feature {
+                for &(monomial, coefficient) in &map.columns[column].feature {
+                    *terms.entry(monomial).or_insert(0.0) += factor * coefficient;
+                }
+            }
+            Column { values: map.columns[idx].values.clone(), feature: terms.into_iter().collect() }
+        })
+        .collect();
+    Some(Map { stores: map.stores.clone(), columns, n_rows: map.n_rows })
 }
 
 /// Columns of which no two are proportional; none is zero.

@@ -106,7 +106,7 @@ pub enum FormError {
 /// If the kernel is not well-formed.
 pub fn linear_maps(linearized: &LinearizedKernel, options: &Options) -> Result<Option<LinearMaps>, FormError> {
     let Some(mut found) = stores::find(linearized)? else { return Ok(None) };
-    let columns = columns::of_stores(&mut found, options);
+    let columns = columns::of_stores(&mut found);
     if columns.maps.is_empty() {
         return Ok(None);
     }

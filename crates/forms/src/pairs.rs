@@ -340,10 +340,7 @@ impl Writer<'_> {
         let Dimension { test, trial, extent, .. } = self.form.dimensions[dimension];
         let stem = |kernel: &Kernel, iname: InameId| kernel[iname].name.clone();
         let (test, trial) = (stem(self.kernel, test), stem(self.kernel, trial));
-        let add = |kernel: &mut Kernel,
-                       names: &mut Names,
-                       stems: &[&str],
-                       condition: &dyn Fn(&[String]) -> String| {
+        let add = |kernel: &mut Kernel, names: &mut Names, stems: &[&str], condition: &dyn Fn(&[String]) -> String| {
             let new: Vec<String> = stems.iter().map(|stem| names.new_name(stem)).collect();
             let domain = DomainId::new(kernel.domains.len());
             let first = kernel.inames.len();

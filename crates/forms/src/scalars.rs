@@ -7,7 +7,7 @@
 //! they have in common is found; its program becomes expressions in the order in which they need each other.
 
 use nestegg_ir::{Expr, ExprId, Float, Kernel, Number, Op};
-use nestegg_solve::{Operand as Value, Program, Step, Term};
+use nestegg_solve::{Operand as Value, PolynomialOptions, Program, Step, Term};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Options;
@@ -29,6 +29,13 @@ pub(crate) fn polynomials(
     let mut values = writer.write(kernel, options);
     values.truncate(n_polynomials);
     values
+}
+
+/// How many operations the polynomials take, all that they are made from included.
+pub(crate) fn operations(atoms: &Atoms, polynomials: Vec<Terms>, options: &Options) -> u64 {
+    let mut writer = Writer { atoms, polynomials, of_atom: FxHashMap::default() };
+    writer.close();
+    writer.program(options).operations()
 }
 
 /// Polynomials that are written down together.
@@ -177,32 +184,9 @@ impl Writer<'_> {
                     .collect()
             })
             .collect();
-        let _ = options.scalars;
-        term_by_term(&system)
+        let solver = PolynomialOptions { sums: options.scalars, products: options.scalars, ..PolynomialOptions::ALL };
+        nestegg_solve::polynomials(&system, &solver)
     }
-}
-
-/// The polynomials term by term.
-fn term_by_term(system: &[Vec<(f64, Vec<(usize, i32)>)>]) -> Program {
-    let mut p = Program::default();
-    for poly in system {
-        let mut ts = Vec::new();
-        for (c, m) in poly {
-            if m.is_empty() {
-                ts.push(Term::constant(*c));
-                continue;
-            }
-            p.steps.push(Step::Product(m.iter().map(|&(i, e)| (Value::Input(i), e)).collect()));
-            ts.push(Term::new(*c, Value::Step(p.steps.len() - 1)));
-        }
-        if ts.len() == 1 {
-            p.outputs.push(ts[0])
-        } else {
-            p.steps.push(Step::Sum(ts));
-            p.outputs.push(Term::new(1.0, Value::Step(p.steps.len() - 1)))
-        }
-    }
-    p
 }
 
 /// The expressions of a program's outputs; `None` for zero.

@@ -17,15 +17,32 @@ use nestegg_ir::{
 use nestegg_solve::{LinearOptions, Program, linear_map};
 use rustc_hash::FxHashMap;
 
-use crate::columns::{Columns, Map};
+use crate::atoms::Atoms;
+use crate::columns::{self, Columns, Map};
 use crate::names::Names;
 use crate::scalars;
 use crate::stores::{Found, Store};
 use crate::{LinearMaps, Options, Shape};
 
+/// How many features a map in loops may have: each is a table.
+const MAX_TABLES: usize = 200;
+
 /// The kernel with maps in the place of stores; `None` if it would have too many statements.
-pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option<LinearMaps> {
+pub(crate) fn write(found: Found, mut columns: Columns, options: &Options) -> Option<LinearMaps> {
     let Found { stores, evaluator, mut trees } = found;
+    let limit = match options.shape {
+        Shape::StraightLine => options.max_statements,
+        Shape::Loops => usize::MAX,
+    };
+    if columns.maps.iter().map(n_statements).sum::<usize>() > limit {
+        return None;
+    }
+    let mut plans = Vec::new();
+    for map in &mut columns.maps {
+        let (plan, chosen) = cheapest(map, &evaluator.algebra.atoms, options)?;
+        plans.push(plan);
+        *map = chosen;
+    }
     let (mut kernel, atoms) = (evaluator.kernel, evaluator.algebra.atoms);
     let n_features = columns.maps.iter().map(|map| map.columns.len()).sum();
     let n_stores = columns.n_stores();
@@ -35,12 +52,11 @@ pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option
     let mut names = Names::new(&kernel);
     let n_before = kernel.instructions.len();
     let mut replaced: FxHashMap<usize, Vec<LoopTree>> = FxHashMap::default();
-    for map in &columns.maps {
+    for (map, program) in columns.maps.iter().zip(plans) {
         let (features, others) = rest.split_at(map.columns.len());
         rest = others;
         match options.shape {
             Shape::StraightLine => {
-                let program = straight_line(map, options);
                 let values = scalars::expressions(&mut kernel, &program, features);
                 for &(store_idx, first_row) in &map.stores {
                     let store = &stores[store_idx];
@@ -70,6 +86,38 @@ pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option
         .collect();
     let linearized = LinearizedKernel { linearization: from_tree(&trees), kernel };
     Some(LinearMaps { linearized, n_stores, n_features, tolerance: columns.tolerance })
+}
+
+/// How many elements the map changes.
+fn n_statements(map: &Map) -> usize {
+    (0..map.n_rows).filter(|&row| map.columns.iter().any(|column| column.values[row] != 0.0)).count()
+}
+
+/// The map, or the same in a basis of its columns, whichever takes fewer operations, with its program where it is to be straight-line
+/// code; `None` if it has too many features for loops.
+fn cheapest(map: &Map, atoms: &Atoms, options: &Options) -> Option<(Program, Map)> {
+    let mut best: Option<(u64, Program, Map)> = None;
+    let others = if options.basis { columns::in_basis(map) } else { None };
+    for candidate in std::iter::once(map.clone()).chain(others) {
+        let features = candidate.columns.iter().map(|column| column.feature.clone()).collect();
+        let mut cost = scalars::operations(atoms, features, options);
+        let mut program = Program::default();
+        match options.shape {
+            Shape::StraightLine => {
+                program = straight_line(&candidate, options);
+                cost += program.operations();
+            }
+            Shape::Loops if candidate.columns.len() > MAX_TABLES => continue,
+            Shape::Loops => {
+                let entries = candidate.columns.iter().flat_map(|column| &column.values);
+                cost += 2 * entries.filter(|&&value| value != 0.0).count() as u64;
+            }
+        }
+        if best.as_ref().is_none_or(|known| cost < known.0) {
+            best = Some((cost, program, candidate));
+        }
+    }
+    best.map(|(_, program, map)| (program, map))
 }
 
 fn straight_line(map: &Map, options: &Options) -> Program {
