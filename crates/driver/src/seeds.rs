@@ -10,7 +10,7 @@
 //! A seed that computes with tables is equal within the tolerance for tables only; it says so, and is compared with the kernel it came
 //! from in floats, and what is made of it with the seed itself, exactly.
 
-use nestegg_forms::{LinearMaps, Options, Shape, Tolerance, linear_maps, paired_tables};
+use nestegg_forms::{LinearMaps, Options, Shape, Tolerance, linear_maps, paired_tables, split_digits};
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, split_at_zeros};
@@ -54,14 +54,31 @@ pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) ->
     };
     let mut all = Seeds { kernel: form.kernel.name.clone(), found: Vec::new() };
     let wants = |kind: &str| kinds.iter().any(|word| word == kind);
-    if kinds.is_empty() || wants("rolled") {
-        all.add("rolled", form.clone(), None);
+    let mut bases = vec![("rolled".to_owned(), form.clone(), None)];
+    if wants("digits")
+        && let Some(LinearMaps { linearized, tolerance, .. }) =
+            split_digits(form).map_err(|source| all.refused("digits", source))?
+    {
+        let is_exact = tolerance.n_changed == 0;
+        bases.push(("digits".to_owned(), linearized, (!is_exact).then_some(tolerance)));
     }
-    if wants("split") {
-        for pieces in PIECES {
-            let split = all.split(form, pieces)?;
-            if let Some(split) = split {
-                all.add(&format!("split into {pieces}"), split, None);
+    for (base, form, tolerance) in bases {
+        let mut forms = vec![(base.clone(), form.clone())];
+        if wants("split") {
+            for pieces in PIECES {
+                forms.extend(all.split(&form, pieces)?.map(|split| (format!("{base}, split into {pieces}"), split)));
+            }
+        }
+        for (name, form) in forms {
+            if wants("pairs") {
+                let isolated = all.isolated(&form)?;
+                let paired = paired_tables(&isolated, &options).map_err(|source| all.refused("pairs", source))?;
+                if let Some(LinearMaps { linearized, tolerance, .. }) = paired {
+                    all.add(&format!("{name}, pairs"), eliminate_dead(linearized), Some(tolerance));
+                }
+            }
+            if kinds.is_empty() || name != "rolled" || wants("rolled") {
+                all.add(&name, form, tolerance);
             }
         }
     }
@@ -81,18 +98,6 @@ pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) ->
             }
         }
         all.add(kind, linearized, Some(tolerance));
-    }
-    if wants("pairs") {
-        let mut split: Vec<LinearizedKernel> =
-            all.found.iter().filter(|seed| seed.tolerance.is_none()).map(|seed| seed.linearized.clone()).collect();
-        split.extend(kinds.first().filter(|kind| *kind == "pairs").map(|_| form.clone()));
-        for form in split {
-            let isolated = all.isolated(&form)?;
-            let paired = paired_tables(&isolated, &options).map_err(|source| all.refused("pairs", source))?;
-            if let Some(LinearMaps { linearized, tolerance, .. }) = paired {
-                all.add("pairs", eliminate_dead(linearized), Some(tolerance));
-            }
-        }
     }
     Ok(all.found)
 }

@@ -19,6 +19,7 @@
 
 mod atoms;
 mod columns;
+mod digits;
 mod distribute;
 mod evaluate;
 mod names;
@@ -34,6 +35,7 @@ use nestegg_ir::LinearizedKernel;
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::linearization::NestingError;
 
+pub use digits::split_digits;
 pub use pairs::paired_tables;
 
 /// How a linear map is written down.
