@@ -13,6 +13,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::Options;
 use crate::atoms::{Atom, AtomId, Atoms, MonomialId, Operand, Scalar};
 
+/// How many tries the solver gets for systems of at most so many terms: the larger, the fewer.
+const TRIES: [(usize, usize); 3] = [(400, usize::MAX), (1_500, 2), (20_000, 1)];
+
 /// A sum of numbers times monomials.
 pub(crate) type Terms = Vec<(MonomialId, f64)>;
 
@@ -31,11 +34,11 @@ pub(crate) fn polynomials(
     values
 }
 
-/// How many operations the polynomials take, all that they are made from included.
+/// How many operations the polynomials take at most, all that they are made from included.
 pub(crate) fn operations(atoms: &Atoms, polynomials: Vec<Terms>, options: &Options) -> u64 {
     let mut writer = Writer { atoms, polynomials, of_atom: FxHashMap::default() };
     writer.close();
-    writer.program(options).operations()
+    writer.program(options, 1).operations()
 }
 
 /// Polynomials that are written down together.
@@ -89,7 +92,7 @@ impl Writer<'_> {
 
     /// The expressions of the polynomials; `None` for zero.
     fn write(&self, kernel: &mut Kernel, options: &Options) -> Vec<Option<ExprId>> {
-        let program = self.program(options);
+        let program = self.program(options, usize::MAX);
         let mut inputs: Vec<Option<ExprId>> = vec![None; self.atoms.len()];
         let mut steps: Vec<Option<ExprId>> = vec![None; program.steps.len()];
         let mut outputs: Vec<Option<Option<ExprId>>> = vec![None; self.polynomials.len()];
@@ -170,7 +173,7 @@ impl Writer<'_> {
         }
     }
 
-    fn program(&self, options: &Options) -> Program {
+    fn program(&self, options: &Options, max_tries: usize) -> Program {
         let system: Vec<Vec<(f64, Vec<(usize, i32)>)>> = self
             .polynomials
             .iter()
@@ -184,7 +187,14 @@ impl Writer<'_> {
                     .collect()
             })
             .collect();
-        let solver = PolynomialOptions { sums: options.scalars, products: options.scalars, ..PolynomialOptions::ALL };
+        let n_terms: usize = system.iter().map(Vec::len).sum();
+        let n_tries = TRIES.iter().find(|tries| n_terms <= tries.0).map_or(0, |tries| tries.1);
+        let solver = PolynomialOptions {
+            sums: options.scalars,
+            products: options.scalars,
+            n_tries: n_tries.min(max_tries),
+            ..PolynomialOptions::ALL
+        };
         nestegg_solve::polynomials(&system, &solver)
     }
 }
