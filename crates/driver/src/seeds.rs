@@ -90,13 +90,6 @@ pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) ->
             continue;
         };
         let linearized = eliminate_dead(linearized);
-        if shape == Shape::Loops && wants("split") {
-            for pieces in PIECES {
-                if let Some(split) = all.split(&linearized, pieces)? {
-                    all.add(&format!("{kind}, split into {pieces}"), split, Some(tolerance));
-                }
-            }
-        }
         all.add(kind, linearized, Some(tolerance));
     }
     Ok(all.found)

@@ -145,7 +145,7 @@ pub(crate) fn in_basis(map: &Map) -> Option<Map> {
 }
 
 /// Columns of which no two are proportional; none is zero.
-fn merged(columns: Vec<Column>) -> Vec<Column> {
+pub(crate) fn merged(columns: Vec<Column>) -> Vec<Column> {
     let mut res: Vec<Column> = Vec::new();
     // Columns with the same places of entries may be proportional.
     let mut by_shape: IndexMap<Vec<u32>, Vec<usize>, FxBuildHasher> = IndexMap::default();

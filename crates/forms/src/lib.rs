@@ -18,6 +18,7 @@
 //! element matrices", SISC 2006 (relations between rows); Luporini, Ham and Kelly, ACM TOMS 2017 (pre-evaluation).
 
 mod atoms;
+mod blocks;
 mod columns;
 mod digits;
 mod distribute;

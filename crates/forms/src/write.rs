@@ -10,76 +10,98 @@
 
 use nestegg_ir::affine::Var;
 use nestegg_ir::linearization::{LoopTree, from_tree};
-use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, ExprId, Float, InsnId, Instruction, InstructionKind, Kernel, LinearizedKernel,
-    Number, Op,
-};
+use nestegg_ir::{Assignee, ExprId, InsnId, Instruction, InstructionKind, Kernel, LinearizedKernel, Op};
 use nestegg_solve::{LinearOptions, Program, linear_map};
 use rustc_hash::FxHashMap;
 
 use crate::atoms::Atoms;
+use crate::blocks::{self, Block};
 use crate::columns::{self, Columns, Map};
 use crate::names::Names;
-use crate::scalars;
+use crate::polynomial::Algebra;
+use crate::scalars::{self, Terms};
 use crate::stores::{Found, Store};
+use crate::table::TableStore;
 use crate::{LinearMaps, Options, Shape};
 
-/// How many features a map in loops may have: each is a table.
-const MAX_TABLES: usize = 200;
+/// How many tables the maps in loops may have together.
+const MAX_TABLES: usize = 2_000;
 
-/// The kernel with maps in the place of stores; `None` if it would have too many statements.
-pub(crate) fn write(found: Found, mut columns: Columns, options: &Options) -> Option<LinearMaps> {
-    let Found { stores, evaluator, mut trees } = found;
-    let limit = match options.shape {
-        Shape::StraightLine => options.max_statements,
-        Shape::Loops => usize::MAX,
-    };
-    if columns.maps.iter().map(n_statements).sum::<usize>() > limit {
+/// A map as it will be written.
+enum Plan {
+    /// One statement for each element, by this program of the map's features.
+    StraightLine(Map, Program),
+    /// Loops over blocks.
+    Blocks(Vec<Block>),
+}
+
+impl Plan {
+    /// What its values are made from.
+    fn features(&self) -> Vec<Terms> {
+        match self {
+            Self::StraightLine(map, _) => map.columns.iter().map(|column| column.feature.clone()).collect(),
+            Self::Blocks(blocks) => blocks.iter().flat_map(|block| block.features.iter().cloned()).collect(),
+        }
+    }
+
+    fn operations(&self) -> u64 {
+        match self {
+            Self::StraightLine(_, program) => program.operations(),
+            Self::Blocks(blocks) => blocks.iter().map(Block::operations).sum(),
+        }
+    }
+}
+
+/// The kernel with maps in the place of stores; `None` if it would have too many statements or tables.
+pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option<LinearMaps> {
+    let Found { stores, evaluator, trees } = found;
+    let (mut kernel, Algebra { atoms, tables }) = (evaluator.kernel, evaluator.algebra);
+    if options.shape == Shape::StraightLine
+        && columns.maps.iter().map(n_statements).sum::<usize>() > options.max_statements
+    {
         return None;
     }
-    let mut plans = Vec::new();
-    for map in &mut columns.maps {
-        let (plan, chosen) = cheapest(map, &evaluator.algebra.atoms, options)?;
-        plans.push(plan);
-        *map = chosen;
+    let plans: Vec<Plan> = columns.maps.iter().map(|map| cheapest(map, &stores, &tables, &atoms, options)).collect();
+    let features: Vec<Terms> = plans.iter().flat_map(Plan::features).collect();
+    if options.shape == Shape::Loops && features.len() > MAX_TABLES {
+        return None;
     }
-    let (mut kernel, atoms) = (evaluator.kernel, evaluator.algebra.atoms);
-    let n_features = columns.maps.iter().map(|map| map.columns.len()).sum();
-    let n_stores = columns.n_stores();
-    let of_columns = columns.maps.iter().flat_map(|map| &map.columns).map(|column| column.feature.clone());
-    let features = scalars::polynomials(&mut kernel, &atoms, of_columns.collect(), options);
+    let (n_features, n_stores) = (features.len(), columns.n_stores());
+    let features = scalars::polynomials(&mut kernel, &atoms, features, options);
     let mut rest = features.as_slice();
     let mut names = Names::new(&kernel);
     let n_before = kernel.instructions.len();
     let mut replaced: FxHashMap<usize, Vec<LoopTree>> = FxHashMap::default();
-    for (map, program) in columns.maps.iter().zip(plans) {
-        let (features, others) = rest.split_at(map.columns.len());
-        rest = others;
-        match options.shape {
-            Shape::StraightLine => {
+    for plan in plans {
+        match plan {
+            Plan::StraightLine(map, program) => {
+                let (features, others) = rest.split_at(map.columns.len());
+                rest = others;
                 let values = scalars::expressions(&mut kernel, &program, features);
                 for &(store_idx, first_row) in &map.stores {
                     let store = &stores[store_idx];
-                    let statements =
-                        elements(&mut kernel, &mut names, store, &evaluator.algebra.tables, &values[first_row..]);
+                    let statements = elements(&mut kernel, &mut names, store, &tables, &values[first_row..]);
                     replaced.insert(store.position, statements);
-                    if kernel.instructions.len() - n_before > options.max_statements {
-                        return None;
-                    }
+                }
+                if kernel.instructions.len() - n_before > options.max_statements {
+                    return None;
                 }
             }
-            Shape::Loops => {
-                for &(store_idx, first_row) in &map.stores {
-                    let store = &stores[store_idx];
-                    let shape: Vec<usize> =
-                        store.axes.iter().map(|&axis| evaluator.algebra.tables.extent(axis).unwrap_or(1)).collect();
-                    let n_rows: usize = shape.iter().product();
-                    loops(&mut kernel, &mut names, store, &shape, map, first_row..first_row + n_rows, features);
+            Plan::Blocks(blocks) => {
+                for block in &blocks {
+                    let (features, others) = rest.split_at(block.features.len());
+                    rest = others;
+                    let trees = blocks::write(&mut kernel, &mut names, &stores, block, features);
+                    replaced.entry(stores[block.store_idx].position).or_default().extend(trees);
                 }
             }
         }
     }
-    trees = trees
+    // A store that nothing is added to is gone.
+    for (store_idx, _) in columns.maps.iter().flat_map(|map| &map.stores) {
+        replaced.entry(stores[*store_idx].position).or_default();
+    }
+    let trees: Vec<LoopTree> = trees
         .into_iter()
         .enumerate()
         .flat_map(|(position, tree)| replaced.remove(&position).unwrap_or_else(|| vec![tree]))
@@ -93,31 +115,33 @@ fn n_statements(map: &Map) -> usize {
     (0..map.n_rows).filter(|&row| map.columns.iter().any(|column| column.values[row] != 0.0)).count()
 }
 
-/// The map, or the same in a basis of its columns, whichever takes fewer operations, with its program where it is to be straight-line
-/// code; `None` if it has too many features for loops.
-fn cheapest(map: &Map, atoms: &Atoms, options: &Options) -> Option<(Program, Map)> {
-    let mut best: Option<(u64, Program, Map)> = None;
-    let others = if options.basis { columns::in_basis(map) } else { None };
-    for candidate in std::iter::once(map.clone()).chain(others) {
-        let features = candidate.columns.iter().map(|column| column.feature.clone()).collect();
-        let mut cost = scalars::operations(atoms, features, options);
-        let mut program = Program::default();
-        match options.shape {
-            Shape::StraightLine => {
-                program = straight_line(&candidate, options);
-                cost += program.operations();
-            }
-            Shape::Loops if candidate.columns.len() > MAX_TABLES => continue,
-            Shape::Loops => {
-                let entries = candidate.columns.iter().flat_map(|column| &column.values);
-                cost += 2 * entries.filter(|&&value| value != 0.0).count() as u64;
+/// The map, or the same in a basis of its columns, whichever takes fewer operations.
+fn cheapest(map: &Map, stores: &[Store], tables: &TableStore, atoms: &Atoms, options: &Options) -> Plan {
+    let mut plans = Vec::new();
+    match options.shape {
+        Shape::StraightLine => {
+            let in_basis = if options.basis { columns::in_basis(map) } else { None };
+            for candidate in std::iter::once(map.clone()).chain(in_basis) {
+                let program = straight_line(&candidate, options);
+                plans.push(Plan::StraightLine(candidate, program));
             }
         }
-        if best.as_ref().is_none_or(|known| cost < known.0) {
-            best = Some((cost, program, candidate));
+        Shape::Loops => {
+            for use_basis in [false, true] {
+                if !use_basis || options.basis {
+                    plans.push(Plan::Blocks(blocks::blocks(map, stores, tables, use_basis)));
+                }
+            }
         }
     }
-    best.map(|(_, program, map)| (program, map))
+    let mut best: Option<(u64, Plan)> = None;
+    for plan in plans {
+        let cost = plan.operations() + scalars::operations(atoms, plan.features(), options);
+        if best.as_ref().is_none_or(|known| cost < known.0) {
+            best = Some((cost, plan));
+        }
+    }
+    best.map_or(Plan::Blocks(Vec::new()), |best| best.1)
 }
 
 fn straight_line(map: &Map, options: &Options) -> Program {
@@ -182,50 +206,4 @@ fn elements(
         res = vec![LoopTree::Loop { iname, body: res }];
     }
     res
-}
-
-/// The store with tables times features as its value.
-fn loops(
-    kernel: &mut Kernel,
-    names: &mut Names,
-    store: &Store,
-    shape: &[usize],
-    map: &Map,
-    rows: std::ops::Range<usize>,
-    features: &[Option<ExprId>],
-) {
-    let InstructionKind::Assignment { assignee, .. } = kernel[store.insn].kind.clone() else { return };
-    let dtype = kernel[assignee.array].dtype;
-    let mut terms = Vec::new();
-    if store.is_accumulation {
-        terms.push(kernel.exprs.access(assignee.array, assignee.indices.clone()));
-    }
-    let sizes: Vec<ExprId> = shape.iter().map(|&extent| kernel.exprs.int(extent as i64)).collect();
-    let point: Vec<ExprId> = store.axes.iter().map(|&axis| kernel.exprs.iname(axis)).collect();
-    for (column, feature) in map.columns.iter().zip(features) {
-        let values = &column.values[rows.clone()];
-        let Some(feature) = *feature else { continue };
-        if values.iter().all(|&value| value == 0.0) {
-            continue;
-        }
-        let numbers: Option<Vec<Number>> = values.iter().map(|&value| Float::new(value).map(Number::Float)).collect();
-        let Some(numbers) = numbers else { continue };
-        let array = ArrayId::new(kernel.arrays.len());
-        kernel.arrays.push(Array {
-            name: names.new_name("C"),
-            dtype,
-            shape: sizes.clone(),
-            kind: ArrayKind::Table(numbers.into()),
-        });
-        let table = kernel.exprs.access(array, point.clone());
-        terms.push(kernel.exprs.op(Op::Mul, [table, feature]));
-    }
-    let value = match terms.as_slice() {
-        [] => scalars::number(kernel, 0.0),
-        [single] => *single,
-        _ => kernel.exprs.op(Op::Add, terms),
-    };
-    if let InstructionKind::Assignment { expression, .. } = &mut kernel[store.insn].kind {
-        *expression = value;
-    }
 }

@@ -1,0 +1,405 @@
+//! Linear maps as loops over blocks of elements.
+//!
+//! # Input
+//! A map, and its stores.
+//! # Output
+//! For each store its loops anew: one nest for each block of elements in which the same features count, whose value is a sum of tables times features.
+//! A store that is symmetric, `A[j, k]` and `A[k, j]` being changed by the same, is computed for `j < k` and on the diagonal, and stored twice.
+//! # Method
+//! Each axis is cut where the set of features with entries changes, blocks are products of the segments. In a block columns that are proportional or depend
+//! on others there are merged anew. If there would be more than [`MAX_SEGMENTS`] segments, neighbours that differ least are joined.
+//! # Complexity
+//! Linear in the entries of the map, times the number of features in joining segments.
+
+use std::cmp::Ordering;
+
+use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::linearization::LoopTree;
+use nestegg_ir::{
+    Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Dtype, ExprId, Float, Iname, InameId, InsnId, Instruction,
+    InstructionKind, Kernel, Number, Op,
+};
+use nestegg_solve::cluster::TOLERANCE;
+
+use crate::columns::{Column, Map, in_basis, merged};
+use crate::names::Names;
+use crate::scalars::{self, Terms};
+use crate::stores::Store;
+use crate::table::TableStore;
+
+/// How many segments an axis may have.
+const MAX_SEGMENTS: usize = 16;
+
+/// Elements of a store that are computed alike.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    /// The store.
+    pub(crate) store_idx: usize,
+    /// For each of its axes the first value and the number of values.
+    ranges: Vec<(usize, usize)>,
+    /// For each axis the one that it is swapped with.
+    partners: Vec<usize>,
+    shape: BlockShape,
+    /// The tables, over the ranges, row-major.
+    tables: Vec<Vec<f64>>,
+    /// What each table is multiplied with.
+    pub(crate) features: Vec<Terms>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BlockShape {
+    /// Every element, stored once.
+    Plain,
+    /// Every element, stored at `[j, k]` and `[k, j]`.
+    Mirrored,
+    /// The elements with `j < k`, stored twice.
+    Triangle,
+    /// The elements with `j = k`.
+    Diagonal,
+}
+
+impl Block {
+    /// Multiplications and additions of the sums.
+    pub(crate) fn operations(&self) -> u64 {
+        let n_points: usize = self.ranges.iter().map(|range| range.1).product();
+        let side = self.triangle().map_or(1, |axes| self.ranges[axes.0].1);
+        let n_points = match self.shape {
+            BlockShape::Plain | BlockShape::Mirrored => n_points,
+            BlockShape::Triangle => side * (side - 1) / 2,
+            BlockShape::Diagonal => side,
+        };
+        (2 * self.tables.len() * n_points) as u64
+    }
+
+    /// The two axes of a block on the diagonal that have more than one value.
+    fn triangle(&self) -> Option<(usize, usize)> {
+        triangle(&self.ranges, &self.partners)
+    }
+}
+
+/// The only axis with more than one value among those that come before their partners, and its partner; `None` if there are several. Where
+/// there is no such axis, the first.
+fn triangle(ranges: &[(usize, usize)], partners: &[usize]) -> Option<(usize, usize)> {
+    let pairs = || partners.iter().copied().enumerate().filter(|(axis, partner)| axis < partner);
+    let mut long = pairs().filter(|&(axis, _)| ranges[axis].1 > 1);
+    match (long.next(), long.next()) {
+        (Some(pair), None) => Some(pair),
+        (None, _) => pairs().next(),
+        _ => None,
+    }
+}
+
+/// The blocks of the stores of a map.
+pub(crate) fn blocks(map: &Map, stores: &[Store], tables: &TableStore, use_basis: bool) -> Vec<Block> {
+    let mut res = Vec::new();
+    for &(store_idx, first_row) in &map.stores {
+        let store = &stores[store_idx];
+        let shape: Vec<usize> = store.axes.iter().map(|&axis| tables.extent(axis).unwrap_or(1)).collect();
+        let n_rows: usize = shape.iter().product();
+        let columns: Vec<Column> = map
+            .columns
+            .iter()
+            .map(|column| Column {
+                values: column.values[first_row..first_row + n_rows].to_vec(),
+                feature: column.feature.clone(),
+            })
+            .filter(|column| column.values.iter().any(|&value| value != 0.0))
+            .collect();
+        let segments: Vec<Vec<(usize, usize)>> =
+            (0..shape.len()).map(|axis| segments(&columns, &shape, axis)).collect();
+        let partners = partners(store, &shape, &columns)
+            .filter(|partners| (0..shape.len()).all(|axis| segments[axis] == segments[partners[axis]]));
+        let mut all_ranges = vec![Vec::new()];
+        for of_axis in &segments {
+            all_ranges = all_ranges
+                .iter()
+                .flat_map(|ranges: &Vec<(usize, usize)>| {
+                    of_axis.iter().map(move |&range| ranges.iter().copied().chain([range]).collect::<Vec<_>>())
+                })
+                .collect();
+        }
+        for ranges in all_ranges {
+            let mut shapes: &[BlockShape] = &[BlockShape::Plain];
+            if let Some(partners) = &partners {
+                let swapped: Vec<(usize, usize)> = partners.iter().map(|&partner| ranges[partner]).collect();
+                shapes = match ranges.cmp(&swapped) {
+                    Ordering::Less => &[BlockShape::Mirrored],
+                    Ordering::Greater => continue,
+                    Ordering::Equal if triangle(&ranges, partners).is_none() => &[BlockShape::Plain],
+                    Ordering::Equal => &[BlockShape::Diagonal, BlockShape::Triangle],
+                };
+            }
+            let partners = partners.clone().unwrap_or_else(|| (0..shape.len()).collect());
+            for &block_shape in shapes {
+                let empty = Block {
+                    store_idx,
+                    ranges: ranges.clone(),
+                    partners: partners.clone(),
+                    shape: block_shape,
+                    tables: Vec::new(),
+                    features: Vec::new(),
+                };
+                res.extend(filled(empty, store, &columns, &shape, use_basis));
+            }
+        }
+    }
+    res
+}
+
+/// For each axis the one that it can be swapped with, all at once: half of them stand in each index, and all columns are symmetric within the
+/// tolerance for tables. `None` if they cannot be.
+fn partners(store: &Store, shape: &[usize], columns: &[Column]) -> Option<Vec<usize>> {
+    let [first, second] = store.indices.as_slice() else { return None };
+    let of_index = |index: &Affine| -> Vec<usize> {
+        (0..shape.len()).filter(|&axis| index.coefficient(Var::Iname(store.axes[axis])) != 0).collect()
+    };
+    let (tests, trials) = (of_index(first), of_index(second));
+    let is_partition = tests.iter().all(|axis| !trials.contains(axis)) && tests.len() + trials.len() == shape.len();
+    if !is_partition || tests.len() != trials.len() || tests.iter().zip(&trials).any(|(&j, &k)| shape[j] != shape[k]) {
+        return None;
+    }
+    let mut partners: Vec<usize> = vec![0; shape.len()];
+    for (&j, &k) in tests.iter().zip(&trials) {
+        (partners[j], partners[k]) = (k, j);
+    }
+    let n_rows: usize = shape.iter().product();
+    let strides: Vec<usize> = (0..shape.len()).map(|axis| shape[axis + 1..].iter().product()).collect();
+    let swapped = |row: usize| -> usize {
+        (0..shape.len()).map(|axis| row / strides[axis] % shape[axis] * strides[partners[axis]]).sum()
+    };
+    let is_symmetric = columns.iter().all(|column| {
+        let largest = column.values.iter().fold(0.0_f64, |max, value| max.max(value.abs()));
+        (0..n_rows).all(|row| (column.values[row] - column.values[swapped(row)]).abs() <= TOLERANCE * largest)
+    });
+    is_symmetric.then_some(partners)
+}
+
+/// The segments of an axis on which the same columns have entries.
+fn segments(columns: &[Column], shape: &[usize], axis: usize) -> Vec<(usize, usize)> {
+    let inner: usize = shape[axis + 1..].iter().product();
+    let outer: usize = shape[..axis].iter().product();
+    let extent = shape[axis];
+    let signature = |at: usize| -> Vec<bool> {
+        columns
+            .iter()
+            .map(|column| {
+                (0..outer).any(|block| {
+                    let start = (block * extent + at) * inner;
+                    column.values[start..start + inner].iter().any(|&value| value != 0.0)
+                })
+            })
+            .collect()
+    };
+    let mut res: Vec<(usize, usize, Vec<bool>)> = Vec::new();
+    for at in 0..extent {
+        let signature = signature(at);
+        match res.last_mut() {
+            Some((_, length, last)) if *last == signature => *length += 1,
+            _ => res.push((at, 1, signature)),
+        }
+    }
+    while res.len() > MAX_SEGMENTS {
+        let difference = |pair: &[(usize, usize, Vec<bool>)]| -> usize {
+            let only = |a: &[bool], b: &[bool]| a.iter().zip(b).filter(|&(&a, &b)| a && !b).count();
+            pair[0].1 * only(&pair[1].2, &pair[0].2) + pair[1].1 * only(&pair[0].2, &pair[1].2)
+        };
+        let Some(at) = (0..res.len() - 1).min_by_key(|&at| difference(&res[at..at + 2])) else { break };
+        let (_, length, signature) = res.remove(at + 1);
+        res[at].1 += length;
+        res[at].2.iter_mut().zip(signature).for_each(|(known, other)| *known |= other);
+    }
+    res.into_iter().map(|(start, length, _)| (start, length)).collect()
+}
+
+/// A block with its tables; `None` if nothing is added there.
+fn filled(block: Block, store: &Store, columns: &[Column], shape: &[usize], use_basis: bool) -> Option<Block> {
+    let n_points: usize = block.ranges.iter().map(|range| range.1).product();
+    let mut rows = Vec::with_capacity(n_points);
+    for point in 0..n_points {
+        let (mut rest, mut row, mut stride) = (point, 0, 1);
+        let mut at = vec![0; shape.len()];
+        for axis in (0..shape.len()).rev() {
+            let (start, length) = block.ranges[axis];
+            at[axis] = rest % length;
+            row += (start + rest % length) * stride;
+            stride *= shape[axis];
+            rest /= length;
+        }
+        let counts = match (block.shape, block.triangle()) {
+            (BlockShape::Triangle, Some((j, k))) => at[j] < at[k],
+            (BlockShape::Diagonal, Some((j, k))) => at[j] == at[k],
+            _ => true,
+        };
+        rows.push(counts.then_some(row));
+    }
+    if rows.iter().all(Option::is_none) {
+        return None;
+    }
+    let restricted = columns.iter().map(|column| Column {
+        values: rows.iter().map(|row| row.map_or(0.0, |row| column.values[row])).collect(),
+        feature: column.feature.clone(),
+    });
+    let mut columns = merged(restricted.collect());
+    if columns.is_empty() && store.is_accumulation {
+        return None;
+    }
+    if use_basis
+        && let Some(map) = in_basis(&Map { stores: Vec::new(), n_rows: n_points, columns: columns.clone() })
+        && map.columns.len() < columns.len()
+    {
+        columns = map.columns;
+    }
+    let (tables, features) = columns.into_iter().map(|column| (column.values, column.feature)).unzip();
+    Some(Block { tables, features, ..block })
+}
+
+/// Writes blocks as loops; `features` has the expressions of theirs.
+pub(crate) fn write(
+    kernel: &mut Kernel,
+    names: &mut Names,
+    stores: &[Store],
+    block: &Block,
+    features: &[Option<ExprId>],
+) -> Vec<LoopTree> {
+    let store = &stores[block.store_idx];
+    let original = kernel[store.insn].clone();
+    let InstructionKind::Assignment { assignee, .. } = &original.kind else { return Vec::new() };
+    let dtype = kernel[assignee.array].dtype;
+    let inames = block_inames(kernel, names, store, block);
+    let mut terms = Vec::new();
+    for (table, feature) in block.tables.iter().zip(features) {
+        let Some(feature) = *feature else { continue };
+        let is_one = block.shape != BlockShape::Diagonal && table.iter().all(|&value| value == table[0]);
+        let factor = if is_one {
+            scalars::number(kernel, table[0])
+        } else {
+            let Some((array, indices)) = block_table(kernel, names, block, table, dtype, &inames) else { continue };
+            kernel.exprs.access(array, indices)
+        };
+        terms.push(kernel.exprs.op(Op::Mul, [factor, feature]));
+    }
+    let value = match terms.as_slice() {
+        [] => scalars::number(kernel, 0.0),
+        [single] => *single,
+        _ => kernel.exprs.op(Op::Add, terms),
+    };
+    let orders: &[bool] = match block.shape {
+        BlockShape::Plain | BlockShape::Diagonal => &[false],
+        BlockShape::Mirrored | BlockShape::Triangle => &[false, true],
+    };
+    let mut within = store.outer.clone();
+    for iname in inames.iter().flatten() {
+        if !within.contains(iname) {
+            within.push(*iname);
+        }
+    }
+    let mut body = Vec::new();
+    for &is_swapped in orders {
+        let at = |axis: usize| -> Affine {
+            let axis = if is_swapped { block.partners[axis] } else { axis };
+            let terms = inames[axis].map(|iname| (Var::Iname(iname), 1)).into_iter().collect();
+            Affine { constant: block.ranges[axis].0 as i64, terms }
+        };
+        let indices = store.indices.iter().map(|index| {
+            store.axes.iter().enumerate().fold(index.clone(), |index, (axis, &iname)| {
+                // Extents are far below where an index could overflow, and it did not before.
+                index.substitute(Var::Iname(iname), &at(axis)).unwrap_or_default()
+            })
+        });
+        let indices: Vec<ExprId> =
+            indices.collect::<Vec<Affine>>().iter().map(|index| index.to_expr(&mut kernel.exprs)).collect();
+        let expression = if store.is_accumulation {
+            let element = kernel.exprs.access(assignee.array, indices.clone());
+            kernel.exprs.op(Op::Add, [element, value])
+        } else {
+            value
+        };
+        let insn = InsnId::new(kernel.instructions.len());
+        kernel.instructions.push(Instruction {
+            id: names.new_name(&original.id),
+            kind: InstructionKind::Assignment {
+                assignee: Assignee { array: assignee.array, indices: indices.into() },
+                expression,
+            },
+            within: within.clone(),
+            depends_on: original.depends_on.clone(),
+            predicates: Vec::new(),
+        });
+        body.push(LoopTree::Run(insn));
+    }
+    for iname in within.into_iter().rev() {
+        body = vec![LoopTree::Loop { iname, body }];
+    }
+    body
+}
+
+/// For each axis of a block a new iname over its range, from zero; none where it has one value. The two axes of a diagonal have one iname.
+fn block_inames(kernel: &mut Kernel, names: &mut Names, store: &Store, block: &Block) -> Vec<Option<InameId>> {
+    let stem = |kernel: &Kernel, axis: usize| kernel[store.axes[axis]].name.clone();
+    let mut add = |kernel: &mut Kernel, stems: &[String], condition: &dyn Fn(&[String]) -> String| {
+        let new: Vec<String> = stems.iter().map(|stem| names.new_name(stem)).collect();
+        let domain = DomainId::new(kernel.domains.len());
+        let inames: Vec<InameId> = (0..new.len()).map(|idx| InameId::new(kernel.inames.len() + idx)).collect();
+        let text = format!("{{ [{}] : {} }}", new.join(", "), condition(&new));
+        kernel.domains.push(Domain { text, inames: inames.clone(), enclosing: Vec::new(), parameters: Vec::new() });
+        kernel.inames.extend(new.into_iter().map(|name| Iname { name, tags: Vec::new(), domain }));
+        inames
+    };
+    let mut res = vec![None; block.ranges.len()];
+    match (block.shape, block.triangle()) {
+        (BlockShape::Triangle, Some((j, k))) => {
+            let stems = [stem(kernel, j), stem(kernel, k)];
+            let inames = add(kernel, &stems, &|names| {
+                format!("0 <= {} < {} and {} < {}", names[0], names[1], names[1], block.ranges[j].1)
+            });
+            (res[j], res[k]) = (Some(inames[0]), Some(inames[1]));
+        }
+        (BlockShape::Diagonal, Some((j, k))) => {
+            if block.ranges[j].1 > 1 {
+                let stems = [stem(kernel, j)];
+                let inames = add(kernel, &stems, &|names| format!("0 <= {} < {}", names[0], block.ranges[j].1));
+                (res[j], res[k]) = (Some(inames[0]), Some(inames[0]));
+            }
+        }
+        _ => {
+            for (axis, &(_, length)) in block.ranges.iter().enumerate().filter(|(_, range)| range.1 > 1) {
+                let stems = [stem(kernel, axis)];
+                res[axis] = Some(add(kernel, &stems, &|names| format!("0 <= {} < {length}", names[0]))[0]);
+            }
+        }
+    }
+    res
+}
+
+/// The array of a table and the indices of its element at the inames of a block.
+fn block_table(
+    kernel: &mut Kernel,
+    names: &mut Names,
+    block: &Block,
+    table: &[f64],
+    dtype: Dtype,
+    inames: &[Option<InameId>],
+) -> Option<(ArrayId, Vec<ExprId>)> {
+    let (values, axes): (Vec<f64>, Vec<usize>) = match (block.shape, block.triangle()) {
+        (BlockShape::Diagonal, Some((j, _))) => {
+            let side = block.ranges[j].1;
+            ((0..side).map(|at| table[at * side + at]).collect(), vec![j])
+        }
+        _ => (table.to_vec(), (0..inames.len()).collect()),
+    };
+    let axes: Vec<usize> = axes.into_iter().filter(|&axis| inames[axis].is_some()).collect();
+    let numbers: Option<Vec<Number>> = values.into_iter().map(|value| Float::new(value).map(Number::Float)).collect();
+    let numbers: std::sync::Arc<[Number]> = numbers?.into();
+    let shape: Vec<ExprId> = axes.iter().map(|&axis| kernel.exprs.int(block.ranges[axis].1 as i64)).collect();
+    let point: Vec<ExprId> =
+        axes.iter().filter_map(|&axis| inames[axis]).map(|iname| kernel.exprs.iname(iname)).collect();
+    // Blocks of one component often have the tables of another.
+    let known = kernel.array_ids().find(|&array| {
+        kernel[array].shape == shape && kernel[array].dtype == dtype && kernel[array].table() == Some(&numbers)
+    });
+    let array = known.unwrap_or_else(|| {
+        kernel.arrays.push(Array { name: names.new_name("C"), dtype, shape, kind: ArrayKind::Table(numbers) });
+        ArrayId::new(kernel.arrays.len() - 1)
+    });
+    Some((array, point))
+}
