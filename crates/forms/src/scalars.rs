@@ -7,7 +7,7 @@
 //! they have in common is found; its program becomes expressions in the order in which they need each other.
 
 use nestegg_ir::{Expr, ExprId, Float, Kernel, Number, Op};
-use nestegg_solve::{Operand as Value, PolynomialOptions, Program, Step, Term};
+use nestegg_solve::{Operand as Value, Polynomial, PolynomialOptions, Program, Step, Term};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Options;
@@ -174,7 +174,7 @@ impl Writer<'_> {
     }
 
     fn program(&self, options: &Options, max_tries: usize) -> Program {
-        let system: Vec<Vec<(f64, Vec<(usize, i32)>)>> = self
+        let system: Vec<Polynomial> = self
             .polynomials
             .iter()
             .map(|polynomial| {
