@@ -13,7 +13,7 @@
 use nestegg_forms::{LinearMaps, Options, Shape, Tolerance, linear_maps, paired_tables, split_digits};
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
-use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, split_at_zeros};
+use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, share_shifted, split_at_zeros};
 
 use crate::error::Error;
 
@@ -82,6 +82,11 @@ pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) ->
             }
         }
     }
+    if wants("shifted")
+        && let Some(shifted) = all.shifted(form)?
+    {
+        all.add("shifted", shifted, None);
+    }
     let isolated = if wants("linear-map") || wants("merged") { Some(all.isolated(form)?) } else { None };
     for (kind, shape) in [("linear-map", Shape::StraightLine), ("merged", Shape::Loops)] {
         let Some(isolated) = isolated.as_ref().filter(|_| wants(kind)) else { continue };
@@ -113,6 +118,10 @@ impl Seeds {
         let options =
             SplitOptions { max_instructions: SplitOptions::DEFAULT_MAX_INSTRUCTIONS, max_pieces_per_iname: pieces };
         split_at_zeros(form.clone(), &options).map_err(|source| self.refused("split at zeros", source))
+    }
+
+    fn shifted(&self, form: &LinearizedKernel) -> Result<Option<LinearizedKernel>, Error> {
+        share_shifted(form).map_err(|source| self.refused("share shifted", source))
     }
 
     fn isolated(&self, form: &LinearizedKernel) -> Result<LinearizedKernel, Error> {

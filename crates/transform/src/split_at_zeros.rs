@@ -143,7 +143,7 @@ fn without_idle(rewriter: &Rewriter, linearization: Vec<Item>, origins: &[ExprId
 }
 
 /// The kernel with its instructions in the order in which they run, those that do not run left out.
-fn in_program_order(mut kernel: Kernel, mut linearization: Vec<Item>) -> (Kernel, Vec<Item>) {
+pub(crate) fn in_program_order(mut kernel: Kernel, mut linearization: Vec<Item>) -> (Kernel, Vec<Item>) {
     let mut instructions = Vec::new();
     for item in &mut linearization {
         if let Item::Run(insn) = item {

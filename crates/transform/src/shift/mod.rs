@@ -1,0 +1,113 @@
+//! Sharing by renaming and shifting: a value under another name of its inames, or moved, is the same stored value read elsewhere.
+//!
+//! # Input
+//! A kernel in value form.
+//! # Output
+//! An equal kernel in which values that are needed at several shifts of inames (a stencil's inner derivative at `x` and at `x + 1`), or under
+//! several names (the same in two loop nests), are computed once each, on the box around their uses, and kept in an array; [`None`] if
+//! there is no such value. Factors that no iname changes are gathered, and terms with the same factor are added up before
+//! they are multiplied: floats are rounded differently.
+//! # Method
+//! `translate` makes values modulo renaming, shift and scale, in which sums and products have any number of operands; `flatten` joins sums;
+//! `pairs` finds parts of sums and products that recur; `place` decides which values get arrays; `write` writes instructions.
+//! A value is moved before the first tree of loops that needs it. It is kept only if every element that it reads on the
+//! box is inside its array, an argument that is read or a table, and no tree between its uses writes what it reads.
+//! # Complexity
+//! Linear in the expressions of each instruction, and quadratic in the operands of a sum for each pair that is found; limits are named.
+//! # Not done
+//! Boxes with symbolic bounds; offsets other than constants; kernels in which floats of two sizes meet. Reductions stay as they are.
+
+mod flatten;
+mod pairs;
+mod place;
+mod scale;
+mod translate;
+mod values;
+mod write;
+
+use nestegg_ir::domains::DomainError;
+use nestegg_ir::linearization::{LoopTree, NestingError, to_tree};
+use nestegg_ir::{InstructionKind, LinearizedKernel};
+
+use crate::dead::eliminate_dead;
+use crate::depends::set_dependences;
+use crate::shift::translate::{Root, Writes};
+use crate::shift::values::{Term, Values};
+use crate::split_at_zeros::in_program_order;
+use crate::workspace::Workspace;
+
+/// Why a kernel could not be looked at.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShiftError {
+    /// Loops and conditions do not nest.
+    #[error(transparent)]
+    Nesting(#[from] NestingError),
+    /// A domain cannot be used.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+}
+
+/// Kernels with more expressions than this are left alone.
+pub const MAX_EXPRESSIONS: usize = 20_000;
+
+/// Keeps values that are needed at several shifts or under several names; `None` if there are none.
+///
+/// # Errors
+/// If the kernel is not well-formed.
+pub fn share_shifted(linearized: &LinearizedKernel) -> Result<Option<LinearizedKernel>, ShiftError> {
+    let trees = to_tree(&linearized.linearization)?;
+    let kernel = &linearized.kernel;
+    if kernel.exprs.len() > MAX_EXPRESSIONS || !kernel.substitutions.is_empty() {
+        return Ok(None);
+    }
+    let workspace = Workspace::new(kernel.clone())?;
+    if workspace.has_two_float_types {
+        return Ok(None);
+    }
+    let mut values = Values::new();
+    let mut roots = translated(&workspace, &trees, &mut values);
+    let mut values = flatten::flatten(&values, &mut roots);
+    let terms: Vec<Term> = roots.iter().map(|root| root.value.clone()).collect();
+    pairs::share_pairs(&mut values, &terms);
+    let Some(placement) = place::place(&workspace, &values, &roots) else { return Ok(None) };
+    if placement.kept.is_empty() {
+        return Ok(None);
+    }
+    let dtype = roots.iter().find_map(|root| match &kernel[root.insn].kind {
+        InstructionKind::Assignment { assignee, .. } => Some(kernel[assignee.array].dtype),
+        _ => None,
+    });
+    let Some(dtype) = dtype else { return Ok(None) };
+    let names = workspace.names.clone();
+    let (kernel, items) = write::write(workspace.kernel, &trees, &values, &placement, &roots, names, dtype);
+    let (kernel, linearization) = in_program_order(kernel, items);
+    let mut res = eliminate_dead(LinearizedKernel { kernel, linearization });
+    set_dependences(&mut res.kernel, &res.linearization);
+    Ok(Some(res))
+}
+
+/// What the instructions store.
+fn translated(workspace: &Workspace, trees: &[LoopTree], values: &mut Values) -> Vec<Root> {
+    let kernel = &workspace.kernel;
+    let mut insns = Vec::new();
+    let mut writes = Writes { by_array: vec![Vec::new(); kernel.arrays.len()] };
+    for (position, tree) in trees.iter().enumerate() {
+        let mut pending = vec![tree];
+        while let Some(tree) = pending.pop() {
+            match tree {
+                LoopTree::Loop { body, .. } | LoopTree::Branch { body, .. } => pending.extend(body.iter().rev()),
+                LoopTree::Run(insn) => {
+                    insns.push((*insn, position));
+                    for array in kernel[*insn].written_arrays() {
+                        writes.by_array[array.index()].push(position);
+                    }
+                }
+            }
+        }
+    }
+    writes.by_array.iter_mut().for_each(|trees| trees.dedup());
+    insns
+        .into_iter()
+        .filter_map(|(insn, position)| translate::translate(workspace, values, &writes, insn, position))
+        .collect()
+}

@@ -1,0 +1,193 @@
+//! Which values are kept in arrays: those that are needed at several shifts or under several names of inames.
+//!
+//! # Method
+//! Users first. A value with one use is computed there. One with several is kept if the box around all of them has fewer points
+//! than they have together, if all elements read on the box are elements of their arrays, and if their memory does not change in between; it is then
+//! computed once for each point of the box. Otherwise it is computed at each use.
+
+use std::collections::BTreeMap;
+
+use nestegg_ir::affine::{self, Affine, Var};
+use nestegg_ir::{InameId, Op};
+use rustc_hash::FxHashSet;
+
+use crate::shift::translate::Root;
+use crate::shift::values::{At, Body, Operation, Ref, ValueId, Values, compose};
+use crate::workspace::Workspace;
+
+/// How many elements an array may have.
+const MAX_POINTS: u128 = 1 << 27;
+
+/// How many uses of values there may be altogether.
+const MAX_USES: usize = 100_000;
+
+/// How many reads are looked at for one value.
+const MAX_READS: usize = 20_000;
+
+/// The least and greatest value of each formal.
+pub(crate) type Hull = Vec<(i64, i64)>;
+
+/// What becomes of the values.
+#[derive(Debug)]
+pub(crate) struct Placement {
+    /// For each value the box on which it is kept, if it is.
+    pub(crate) hulls: Vec<Option<Hull>>,
+    /// For each value the first tree that needs it.
+    pub(crate) positions: Vec<usize>,
+    /// The values that are kept, users first.
+    pub(crate) kept: Vec<ValueId>,
+}
+
+/// Where a value is used: within a kept value or within instructions, and at what.
+type Use = (Option<ValueId>, At);
+
+/// Decides for every value; `None` where that is too much work.
+pub(crate) fn place(workspace: &Workspace, values: &Values, roots: &[Root]) -> Option<Placement> {
+    let n = values.values.len();
+    let mut uses: Vec<BTreeMap<Use, usize>> = vec![BTreeMap::new(); n];
+    for root in roots {
+        add(&mut uses[root.value.of.value.index()], (None, root.value.of.at.clone()), root.position);
+    }
+    let mut res = Placement { hulls: vec![None; n], positions: vec![usize::MAX; n], kept: Vec::new() };
+    let terms: Vec<_> = roots.iter().map(|root| root.value.clone()).collect();
+    let mut n_uses = 0;
+    for value in values.users_first(&terms) {
+        let own = std::mem::take(&mut uses[value.index()]);
+        n_uses += own.len();
+        if n_uses > MAX_USES {
+            return None;
+        }
+        let position = own.values().copied().min().unwrap_or(usize::MAX);
+        res.positions[value.index()] = position;
+        if let Some(hull) = hull_of(workspace, values, &res, value, &own) {
+            res.hulls[value.index()] = Some(hull);
+            res.kept.push(value);
+            for child in values.children(value) {
+                add(&mut uses[child.value.index()], (Some(value), child.at.clone()), position);
+            }
+            continue;
+        }
+        for ((context, at), position) in own {
+            for child in values.children(value) {
+                add(&mut uses[child.value.index()], (context, compose(&child.at, &at)), position);
+            }
+        }
+    }
+    Some(res)
+}
+
+fn add(uses: &mut BTreeMap<Use, usize>, of: Use, position: usize) {
+    uses.entry(of).and_modify(|known| *known = position.min(*known)).or_insert(position);
+}
+
+/// Operations of a value beside those of what it is made of.
+pub(crate) fn operations(body: &Body) -> usize {
+    match body {
+        Body::One | Body::Leaf { .. } | Body::Exact(_) => 0,
+        Body::Sum(terms) => terms.len() - 1 + terms.iter().filter(|term| !term.scale.is_unit()).count(),
+        Body::Product(factors) => factors.len() - 1 + factors.iter().filter(|factor| factor.1 != 1).count(),
+        Body::Apply(..) => 1,
+    }
+}
+
+/// The box on which a value is kept; `None` if it is not.
+fn hull_of(
+    workspace: &Workspace,
+    values: &Values,
+    placement: &Placement,
+    value: ValueId,
+    uses: &BTreeMap<Use, usize>,
+) -> Option<Hull> {
+    let of = &values.values[value.index()];
+    let is_condition =
+        matches!(of.body, Body::Apply(Operation::Op(op), _) if op.is_comparison() || op.is_logic() || op == Op::Not);
+    if uses.len() < 2 || !of.is_movable || of.n_formals == 0 || operations(&of.body) == 0 || is_condition {
+        return None;
+    }
+    let mut hull: Option<Hull> = None;
+    let mut of_uses: u128 = 0;
+    for (context, at) in uses.keys() {
+        let own = at
+            .iter()
+            .map(|&(var, offset)| {
+                let (low, high) = bounds(workspace, placement, *context, var)?;
+                Some((low.checked_add(offset)?, high.checked_add(offset)?))
+            })
+            .collect::<Option<Hull>>()?;
+        of_uses = of_uses.saturating_add(points(&own)?);
+        hull = Some(match hull {
+            None => own,
+            Some(hull) => hull.iter().zip(&own).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).collect(),
+        });
+    }
+    let hull = hull?;
+    let of_hull = points(&hull)?;
+    (of_hull < of_uses && of_hull <= MAX_POINTS && is_inside(workspace, values, value, &hull)).then_some(hull)
+}
+
+fn bounds(workspace: &Workspace, placement: &Placement, context: Option<ValueId>, var: u32) -> Option<(i64, i64)> {
+    match context {
+        Some(value) => placement.hulls[value.index()].as_ref().map(|hull| hull[var as usize]),
+        None => {
+            let (low, high) = workspace.ranges.bounds(InameId::new(var as usize));
+            low.zip(high)
+        }
+    }
+}
+
+/// The number of points of a box; `None` if it has none.
+fn points(hull: &Hull) -> Option<u128> {
+    hull.iter().try_fold(1_u128, |all, &(low, high)| {
+        let extent = u128::try_from(i128::from(high) - i128::from(low) + 1).ok()?;
+        (extent > 0).then(|| all.saturating_mul(extent))
+    })
+}
+
+/// Whether every element that a value reads on a box is one of its array.
+fn is_inside(workspace: &Workspace, values: &Values, value: ValueId, hull: &Hull) -> bool {
+    let own: At = (0..hull.len()).map(|formal| (formal as u32, 0)).collect();
+    let mut seen: FxHashSet<Ref> = FxHashSet::default();
+    let mut pending = vec![Ref { value, at: own }];
+    while let Some(of) = pending.pop() {
+        if seen.contains(&of) {
+            continue;
+        }
+        if seen.len() == MAX_READS {
+            return false;
+        }
+        if let Body::Leaf { array, indices, .. } = &values.values[of.value.index()].body {
+            let shape = &workspace.kernel[*array].shape;
+            let mut dims = indices.iter().zip(shape);
+            let is_in_dim = |(index, &size): (&Affine, &nestegg_ir::ExprId)| {
+                let size = affine::of(&workspace.kernel.exprs, size).and_then(|size| size.as_constant());
+                let range = interval(index, &of.at, hull);
+                size.zip(range).is_some_and(|(size, (low, high))| low >= 0 && high < size)
+            };
+            if !dims.all(is_in_dim) {
+                return false;
+            }
+        }
+        pending.extend(
+            values.children(of.value).iter().map(|child| Ref { value: child.value, at: compose(&child.at, &of.at) }),
+        );
+        seen.insert(of);
+    }
+    true
+}
+
+/// The least and greatest value of an index on a box; `None` if that is not constant.
+fn interval(index: &Affine, at: &At, hull: &Hull) -> Option<(i64, i64)> {
+    let (mut low, mut high) = (index.constant, index.constant);
+    for &(var, coefficient) in &index.terms {
+        let Var::Iname(formal) = var else { return None };
+        let (outer, offset) = at[formal.index()];
+        let (least, greatest) = hull[outer as usize];
+        let ends = [
+            least.checked_add(offset)?.checked_mul(coefficient)?,
+            greatest.checked_add(offset)?.checked_mul(coefficient)?,
+        ];
+        low = low.checked_add(ends[0].min(ends[1]))?;
+        high = high.checked_add(ends[0].max(ends[1]))?;
+    }
+    Some((low, high))
+}

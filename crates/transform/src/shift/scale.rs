@@ -1,0 +1,176 @@
+//! Scale factors of values: a sign and powers of numbers and of scalars that no iname changes.
+//!
+//! Numbers are kept as powers of two and mantissas, so that a product of numbers is one number only where it is exact.
+
+use nestegg_ir::ExprId;
+
+/// What a scale is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Atom {
+    /// 2.
+    Two,
+    /// A number between 1 and 2, by its bits.
+    Mantissa(u64),
+    /// A scalar of the kernel that nothing writes.
+    Invariant(ExprId),
+}
+
+/// `±Π atom^exponent`: atoms increasing, no exponent zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Scale {
+    pub(crate) is_negative: bool,
+    pub(crate) factors: Vec<(Atom, i32)>,
+}
+
+impl Scale {
+    /// 1.
+    pub(crate) fn one() -> Self {
+        Self::default()
+    }
+
+    /// -1.
+    pub(crate) fn minus_one() -> Self {
+        Self { is_negative: true, factors: Vec::new() }
+    }
+
+    /// A scalar.
+    pub(crate) fn invariant(expr: ExprId) -> Self {
+        Self { is_negative: false, factors: vec![(Atom::Invariant(expr), 1)] }
+    }
+
+    /// A number; `None` for zero and for what is not normal.
+    pub(crate) fn number(value: f64) -> Option<Self> {
+        if !value.is_normal() {
+            return None;
+        }
+        let bits = value.to_bits();
+        let exponent = i32::try_from((bits >> 52) & 0x7ff).ok()? - 1023;
+        let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
+        let mut factors = Vec::new();
+        if exponent != 0 {
+            factors.push((Atom::Two, exponent));
+        }
+        if mantissa > 1.0 {
+            factors.push((Atom::Mantissa(mantissa.to_bits()), 1));
+        }
+        Some(Self { is_negative: value < 0.0, factors })
+    }
+
+    /// The product.
+    pub(crate) fn times(&self, other: &Self) -> Self {
+        self.times_power(other, 1)
+    }
+
+    /// The quotient.
+    pub(crate) fn over(&self, other: &Self) -> Self {
+        self.times_power(other, -1)
+    }
+
+    /// A power.
+    pub(crate) fn power(&self, exponent: i32) -> Self {
+        Self::one().times_power(self, exponent)
+    }
+
+    fn times_power(&self, other: &Self, exponent: i32) -> Self {
+        let mut factors = self.factors.clone();
+        for &(atom, own) in &other.factors {
+            let power = own.saturating_mul(exponent);
+            match factors.binary_search_by_key(&atom, |factor| factor.0) {
+                Ok(idx) => {
+                    factors[idx].1 = factors[idx].1.saturating_add(power);
+                    if factors[idx].1 == 0 {
+                        factors.remove(idx);
+                    }
+                }
+                Err(idx) if power != 0 => factors.insert(idx, (atom, power)),
+                Err(_) => {}
+            }
+        }
+        Self { is_negative: self.is_negative ^ (other.is_negative && exponent % 2 != 0), factors }
+    }
+
+    /// Without its sign.
+    pub(crate) fn abs(&self) -> Self {
+        Self { is_negative: false, factors: self.factors.clone() }
+    }
+
+    /// Whether it is 1 or -1.
+    pub(crate) fn is_unit(&self) -> bool {
+        self.factors.is_empty()
+    }
+
+    /// Its sign as a scale.
+    pub(crate) fn sign(&self) -> Self {
+        if self.is_negative { Self::minus_one() } else { Self::one() }
+    }
+
+    /// The scale with the scalars alone, and the number of the rest if that is one number exactly.
+    pub(crate) fn split(&self) -> (Self, Option<f64>) {
+        let is_scalar = |factor: &&(Atom, i32)| matches!(factor.0, Atom::Invariant(_));
+        let scalars = self.factors.iter().filter(is_scalar).copied().collect();
+        let mut number = Some(1.0_f64);
+        for &(atom, exponent) in self.factors.iter().filter(|factor| !is_scalar(factor)) {
+            let power = match atom {
+                Atom::Two => Some(2.0_f64.powi(exponent)),
+                Atom::Mantissa(bits) if exponent > 0 => {
+                    let mut power = Some(1.0);
+                    for _ in 0..exponent {
+                        power = power.and_then(|power| exact_product(power, f64::from_bits(bits)));
+                    }
+                    power
+                }
+                _ => None,
+            };
+            number = number.zip(power).and_then(|(a, b)| exact_product(a, b));
+        }
+        let number = number.map(|number| if self.is_negative { -number } else { number });
+        (Self { is_negative: false, factors: scalars }, number)
+    }
+
+    /// The sum, if it is again one scale: of multiples of the same scalars whose numbers add up exactly. `Some(None)` is zero.
+    pub(crate) fn plus(&self, other: &Self) -> Option<Option<Self>> {
+        if self.factors == other.factors {
+            return Some(if self.is_negative == other.is_negative {
+                Some(self.times(&Self { is_negative: false, factors: vec![(Atom::Two, 1)] }))
+            } else {
+                None
+            });
+        }
+        let ((scalars, a), (others, b)) = (self.split(), other.split());
+        let (a, b) = (a?, b?);
+        if scalars != others {
+            return None;
+        }
+        let sum = a + b;
+        // The error of a sum, by Knuth.
+        let part = sum - a;
+        let error = (a - (sum - part)) + (b - part);
+        if error != 0.0 {
+            return None;
+        }
+        if sum == 0.0 { Some(None) } else { Some(Some(Self::number(sum)?.times(&scalars))) }
+    }
+}
+
+/// The product of two numbers if it is a number.
+pub(crate) fn exact_product(a: f64, b: f64) -> Option<f64> {
+    let product = a * b;
+    (product.is_normal() && a.mul_add(b, -product) == 0.0).then_some(product)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_multiply_where_that_is_exact() {
+        let half = Scale::number(0.5).unwrap();
+        assert_eq!(half.times(&half), Scale::number(0.25).unwrap());
+        let tenth = Scale::number(0.1).unwrap();
+        assert_eq!(tenth.times(&half).split().1, Some(0.05));
+        assert_eq!(tenth.times(&tenth).split().1, None);
+        assert!(tenth.over(&tenth).is_unit());
+        assert_eq!(tenth.plus(&tenth), Some(Scale::number(0.2)));
+        assert_eq!(tenth.plus(&tenth.times(&Scale::minus_one())), Some(None));
+    }
+}

@@ -1,0 +1,191 @@
+//! From the expressions of a kernel to values modulo renaming, shift and scale.
+
+use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::{ArgumentAccess, ArrayKind, Expr, ExprId, InsnId, InstructionKind, Number, Op};
+use rustc_hash::FxHashMap;
+
+use crate::shift::scale::Scale;
+use crate::shift::values::{NO_VERSION, Operation, Term, Values};
+use crate::workspace::Workspace;
+
+/// The largest exponent that is taken as repeated multiplication.
+const MAX_EXPONENT: i64 = 64;
+
+/// An instruction that stores a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Root {
+    pub(crate) insn: InsnId,
+    /// Position of its tree among the trees of the program.
+    pub(crate) position: usize,
+    pub(crate) value: Term,
+}
+
+/// What the trees of a program write.
+#[derive(Debug)]
+pub(crate) struct Writes {
+    /// For each array the trees that write it.
+    pub(crate) by_array: Vec<Vec<usize>>,
+}
+
+impl Writes {
+    /// The state of an array's memory that a tree reads.
+    fn version(&self, array: usize, position: usize) -> u32 {
+        let writers = &self.by_array[array];
+        if writers.contains(&position) {
+            return NO_VERSION;
+        }
+        writers.iter().filter(|&&writer| writer < position).count() as u32
+    }
+}
+
+/// The value that an instruction stores; `None` if it stores no float, or zero.
+pub(crate) fn translate(
+    workspace: &Workspace,
+    values: &mut Values,
+    writes: &Writes,
+    insn: InsnId,
+    position: usize,
+) -> Option<Root> {
+    let kernel = &workspace.kernel;
+    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return None };
+    if !kernel[assignee.array].dtype.is_float() || !workspace.facts.ty(*expression).is_float() {
+        return None;
+    }
+    let mut known: FxHashMap<ExprId, Option<Term>> = FxHashMap::default();
+    let mut pending = vec![*expression];
+    while let Some(&id) = pending.last() {
+        if known.contains_key(&id) {
+            pending.pop();
+            continue;
+        }
+        let is_opened = is_opened(workspace, id);
+        let n_pending = pending.len();
+        if is_opened {
+            pending.extend(kernel.exprs[id].children().iter().filter(|child| !known.contains_key(child)));
+        }
+        if pending.len() > n_pending {
+            continue;
+        }
+        pending.pop();
+        let term = if is_opened {
+            operation(workspace, values, &known, id)
+        } else {
+            Some(atom(workspace, values, writes, position, id))
+        };
+        known.insert(id, term);
+    }
+    let value = known.remove(expression).flatten()?;
+    Some(Root { insn, position, value })
+}
+
+/// Whether an expression is taken apart.
+fn is_opened(workspace: &Workspace, id: ExprId) -> bool {
+    let kernel = &workspace.kernel;
+    let is_number = |id: ExprId| matches!(kernel.exprs[id], Expr::Number(_));
+    let is_known = |id: &ExprId| workspace.facts.ty(*id).is_float() || is_number(*id);
+    match &kernel.exprs[id] {
+        Expr::Op { op, operands } if op.is_comparison() => operands.iter().all(is_known),
+        Expr::Op { op, .. } if op.is_logic() => true,
+        Expr::Op { op, operands } if workspace.facts.ty(id).is_float() => match op {
+            Op::Add | Op::Sub | Op::Neg | Op::Mul | Op::Div | Op::Pow | Op::Min | Op::Max => {
+                operands.iter().all(is_known)
+            }
+            Op::If => operands[1..].iter().all(is_known),
+            _ => false,
+        },
+        Expr::Call { arguments, .. } => workspace.facts.ty(id).is_float() && arguments.iter().all(is_known),
+        _ => false,
+    }
+}
+
+/// What is not taken apart.
+fn atom(workspace: &Workspace, values: &mut Values, writes: &Writes, position: usize, id: ExprId) -> Term {
+    let kernel = &workspace.kernel;
+    let is_scalar = || {
+        workspace.facts.ty(id).is_float()
+            && workspace.facts.free(id).is_empty()
+            && workspace.facts.memory(id).is_empty()
+    };
+    match &kernel.exprs[id] {
+        Expr::Number(number) => match Scale::number(number.to_f64()) {
+            Some(scale) => Values::number(scale),
+            None => values.exact(id),
+        },
+        Expr::Access { array, indices } if !is_scalar() && workspace.facts.ty(id).is_float() => {
+            let affine: Option<Vec<Affine>> = indices.iter().map(|&index| affine::of(&kernel.exprs, index)).collect();
+            // What is not written is only promised to be there where the kernel reads it.
+            let is_whole = match kernel[*array].kind {
+                ArrayKind::Argument(access) => access != ArgumentAccess::Write,
+                ArrayKind::Table(_) => true,
+                ArrayKind::Temporary => false,
+            };
+            let version = if is_whole { writes.version(array.index(), position) } else { NO_VERSION };
+            match affine {
+                Some(affine) => values.leaf(*array, &affine, version),
+                None => values.exact(id),
+            }
+        }
+        Expr::Access { .. } if is_scalar() => Values::number(Scale::invariant(id)),
+        _ => values.exact(id),
+    }
+}
+
+/// An operation on what is known.
+fn operation(
+    workspace: &Workspace,
+    values: &mut Values,
+    known: &FxHashMap<ExprId, Option<Term>>,
+    id: ExprId,
+) -> Option<Term> {
+    let kernel = &workspace.kernel;
+    let of = |id: ExprId| known[&id].clone();
+    let negated = |term: Term| Term { scale: term.scale.times(&Scale::minus_one()), of: term.of };
+    match &kernel.exprs[id] {
+        Expr::Op { op: Op::Add, operands } => {
+            let terms = operands.iter().filter_map(|&operand| of(operand)).collect();
+            values.sum(terms)
+        }
+        Expr::Op { op: Op::Sub, operands } => {
+            let terms = of(operands[0]).into_iter().chain(of(operands[1]).map(negated)).collect();
+            values.sum(terms)
+        }
+        Expr::Op { op: Op::Neg, operands } => of(operands[0]).map(negated),
+        Expr::Op { op: Op::Mul, operands } => {
+            let factors: Option<Vec<(Term, i32)>> = operands.iter().map(|&operand| Some((of(operand)?, 1))).collect();
+            Some(values.product(factors?))
+        }
+        Expr::Op { op: Op::Div, operands } => {
+            let Some(divisor) = of(operands[1]) else { return Some(values.exact(id)) };
+            Some(values.product([(of(operands[0])?, 1), (divisor, -1)]))
+        }
+        Expr::Op { op: Op::Pow, operands } => {
+            let exponent = match kernel.exprs[operands[1]] {
+                Expr::Number(Number::Int(n)) if n != 0 && n.abs() <= MAX_EXPONENT => i32::try_from(n).ok(),
+                _ => None,
+            };
+            match (of(operands[0]), exponent, &kernel.exprs[operands[1]]) {
+                (Some(base), Some(exponent), _) => Some(values.product([(base, exponent)])),
+                (Some(base), None, Expr::Number(Number::Float(_))) => match of(operands[1]) {
+                    Some(power) => Some(values.apply(Operation::Op(Op::Pow), &[base, power])),
+                    None => Some(values.exact(id)),
+                },
+                _ => Some(values.exact(id)),
+            }
+        }
+        Expr::Op { op, operands } => {
+            let operands: Option<Vec<Term>> = operands.iter().map(|&operand| of(operand)).collect();
+            Some(match operands {
+                Some(operands) => values.apply(Operation::Op(*op), &operands),
+                None => values.exact(id),
+            })
+        }
+        Expr::Call { function, arguments } => {
+            let arguments: Option<Vec<Term>> = arguments.iter().map(|&argument| of(argument)).collect();
+            Some(match arguments {
+                Some(arguments) => values.apply(Operation::Call(*function), &arguments),
+                None => values.exact(id),
+            })
+        }
+        _ => Some(values.exact(id)),
+    }
+}

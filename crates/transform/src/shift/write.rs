@@ -1,0 +1,329 @@
+//! From values back to instructions: loops that fill an array for each value that is kept, and the stores that read them.
+
+use nestegg_ir::linearization::{LoopTree, from_tree};
+use nestegg_ir::{
+    Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Dtype, Expr, ExprId, Float, Iname, InameId, InsnId,
+    Instruction, InstructionKind, Item, Kernel, Number, Op,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::shift::place::{Hull, Placement};
+use crate::shift::scale::{Atom, Scale};
+use crate::shift::translate::Root;
+use crate::shift::values::{At, Body, Operation, Ref, Term, ValueId, Values, compose};
+
+/// The kernel at work.
+pub(crate) struct Writer<'a> {
+    kernel: Kernel,
+    values: &'a Values,
+    placement: &'a Placement,
+    dtype: Dtype,
+    names: FxHashSet<String>,
+    /// For each value that is kept its array.
+    arrays: FxHashMap<ValueId, ArrayId>,
+    /// Scalars for factors, and the instructions that set them.
+    factors: FxHashMap<Scale, ExprId>,
+    first: Vec<Item>,
+    /// What was written of values in the instruction at work.
+    done: FxHashMap<Ref, ExprId>,
+    /// The inames of the instruction at work, where they are not those of the kernel.
+    inames: Vec<InameId>,
+}
+
+/// The kernel with its values written out.
+pub(crate) fn write(
+    kernel: Kernel,
+    trees: &[LoopTree],
+    values: &Values,
+    placement: &Placement,
+    roots: &[Root],
+    names: FxHashSet<String>,
+    dtype: Dtype,
+) -> (Kernel, Vec<Item>) {
+    let mut writer = Writer {
+        kernel,
+        values,
+        placement,
+        dtype,
+        names,
+        arrays: FxHashMap::default(),
+        factors: FxHashMap::default(),
+        first: Vec::new(),
+        done: FxHashMap::default(),
+        inames: Vec::new(),
+    };
+    writer.names.extend(writer.kernel.instructions.iter().map(|instruction| instruction.id.clone()));
+    let mut before: Vec<Vec<Item>> = vec![Vec::new(); trees.len()];
+    for &value in placement.kept.iter().rev() {
+        if let Some(hull) = &placement.hulls[value.index()] {
+            let items = writer.fill(value, hull);
+            before[placement.positions[value.index()]].extend(items);
+        }
+    }
+    for root in roots {
+        writer.done.clear();
+        writer.inames.clear();
+        let new = writer.term(&root.value);
+        if let InstructionKind::Assignment { expression, .. } = &mut writer.kernel[root.insn].kind {
+            *expression = new;
+        }
+    }
+    let mut items = std::mem::take(&mut writer.first);
+    for (tree, before) in trees.iter().zip(before) {
+        items.extend(before);
+        items.extend(from_tree(std::slice::from_ref(tree)));
+    }
+    (writer.kernel, items)
+}
+
+impl Writer<'_> {
+    fn fresh(&mut self, base: &str) -> String {
+        let mut n = 0_usize;
+        loop {
+            let name = format!("{base}{n}");
+            if self.names.insert(name.clone()) {
+                return name;
+            }
+            n += 1;
+        }
+    }
+
+    /// The loops that compute a value on a box.
+    fn fill(&mut self, value: ValueId, hull: &Hull) -> Vec<Item> {
+        let name = self.fresh("s");
+        let shape = hull.iter().map(|&(low, high)| self.kernel.exprs.int(high - low + 1)).collect();
+        let array = ArrayId::new(self.kernel.arrays.len());
+        self.kernel.arrays.push(Array { name: name.clone(), dtype: self.dtype, shape, kind: ArrayKind::Temporary });
+        let inames: Vec<InameId> = hull.iter().map(|&(low, high)| self.iname(&name, low, high)).collect();
+        self.done.clear();
+        self.inames.clone_from(&inames);
+        let own: At = (0..hull.len()).map(|formal| (formal as u32, 0)).collect();
+        let expression = self.value(&Ref { value, at: own.clone() });
+        let indices = own.iter().zip(hull).map(|(&(var, _), &(low, _))| self.index(var, -low)).collect();
+        self.arrays.insert(value, array);
+        let kind = InstructionKind::Assignment { assignee: Assignee { array, indices }, expression };
+        let insn = self.instruction(&format!("set_{name}"), kind, inames.clone());
+        let begins = inames.iter().map(|&iname| Item::For(iname));
+        let ends = inames.iter().rev().map(|&iname| Item::End(iname));
+        begins.chain([Item::Run(insn)]).chain(ends).collect()
+    }
+
+    fn iname(&mut self, array: &str, low: i64, high: i64) -> InameId {
+        let name = self.fresh(&format!("{array}_"));
+        let iname = InameId::new(self.kernel.inames.len());
+        let domain = DomainId::new(self.kernel.domains.len());
+        let text = format!("{{ [{name}] : {low} <= {name} <= {high} }}");
+        self.kernel.inames.push(Iname { name, tags: Vec::new(), domain });
+        self.kernel.domains.push(Domain { text, inames: vec![iname], enclosing: Vec::new(), parameters: Vec::new() });
+        iname
+    }
+
+    fn instruction(&mut self, id: &str, kind: InstructionKind, within: Vec<InameId>) -> InsnId {
+        let id = if self.names.insert(id.to_owned()) { id.to_owned() } else { self.fresh(&format!("{id}_")) };
+        self.kernel.instructions.push(Instruction { id, kind, within, depends_on: Vec::new(), predicates: Vec::new() });
+        InsnId::new(self.kernel.instructions.len() - 1)
+    }
+
+    /// The iname of a variable of the instruction at work, and an offset.
+    fn index(&mut self, var: u32, offset: i64) -> ExprId {
+        let iname = self.inames.get(var as usize).copied().unwrap_or_else(|| InameId::new(var as usize));
+        let iname = self.kernel.exprs.iname(iname);
+        if offset == 0 {
+            return iname;
+        }
+        let offset = self.kernel.exprs.int(offset);
+        self.kernel.exprs.op(Op::Add, [iname, offset])
+    }
+
+    /// A multiple of a value that may be kept.
+    fn term(&mut self, term: &Term) -> ExprId {
+        let mut pending = vec![term.of.clone()];
+        while let Some(of) = pending.last().cloned() {
+            if self.done.contains_key(&of) {
+                pending.pop();
+                continue;
+            }
+            if let Some(&array) = self.arrays.get(&of.value) {
+                let hull = self.placement.hulls[of.value.index()].clone().unwrap_or_default();
+                let indices: Vec<ExprId> =
+                    of.at.iter().zip(hull).map(|(&(var, offset), (low, _))| self.index(var, offset - low)).collect();
+                let read = self.kernel.exprs.access(array, indices);
+                self.done.insert(of, read);
+                continue;
+            }
+            if self.open(&of, &mut pending) {
+                continue;
+            }
+            let expr = self.body(&of);
+            self.done.insert(of, expr);
+        }
+        let expr = self.done[&term.of];
+        self.scaled(&term.scale, term.of.value, expr)
+    }
+
+    /// A value that is computed here.
+    fn value(&mut self, of: &Ref) -> ExprId {
+        let children: Vec<Ref> = self.children(of);
+        for child in children {
+            self.term(&Term { of: child, scale: Scale::one() });
+        }
+        self.body(of)
+    }
+
+    fn children(&self, of: &Ref) -> Vec<Ref> {
+        let children = self.values.children(of.value);
+        children.into_iter().map(|child| Ref { value: child.value, at: compose(&child.at, &of.at) }).collect()
+    }
+
+    /// Whether operands are still to be written; they are then pending.
+    fn open(&self, of: &Ref, pending: &mut Vec<Ref>) -> bool {
+        let n_pending = pending.len();
+        pending.extend(self.children(of).into_iter().filter(|child| !self.done.contains_key(child)));
+        pending.len() > n_pending
+    }
+
+    fn operand(&mut self, child: &Ref, scale: &Scale, outer: &At) -> ExprId {
+        let expr = self.done[&Ref { value: child.value, at: compose(&child.at, outer) }];
+        self.scaled(scale, child.value, expr)
+    }
+
+    /// The body of a value whose operands are written.
+    fn body(&mut self, of: &Ref) -> ExprId {
+        match self.values.values[of.value.index()].body.clone() {
+            Body::One => self.literal(1.0),
+            Body::Exact(expr) => expr,
+            Body::Leaf { array, indices, .. } => {
+                let indices: Vec<ExprId> = indices
+                    .iter()
+                    .map(|index| {
+                        // In the inames of the instruction at work.
+                        let mut res = nestegg_ir::affine::Affine::constant(index.constant);
+                        for &(var, coefficient) in &index.terms {
+                            let nestegg_ir::affine::Var::Iname(formal) = var else {
+                                res.terms.push((var, coefficient));
+                                continue;
+                            };
+                            let (outer, offset) = of.at[formal.index()];
+                            let iname = self.inames.get(outer as usize).copied();
+                            let iname = iname.unwrap_or_else(|| InameId::new(outer as usize));
+                            res.constant += offset * coefficient;
+                            res.terms.push((nestegg_ir::affine::Var::Iname(iname), coefficient));
+                        }
+                        res.terms.sort_unstable();
+                        res.to_expr(&mut self.kernel.exprs)
+                    })
+                    .collect();
+                self.kernel.exprs.access(array, indices)
+            }
+            Body::Sum(terms) => {
+                let operands: Vec<ExprId> =
+                    terms.iter().map(|term| self.operand(&term.of, &term.scale, &of.at)).collect();
+                self.joined(Op::Add, operands)
+            }
+            Body::Product(factors) => {
+                let (mut above, mut below) = (Vec::new(), Vec::new());
+                for (child, exponent) in &factors {
+                    let base = self.operand(child, &Scale::one(), &of.at);
+                    let power = self.power(base, exponent.abs());
+                    if *exponent > 0 { above.push(power) } else { below.push(power) }
+                }
+                let above = if above.is_empty() { self.literal(1.0) } else { self.joined(Op::Mul, above) };
+                if below.is_empty() {
+                    return above;
+                }
+                let below = self.joined(Op::Mul, below);
+                self.kernel.exprs.op(Op::Div, [above, below])
+            }
+            Body::Apply(operation, operands) => {
+                let operands: Vec<ExprId> =
+                    operands.iter().map(|term| self.operand(&term.of, &term.scale, &of.at)).collect();
+                match operation {
+                    Operation::Op(op) => self.kernel.exprs.op(op, operands),
+                    Operation::Call(function) => {
+                        self.kernel.exprs.intern(Expr::Call { function, arguments: operands.into() })
+                    }
+                    Operation::Cast(dtype) => self.kernel.exprs.intern(Expr::Cast { dtype, operand: operands[0] }),
+                }
+            }
+        }
+    }
+
+    fn literal(&mut self, value: f64) -> ExprId {
+        let value = Float::new(value).expect("factors are finite");
+        self.kernel.exprs.float(value)
+    }
+
+    fn joined(&mut self, op: Op, operands: Vec<ExprId>) -> ExprId {
+        match operands.as_slice() {
+            [single] => *single,
+            _ => self.kernel.exprs.op(op, operands),
+        }
+    }
+
+    fn power(&mut self, base: ExprId, exponent: i32) -> ExprId {
+        if exponent == 1 {
+            return base;
+        }
+        let exponent = self.kernel.exprs.intern(Expr::Number(Number::Int(i64::from(exponent))));
+        self.kernel.exprs.op(Op::Pow, [base, exponent])
+    }
+
+    /// A multiple of a written value.
+    fn scaled(&mut self, scale: &Scale, value: ValueId, expr: ExprId) -> ExprId {
+        let is_one = self.values.values[value.index()].body == Body::One;
+        let magnitude = scale.abs();
+        if magnitude.is_unit() {
+            return if scale.is_negative { self.kernel.exprs.op(Op::Neg, [expr]) } else { expr };
+        }
+        let factor = self.factor(&magnitude);
+        let res = if is_one { factor } else { self.kernel.exprs.op(Op::Mul, [factor, expr]) };
+        if scale.is_negative { self.kernel.exprs.op(Op::Neg, [res]) } else { res }
+    }
+
+    /// A factor: a literal, or a scalar that is set before everything else.
+    fn factor(&mut self, scale: &Scale) -> ExprId {
+        if let (scalars, Some(number)) = scale.split()
+            && scalars.is_unit()
+        {
+            return self.literal(number);
+        }
+        if let [(Atom::Invariant(scalar), 1)] = scale.factors.as_slice() {
+            return *scalar;
+        }
+        if let Some(&known) = self.factors.get(scale) {
+            return known;
+        }
+        let (mut above, mut below) = (Vec::new(), Vec::new());
+        for &(atom, exponent) in &scale.factors {
+            let power = match atom {
+                Atom::Two => {
+                    above.push(self.literal(2.0_f64.powi(exponent)));
+                    continue;
+                }
+                Atom::Mantissa(bits) => {
+                    let base = self.literal(f64::from_bits(bits));
+                    self.power(base, exponent.abs())
+                }
+                Atom::Invariant(base) => self.power(base, exponent.abs()),
+            };
+            if exponent > 0 { above.push(power) } else { below.push(power) }
+        }
+        let above = if above.is_empty() { self.literal(1.0) } else { self.joined(Op::Mul, above) };
+        let expression = if below.is_empty() {
+            above
+        } else {
+            let below = self.joined(Op::Mul, below);
+            self.kernel.exprs.op(Op::Div, [above, below])
+        };
+        let name = self.fresh("c");
+        let array = ArrayId::new(self.kernel.arrays.len());
+        let kind = ArrayKind::Temporary;
+        self.kernel.arrays.push(Array { name: name.clone(), dtype: self.dtype, shape: Vec::new(), kind });
+        let kind = InstructionKind::Assignment { assignee: Assignee { array, indices: Box::new([]) }, expression };
+        let insn = self.instruction(&format!("set_{name}"), kind, Vec::new());
+        self.first.push(Item::Run(insn));
+        let res = self.kernel.exprs.access(array, []);
+        self.factors.insert(scale.clone(), res);
+        res
+    }
+}
