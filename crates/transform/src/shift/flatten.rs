@@ -1,5 +1,6 @@
 //! Sums of sums as one sum, and terms with a common factor as one multiple of a sum.
 
+use crate::shift::divide::divided;
 use crate::shift::scale::Scale;
 use crate::shift::translate::Root;
 use crate::shift::values::{Body, Ref, Term, ValueId, Values, compose, merged};
@@ -27,11 +28,18 @@ pub(crate) fn flatten(old: &Values, roots: &mut [Root]) -> Values {
                         placed(&made, of, &Scale::one()).into_iter().map(|term| (term, *exponent)).collect()
                     })
                     .collect();
-                // A factor that cancelled is zero; so is the product, unless it is a divisor, which stays undefined.
+                // A factor that cancelled is zero; so is the product.
                 if factors.iter().any(Vec::is_empty) {
                     Vec::new()
                 } else {
-                    vec![new.product(factors.into_iter().flatten())]
+                    let factors: Vec<(Term, i32)> = factors.into_iter().flatten().collect();
+                    let quotient = match factors.as_slice() {
+                        [(dividend, 1), (divisor, -1)] | [(divisor, -1), (dividend, 1)] => {
+                            divided(&mut new, dividend, divisor)
+                        }
+                        _ => None,
+                    };
+                    vec![quotient.unwrap_or_else(|| new.product(factors))]
                 }
             }
             Body::Apply(operation, operands) => {

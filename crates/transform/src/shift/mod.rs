@@ -17,9 +17,11 @@
 //! # Not done
 //! Boxes with symbolic bounds; offsets other than constants; kernels in which floats of two sizes meet. Reductions stay as they are.
 
+mod divide;
 mod flatten;
 mod pairs;
 mod place;
+mod rescale;
 mod scale;
 mod translate;
 mod values;
@@ -79,7 +81,9 @@ pub fn share_shifted(linearized: &LinearizedKernel) -> Result<Option<LinearizedK
     });
     let Some(dtype) = dtype else { return Ok(None) };
     let names = workspace.names.clone();
-    let (kernel, items) = write::write(workspace.kernel, &trees, &values, &placement, &roots, names, dtype);
+    let multiples = rescale::rescale(&values, &placement, &roots);
+    let chosen = (&placement, &multiples);
+    let (kernel, items) = write::write(workspace.kernel, &trees, &values, chosen, &roots, names, dtype);
     let (kernel, linearization) = in_program_order(kernel, items);
     let mut res = eliminate_dead(LinearizedKernel { kernel, linearization });
     set_dependences(&mut res.kernel, &res.linearization);

@@ -34,6 +34,8 @@ pub(crate) struct Placement {
     pub(crate) hulls: Vec<Option<Hull>>,
     /// For each value the first tree that needs it.
     pub(crate) positions: Vec<usize>,
+    /// For each value how often it is computed.
+    pub(crate) runs: Vec<u128>,
     /// The values that are kept, users first.
     pub(crate) kept: Vec<ValueId>,
 }
@@ -48,7 +50,7 @@ pub(crate) fn place(workspace: &Workspace, values: &Values, roots: &[Root]) -> O
     for root in roots {
         add(&mut uses[root.value.of.value.index()], (None, root.value.of.at.clone()), root.position);
     }
-    let mut res = Placement { hulls: vec![None; n], positions: vec![usize::MAX; n], kept: Vec::new() };
+    let mut res = Placement { hulls: vec![None; n], positions: vec![usize::MAX; n], runs: vec![0; n], kept: Vec::new() };
     let terms: Vec<_> = roots.iter().map(|root| root.value.clone()).collect();
     let mut n_uses = 0;
     for value in values.users_first(&terms) {
@@ -60,6 +62,7 @@ pub(crate) fn place(workspace: &Workspace, values: &Values, roots: &[Root]) -> O
         let position = own.values().copied().min().unwrap_or(usize::MAX);
         res.positions[value.index()] = position;
         if let Some(hull) = hull_of(workspace, values, &res, value, &own) {
+            res.runs[value.index()] = points(&hull).unwrap_or(0);
             res.hulls[value.index()] = Some(hull);
             res.kept.push(value);
             for child in values.children(value) {
@@ -68,6 +71,8 @@ pub(crate) fn place(workspace: &Workspace, values: &Values, roots: &[Root]) -> O
             continue;
         }
         for ((context, at), position) in own {
+            let own = own_box(workspace, &res, context, &at).and_then(|own| points(&own));
+            res.runs[value.index()] = res.runs[value.index()].saturating_add(own.unwrap_or(1));
             for child in values.children(value) {
                 add(&mut uses[child.value.index()], (context, compose(&child.at, &at)), position);
             }
@@ -107,13 +112,7 @@ fn hull_of(
     let mut hull: Option<Hull> = None;
     let mut of_uses: u128 = 0;
     for (context, at) in uses.keys() {
-        let own = at
-            .iter()
-            .map(|&(var, offset)| {
-                let (low, high) = bounds(workspace, placement, *context, var)?;
-                Some((low.checked_add(offset)?, high.checked_add(offset)?))
-            })
-            .collect::<Option<Hull>>()?;
+        let own = own_box(workspace, placement, *context, at)?;
         of_uses = of_uses.saturating_add(points(&own)?);
         hull = Some(match hull {
             None => own,
@@ -123,6 +122,15 @@ fn hull_of(
     let hull = hull?;
     let of_hull = points(&hull)?;
     (of_hull < of_uses && of_hull <= MAX_POINTS && is_inside(workspace, values, value, &hull)).then_some(hull)
+}
+
+/// The values that the formals of a use take.
+fn own_box(workspace: &Workspace, placement: &Placement, context: Option<ValueId>, at: &At) -> Option<Hull> {
+    let of = |&(var, offset): &(u32, i64)| {
+        let (low, high) = bounds(workspace, placement, context, var)?;
+        Some((low.checked_add(offset)?, high.checked_add(offset)?))
+    };
+    at.iter().map(of).collect()
 }
 
 fn bounds(workspace: &Workspace, placement: &Placement, context: Option<ValueId>, var: u32) -> Option<(i64, i64)> {

@@ -99,11 +99,6 @@ impl Scale {
         self.factors.is_empty()
     }
 
-    /// Its sign as a scale.
-    pub(crate) fn sign(&self) -> Self {
-        if self.is_negative { Self::minus_one() } else { Self::one() }
-    }
-
     /// The scale with the scalars alone, and the number of the rest if that is one number exactly.
     pub(crate) fn split(&self) -> (Self, Option<f64>) {
         let is_scalar = |factor: &&(Atom, i32)| matches!(factor.0, Atom::Invariant(_));
@@ -136,20 +131,28 @@ impl Scale {
                 None
             });
         }
+        let (scalars, ratio) = other.over(self).split();
+        if let Some(ratio) = ratio.filter(|_| scalars.is_unit())
+            && let Some(sum) = exact_sum(1.0, ratio)
+        {
+            return Some(Self::number(sum).map(|sum| sum.times(self)));
+        }
         let ((scalars, a), (others, b)) = (self.split(), other.split());
         let (a, b) = (a?, b?);
         if scalars != others {
             return None;
         }
-        let sum = a + b;
-        // The error of a sum, by Knuth.
-        let part = sum - a;
-        let error = (a - (sum - part)) + (b - part);
-        if error != 0.0 {
-            return None;
-        }
-        if sum == 0.0 { Some(None) } else { Some(Some(Self::number(sum)?.times(&scalars))) }
+        exact_sum(a, b).map(|sum| Self::number(sum).map(|sum| sum.times(&scalars)))
     }
+}
+
+/// The sum of two numbers if it is a number or zero.
+fn exact_sum(a: f64, b: f64) -> Option<f64> {
+    let sum = a + b;
+    // The error of a sum, by Knuth.
+    let part = sum - a;
+    let error = (a - (sum - part)) + (b - part);
+    (error == 0.0 && (sum == 0.0 || sum.is_normal())).then_some(sum)
 }
 
 /// The product of two numbers if it is a number.

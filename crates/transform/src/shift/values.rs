@@ -7,7 +7,7 @@
 
 use indexmap::IndexSet;
 use nestegg_ir::affine::{Affine, Var};
-use nestegg_ir::{ArrayId, Dtype, ExprId, FunctionId, InameId, Op};
+use nestegg_ir::{ArrayId, ExprId, FunctionId, InameId, Op};
 use rustc_hash::FxBuildHasher;
 
 use crate::shift::scale::Scale;
@@ -48,7 +48,6 @@ pub(crate) struct Term {
 pub(crate) enum Operation {
     Op(Op),
     Call(FunctionId),
-    Cast(Dtype),
 }
 
 /// How a value is computed.

@@ -8,6 +8,7 @@ use nestegg_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::shift::place::{Hull, Placement};
+use crate::shift::rescale::Multiples;
 use crate::shift::scale::{Atom, Scale};
 use crate::shift::translate::Root;
 use crate::shift::values::{At, Body, Operation, Ref, Term, ValueId, Values, compose};
@@ -17,6 +18,7 @@ pub(crate) struct Writer<'a> {
     kernel: Kernel,
     values: &'a Values,
     placement: &'a Placement,
+    multiples: &'a Multiples,
     dtype: Dtype,
     names: FxHashSet<String>,
     /// For each value that is kept its array.
@@ -35,7 +37,7 @@ pub(crate) fn write(
     kernel: Kernel,
     trees: &[LoopTree],
     values: &Values,
-    placement: &Placement,
+    (placement, multiples): (&Placement, &Multiples),
     roots: &[Root],
     names: FxHashSet<String>,
     dtype: Dtype,
@@ -44,6 +46,7 @@ pub(crate) fn write(
         kernel,
         values,
         placement,
+        multiples,
         dtype,
         names,
         arrays: FxHashMap::default(),
@@ -158,7 +161,8 @@ impl Writer<'_> {
             self.done.insert(of, expr);
         }
         let expr = self.done[&term.of];
-        self.scaled(&term.scale, term.of.value, expr)
+        let scale = term.scale.times(&self.multiples[term.of.value.index()]);
+        self.scaled(&scale, term.of.value, expr)
     }
 
     /// A value that is computed here.
@@ -182,9 +186,14 @@ impl Writer<'_> {
         pending.len() > n_pending
     }
 
-    fn operand(&mut self, child: &Ref, scale: &Scale, outer: &At) -> ExprId {
-        let expr = self.done[&Ref { value: child.value, at: compose(&child.at, outer) }];
-        self.scaled(scale, child.value, expr)
+    fn operand(&mut self, child: &Ref, outer: &At) -> ExprId {
+        self.done[&Ref { value: child.value, at: compose(&child.at, outer) }]
+    }
+
+    fn multiple(&mut self, term: &Term, outer: &At) -> ExprId {
+        let expr = self.operand(&term.of, outer);
+        let scale = term.scale.times(&self.multiples[term.of.value.index()]);
+        self.scaled(&scale, term.of.value, expr)
     }
 
     /// The body of a value whose operands are written.
@@ -216,34 +225,45 @@ impl Writer<'_> {
                 self.kernel.exprs.access(array, indices)
             }
             Body::Sum(terms) => {
+                let own = self.multiples[of.value.index()].clone();
+                let over = |term: &Term| Term { of: term.of.clone(), scale: term.scale.over(&own) };
                 let operands: Vec<ExprId> =
-                    terms.iter().map(|term| self.operand(&term.of, &term.scale, &of.at)).collect();
+                    terms.iter().map(|term| self.multiple(&over(term), &of.at)).collect();
                 self.joined(Op::Add, operands)
             }
             Body::Product(factors) => {
+                let mut scale = self.multiples[of.value.index()].power(-1);
                 let (mut above, mut below) = (Vec::new(), Vec::new());
                 for (child, exponent) in &factors {
-                    let base = self.operand(child, &Scale::one(), &of.at);
+                    scale = scale.times(&self.multiples[child.value.index()].power(*exponent));
+                    let base = self.operand(child, &of.at);
                     let power = self.power(base, exponent.abs());
                     if *exponent > 0 { above.push(power) } else { below.push(power) }
                 }
-                let above = if above.is_empty() { self.literal(1.0) } else { self.joined(Op::Mul, above) };
-                if below.is_empty() {
-                    return above;
-                }
-                let below = self.joined(Op::Mul, below);
-                self.kernel.exprs.op(Op::Div, [above, below])
+                let value = if above.is_empty() {
+                    self.factor(&scale.abs())
+                } else {
+                    let above = self.joined(Op::Mul, above);
+                    self.scaled(&scale.abs(), of.value, above)
+                };
+                let value = if below.is_empty() {
+                    value
+                } else {
+                    let below = self.joined(Op::Mul, below);
+                    self.kernel.exprs.op(Op::Div, [value, below])
+                };
+                if scale.is_negative { self.kernel.exprs.op(Op::Neg, [value]) } else { value }
             }
             Body::Apply(operation, operands) => {
-                let operands: Vec<ExprId> =
-                    operands.iter().map(|term| self.operand(&term.of, &term.scale, &of.at)).collect();
-                match operation {
+                let operands: Vec<ExprId> = operands.iter().map(|term| self.multiple(term, &of.at)).collect();
+                let value = match operation {
                     Operation::Op(op) => self.kernel.exprs.op(op, operands),
                     Operation::Call(function) => {
                         self.kernel.exprs.intern(Expr::Call { function, arguments: operands.into() })
                     }
-                    Operation::Cast(dtype) => self.kernel.exprs.intern(Expr::Cast { dtype, operand: operands[0] }),
-                }
+                };
+                let scale = self.multiples[of.value.index()].power(-1);
+                self.scaled(&scale, of.value, value)
             }
         }
     }
