@@ -58,7 +58,8 @@ fn terms_of(values: &Values, sum: &Term) -> Option<Vec<Term>> {
 fn powers(values: &Values, of: &Ref) -> Powers {
     let mut res: Powers = match &values.values[of.value.index()].body {
         Body::One => Vec::new(),
-        Body::Product(factors) => factors
+        // A power is a factor by itself.
+        Body::Product(factors) if factors.len() > 1 => factors
             .iter()
             .map(|(factor, exponent)| {
                 (Ref { value: factor.value, at: compose(&factor.at, &of.at) }, *exponent)

@@ -33,6 +33,7 @@ use nestegg_ir::{InstructionKind, LinearizedKernel};
 
 use crate::dead::eliminate_dead;
 use crate::depends::set_dependences;
+use crate::shift::pairs::Among;
 use crate::shift::translate::{Root, Writes};
 use crate::shift::values::{Term, Values};
 use crate::split_at_zeros::in_program_order;
@@ -68,9 +69,10 @@ pub fn share_shifted(linearized: &LinearizedKernel) -> Result<Option<LinearizedK
     }
     let mut values = Values::new();
     let mut roots = translated(&workspace, &trees, &mut values);
+    // Sums that always stand together are one sum before they are joined with others.
+    pairs::share_pairs(&mut values, &terms(&roots), Among::Sums);
     let mut values = flatten::flatten(&values, &mut roots);
-    let terms: Vec<Term> = roots.iter().map(|root| root.value.clone()).collect();
-    pairs::share_pairs(&mut values, &terms);
+    pairs::share_pairs(&mut values, &terms(&roots), Among::All);
     let Some(placement) = place::place(&workspace, &values, &roots) else { return Ok(None) };
     if placement.kept.is_empty() {
         return Ok(None);
@@ -88,6 +90,10 @@ pub fn share_shifted(linearized: &LinearizedKernel) -> Result<Option<LinearizedK
     let mut res = eliminate_dead(LinearizedKernel { kernel, linearization });
     set_dependences(&mut res.kernel, &res.linearization);
     Ok(Some(res))
+}
+
+fn terms(roots: &[Root]) -> Vec<Term> {
+    roots.iter().map(|root| root.value.clone()).collect()
 }
 
 /// What the instructions store.

@@ -34,16 +34,25 @@ struct Occurrence {
     scale: Scale,
 }
 
+/// Which pairs are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Among {
+    /// Pairs of sums in sums.
+    Sums,
+    /// All pairs.
+    All,
+}
+
 /// Makes values of pairs that occur more than once.
-pub(crate) fn share_pairs(values: &mut Values, roots: &[Term]) {
+pub(crate) fn share_pairs(values: &mut Values, roots: &[Term], among: Among) {
     for _ in 0..MAX_PAIRS {
-        let Some((pair, occurrences)) = best(values, roots) else { return };
+        let Some((pair, occurrences)) = best(values, roots, among) else { return };
         take_out(values, &pair, &occurrences);
     }
 }
 
 /// The pair that saves most, with occurrences that do not overlap.
-fn best(values: &Values, roots: &[Term]) -> Option<(Pair, Vec<Occurrence>)> {
+fn best(values: &Values, roots: &[Term], among: Among) -> Option<(Pair, Vec<Occurrence>)> {
     let mut found: IndexMap<Pair, Vec<Occurrence>, FxBuildHasher> = IndexMap::default();
     let mut order = values.users_first(roots);
     order.reverse();
@@ -72,9 +81,12 @@ fn best(values: &Values, roots: &[Term]) -> Option<(Pair, Vec<Occurrence>)> {
             }
         }
     }
-    let is_movable = |pair: &Pair| {
+    let is_good = |pair: &Pair| {
         let (a, b) = operands(pair);
-        values.values[a.value.index()].is_movable && values.values[b.value.index()].is_movable
+        let is_sum = |of: &Ref| matches!(values.values[of.value.index()].body, Body::Sum(_));
+        let is_looked_for = among == Among::All || (matches!(pair, Pair::Sum(..)) && is_sum(a) && is_sum(b));
+        is_looked_for
+            && values.values[a.value.index()].is_movable && values.values[b.value.index()].is_movable
     };
     let gain = |(pair, occurrences): &(Pair, Vec<Occurrence>)| {
         let n_inames = occurrences[0].at.len();
@@ -82,7 +94,7 @@ fn best(values: &Values, roots: &[Term]) -> Option<(Pair, Vec<Occurrence>)> {
         (n_inames, occurrences.len() - 1, std::cmp::Reverse(distance(pair)))
     };
     let mut res: Option<(Pair, Vec<Occurrence>)> = None;
-    for candidate in found.into_iter().filter(|(pair, occurrences)| occurrences.len() > 1 && is_movable(pair)) {
+    for candidate in found.into_iter().filter(|(pair, occurrences)| occurrences.len() > 1 && is_good(pair)) {
         if res.as_ref().is_none_or(|known| gain(&candidate) > gain(known)) {
             res = Some(candidate);
         }

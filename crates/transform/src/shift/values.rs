@@ -232,6 +232,10 @@ impl Values {
             }
         }
         flat.retain(|factor| factor.1 != 0);
+        if flat.len() > 1 {
+            // A power is a value of its own, so that products share it.
+            flat = flat.into_iter().map(|(of, exponent)| self.power(of, exponent)).collect();
+        }
         flat.sort();
         match flat.as_slice() {
             [] => return Self::number(scale),
@@ -244,6 +248,18 @@ impl Values {
             flat.iter().map(|(of, exponent)| (Ref { value: of.value, at: frame.local(&of.at) }, *exponent)).collect();
         let value = self.intern(Body::Product(body), is_movable);
         Term { of: Ref { value, at: frame.vars }, scale }
+    }
+
+    /// A power as a factor: to the power 1 or -1, or a value of its own.
+    fn power(&mut self, of: Ref, exponent: i32) -> (Ref, i32) {
+        if exponent.abs() == 1 {
+            return (of, exponent);
+        }
+        let is_movable = self.is_movable(&of);
+        let mut frame = Frame::default();
+        let base = Ref { value: of.value, at: frame.local(&of.at) };
+        let value = self.intern(Body::Product(vec![(base, exponent)]), is_movable);
+        (Ref { value, at: frame.vars }, 1)
     }
 
     /// An operation on multiples.
