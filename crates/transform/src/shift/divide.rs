@@ -24,10 +24,8 @@ struct Item {
 /// The quotient of two sums with its whole part taken out; `None` if there is none.
 pub(crate) fn divided(values: &mut Values, dividend: &Term, divisor: &Term) -> Option<Term> {
     let mut items = items(values, dividend)?;
-    let divisors: Vec<(Scale, Powers)> = terms_of(values, divisor)?
-        .into_iter()
-        .map(|term| (term.scale.clone(), powers(values, &term.of)))
-        .collect();
+    let divisors: Vec<(Scale, Powers)> =
+        terms_of(values, divisor)?.into_iter().map(|term| (term.scale.clone(), powers(values, &term.of))).collect();
     let (whole, rest) = whole_part(values, &items, &divisors)?;
     items = rest;
     let mut terms = vec![whole];
@@ -61,9 +59,7 @@ fn powers(values: &Values, of: &Ref) -> Powers {
         // A power is a factor by itself.
         Body::Product(factors) if factors.len() > 1 => factors
             .iter()
-            .map(|(factor, exponent)| {
-                (Ref { value: factor.value, at: compose(&factor.at, &of.at) }, *exponent)
-            })
+            .map(|(factor, exponent)| (Ref { value: factor.value, at: compose(&factor.at, &of.at) }, *exponent))
             .collect(),
         _ => vec![(of.clone(), 1)],
     };
@@ -89,9 +85,8 @@ fn items(values: &Values, dividend: &Term) -> Option<Vec<Item>> {
     let one = || vec![Values::number(Scale::one())];
     let item = |term: Term| {
         let cofactor = powers(values, &term.of);
-        let is_sum = |factor: &&(Ref, i32)| {
-            factor.1 == 1 && matches!(values.values[factor.0.value.index()].body, Body::Sum(_))
-        };
+        let is_sum =
+            |factor: &&(Ref, i32)| factor.1 == 1 && matches!(values.values[factor.0.value.index()].body, Body::Sum(_));
         let mut sums = cofactor.iter().filter(is_sum);
         if cofactor.len() > 1
             && let (Some(sum), None) = (sums.next().cloned(), sums.next())

@@ -85,8 +85,7 @@ fn best(values: &Values, roots: &[Term], among: Among) -> Option<(Pair, Vec<Occu
         let (a, b) = operands(pair);
         let is_sum = |of: &Ref| matches!(values.values[of.value.index()].body, Body::Sum(_));
         let is_looked_for = among == Among::All || (matches!(pair, Pair::Sum(..)) && is_sum(a) && is_sum(b));
-        is_looked_for
-            && values.values[a.value.index()].is_movable && values.values[b.value.index()].is_movable
+        is_looked_for && values.values[a.value.index()].is_movable && values.values[b.value.index()].is_movable
     };
     let gain = |(pair, occurrences): &(Pair, Vec<Occurrence>)| {
         let n_inames = occurrences[0].at.len();

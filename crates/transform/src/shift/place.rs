@@ -50,7 +50,8 @@ pub(crate) fn place(workspace: &Workspace, values: &Values, roots: &[Root]) -> O
     for root in roots {
         add(&mut uses[root.value.of.value.index()], (None, root.value.of.at.clone()), root.position);
     }
-    let mut res = Placement { hulls: vec![None; n], positions: vec![usize::MAX; n], runs: vec![0; n], kept: Vec::new() };
+    let mut res =
+        Placement { hulls: vec![None; n], positions: vec![usize::MAX; n], runs: vec![0; n], kept: Vec::new() };
     let terms: Vec<_> = roots.iter().map(|root| root.value.clone()).collect();
     let mut n_uses = 0;
     for value in values.users_first(&terms) {

@@ -35,13 +35,8 @@ pub(crate) fn rescale(values: &Values, placement: &Placement, roots: &[Root]) ->
     let terms: Vec<Term> = roots.iter().map(|root| root.value.clone()).collect();
     let order = values.users_first(&terms);
     let n = values.values.len();
-    let mut search = Search {
-        values,
-        runs: &placement.runs,
-        users: vec![Vec::new(); n],
-        stored: vec![Vec::new(); n],
-        order,
-    };
+    let mut search =
+        Search { values, runs: &placement.runs, users: vec![Vec::new(); n], stored: vec![Vec::new(); n], order };
     for &value in &search.order {
         for child in values.children(value) {
             let users = &mut search.users[child.value.index()];
@@ -83,10 +78,7 @@ impl Search<'_> {
     }
 
     fn is_free(&self, value: ValueId) -> bool {
-        matches!(
-            self.values.values[value.index()].body,
-            Body::Sum(_) | Body::Product(_) | Body::Apply(..)
-        )
+        matches!(self.values.values[value.index()].body, Body::Sum(_) | Body::Product(_) | Body::Apply(..))
     }
 
     /// Moves that make one multiplication in a value go away.
@@ -143,7 +135,13 @@ impl Search<'_> {
         };
         let n = match &self.values.values[value.index()].body {
             Body::Sum(terms) => {
-                terms.iter().map(of).filter(|(factor, is_number)| !is_number && !factor.over(own).is_unit()).count()
+                // Terms with the same factor are added up first.
+                let factors = terms.iter().map(of).filter(|(_, is_number)| !is_number);
+                let mut factors: Vec<Scale> =
+                    factors.map(|(factor, _)| factor.over(own).abs()).filter(|factor| !factor.is_unit()).collect();
+                factors.sort();
+                factors.dedup();
+                factors.len()
             }
             Body::Product(factors) => {
                 let is_numerator_free = factors.iter().all(|factor| factor.1 < 0);

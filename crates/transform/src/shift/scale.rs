@@ -99,6 +99,11 @@ impl Scale {
         self.factors.is_empty()
     }
 
+    /// Its sign as a scale.
+    pub(crate) fn sign(&self) -> Self {
+        if self.is_negative { Self::minus_one() } else { Self::one() }
+    }
+
     /// The scale with the scalars alone, and the number of the rest if that is one number exactly.
     pub(crate) fn split(&self) -> (Self, Option<f64>) {
         let is_scalar = |factor: &&(Atom, i32)| matches!(factor.0, Atom::Invariant(_));

@@ -226,9 +226,29 @@ impl Writer<'_> {
             }
             Body::Sum(terms) => {
                 let own = self.multiples[of.value.index()].clone();
-                let over = |term: &Term| Term { of: term.of.clone(), scale: term.scale.over(&own) };
-                let operands: Vec<ExprId> =
-                    terms.iter().map(|term| self.multiple(&over(term), &of.at)).collect();
+                let mut groups: Vec<(Scale, Vec<ExprId>)> = Vec::new();
+                for term in &terms {
+                    let scale = term.scale.times(&self.multiples[term.of.value.index()]).over(&own);
+                    let operand = self.operand(&term.of, &of.at);
+                    // A number takes its factor, and is no operand of a sum that is multiplied.
+                    let is_number = self.values.values[term.of.value.index()].body == Body::One;
+                    let inner = if is_number { scale.clone() } else { scale.sign() };
+                    let operand = self.scaled(&inner, term.of.value, operand);
+                    let outer = if is_number { Scale::one() } else { scale.abs() };
+                    match groups.iter_mut().find(|group| group.0 == outer) {
+                        Some(group) => group.1.push(operand),
+                        None => groups.push((outer, vec![operand])),
+                    }
+                }
+                let mut operands = Vec::new();
+                for (scale, group) in groups {
+                    if scale.is_unit() {
+                        operands.extend(group);
+                    } else {
+                        let sum = self.joined(Op::Add, group);
+                        operands.push(self.scaled(&scale, of.value, sum));
+                    }
+                }
                 self.joined(Op::Add, operands)
             }
             Body::Product(factors) => {
