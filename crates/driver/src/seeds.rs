@@ -10,7 +10,7 @@
 //! A seed that computes with tables is equal within the tolerance for tables only; it says so, and is compared with the kernel it came
 //! from in floats, and what is made of it with the seed itself, exactly.
 
-use nestegg_forms::{LinearMaps, Options, Shape, Tolerance, linear_maps, paired_tables, split_digits};
+use nestegg_forms::{LinearMaps, Options, Shape, Tolerance, interpolate, linear_maps, paired_tables, split_digits};
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, share_shifted, split_at_zeros};
@@ -61,6 +61,13 @@ pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) ->
     {
         let is_exact = tolerance.n_changed == 0;
         bases.push(("digits".to_owned(), linearized, (!is_exact).then_some(tolerance)));
+    }
+    if wants("interpolation") {
+        for (name, form, known) in bases.clone() {
+            if let Some(LinearMaps { linearized, tolerance, .. }) = interpolate(&form) {
+                bases.push((format!("{name}, interpolation"), linearized, Some(known.unwrap_or(tolerance))));
+            }
+        }
     }
     for (base, form, tolerance) in bases {
         let mut forms = vec![(base.clone(), form.clone())];

@@ -80,7 +80,9 @@ pub fn vocabulary() -> Vocabulary {
     words = words
         .option(
             "seeds",
-            OptionKind::words(&["rolled", "split", "digits", "shifted", "linear-map", "merged", "pairs"]),
+            OptionKind::words(&[
+                "rolled", "split", "digits", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "pairs",
+            ]),
             OptionValue::words(&["rolled"]),
             "Kernels to start from, of which the one with the cheapest result is kept: as it is; inames cut where tables change their zeros; values that recur at shifts or under other inames kept in arrays; stores as linear maps of scalar features, in straight-line code; the same in loops.",
         )

@@ -23,6 +23,7 @@ mod columns;
 mod digits;
 mod distribute;
 mod evaluate;
+mod interpolation;
 mod names;
 mod pairs;
 mod polynomial;
@@ -37,6 +38,7 @@ use nestegg_ir::domains::DomainError;
 use nestegg_ir::linearization::NestingError;
 
 pub use digits::split_digits;
+pub use interpolation::interpolate;
 pub use pairs::paired_tables;
 
 /// How a linear map is written down.
