@@ -10,7 +10,9 @@
 //! A seed that computes with tables is equal within the tolerance for tables only; it says so, and is compared with the kernel it came
 //! from in floats, and what is made of it with the seed itself, exactly.
 
-use nestegg_forms::{LinearMaps, Options, Shape, Tolerance, interpolate, linear_maps, paired_tables, split_digits};
+use nestegg_forms::{
+    LinearMaps, Options, Shape, Tolerance, interpolate, linear_maps, paired_tables, point_features, split_digits,
+};
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, share_shifted, split_at_zeros};
@@ -82,6 +84,13 @@ pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) ->
                 let paired = paired_tables(&isolated, &options).map_err(|source| all.refused("pairs", source))?;
                 if let Some(LinearMaps { linearized, tolerance, .. }) = paired {
                     all.add(&format!("{name}, pairs"), eliminate_dead(linearized), Some(tolerance));
+                }
+            }
+            if wants("features") {
+                let isolated = all.isolated(&form)?;
+                let features = point_features(&isolated, &options).map_err(|source| all.refused("features", source))?;
+                if let Some(LinearMaps { linearized, tolerance, .. }) = features {
+                    all.add(&format!("{name}, features"), eliminate_dead(linearized), Some(tolerance));
                 }
             }
             if kinds.is_empty() || name != "rolled" || wants("rolled") {

@@ -26,6 +26,7 @@ mod evaluate;
 mod interpolation;
 mod names;
 mod pairs;
+mod points;
 mod polynomial;
 mod scalars;
 mod stores;
@@ -40,6 +41,7 @@ use nestegg_ir::linearization::NestingError;
 pub use digits::split_digits;
 pub use interpolation::interpolate;
 pub use pairs::paired_tables;
+pub use points::point_features;
 
 /// How a linear map is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

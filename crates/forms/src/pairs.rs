@@ -27,9 +27,9 @@ use nestegg_ir::{
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::atoms::{Atoms, MonomialId};
-use crate::evaluate::Evaluator;
 use crate::names::Names;
-use crate::polynomial::{Algebra, Polynomial};
+use crate::points::PointSum;
+use crate::polynomial::Polynomial;
 use crate::scalars;
 use crate::stores::{self, Store};
 use crate::table::TableStore;
@@ -119,30 +119,7 @@ impl Bilinear {
         if !store.is_accumulation || !tests.is_disjoint(&trials) || tests.union(&trials) != axes {
             return None;
         }
-        let bodies: Option<Vec<(InameSet, ExprId, f64)>> = store
-            .terms
-            .iter()
-            .map(|&(term, sign)| match &kernel.exprs[term] {
-                Expr::Reduce { op: ReduceOp::Sum, inames, body } => {
-                    Some((inames.iter().copied().collect(), *body, sign))
-                }
-                _ => None,
-            })
-            .collect();
-        let bodies = bodies?;
-        let reduced = bodies.first()?.0.clone();
-        let is_constant = reduced.iter().all(|iname| extents.get(iname.index()).copied().flatten().is_some());
-        if !is_constant || bodies.iter().any(|body| body.0 != reduced) {
-            return None;
-        }
-        let absolute_value = kernel.function_ids().find(|&function| kernel[function] == "fabs");
-        let algebra = Algebra { atoms: Atoms::new(absolute_value), tables: TableStore::new(extents.to_vec()) };
-        let mut evaluator = Evaluator::new(kernel.clone(), algebra, axes, reduced.clone());
-        let mut value = Polynomial::zero();
-        for (_, body, sign) in bodies {
-            value.add(&evaluator.evaluate(body)?, sign);
-        }
-        let Evaluator { kernel, algebra: Algebra { atoms, tables }, .. } = evaluator;
+        let PointSum { value, tables, atoms, reduced, kernel } = PointSum::of(kernel, store, &axes, extents)?;
         let dimensions = dimensions(&tables, &value, &tests, &trials, &reduced)?;
         let mut res = Self { dimensions, parts: IndexSet::default(), terms: IndexMap::default(), atoms };
         for (monomial, product, coefficient) in value.terms() {
