@@ -11,7 +11,8 @@
 //! from in floats, and what is made of it with the seed itself, exactly.
 
 use nestegg_forms::{
-    LinearMaps, Options, Shape, Tolerance, interpolate, linear_maps, paired_tables, point_features, split_digits,
+    LinearMaps, Options, Shape, Tolerance, interpolate, linear_maps, paired_tables, point_features, share_symmetric,
+    split_digits,
 };
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
@@ -84,6 +85,13 @@ pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) ->
                 let paired = paired_tables(&isolated, &options).map_err(|source| all.refused("pairs", source))?;
                 if let Some(LinearMaps { linearized, tolerance, .. }) = paired {
                     all.add(&format!("{name}, pairs"), eliminate_dead(linearized), Some(tolerance));
+                }
+            }
+            if wants("symmetric") {
+                let isolated = all.isolated(&form)?;
+                let shared = share_symmetric(&isolated).map_err(|source| all.refused("symmetric", source))?;
+                if let Some(shared) = shared {
+                    all.add(&format!("{name}, symmetric"), eliminate_dead(shared), tolerance);
                 }
             }
             if wants("features") {

@@ -70,6 +70,11 @@ impl Evaluator {
         }
     }
 
+    /// Takes notice of expressions that were added to the kernel.
+    pub(crate) fn extend(&mut self) {
+        self.types.extend(&self.kernel);
+    }
+
     /// The polynomial of an expression, if it has one within the limits.
     pub(crate) fn evaluate(&mut self, root: ExprId) -> Option<Polynomial> {
         let mut pending = vec![root];

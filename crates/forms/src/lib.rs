@@ -30,6 +30,7 @@ mod points;
 mod polynomial;
 mod scalars;
 mod stores;
+mod symmetry;
 mod table;
 mod write;
 
@@ -42,6 +43,7 @@ pub use digits::split_digits;
 pub use interpolation::interpolate;
 pub use pairs::paired_tables;
 pub use points::point_features;
+pub use symmetry::share_symmetric;
 
 /// How a linear map is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

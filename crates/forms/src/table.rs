@@ -46,6 +46,8 @@ pub(crate) struct TableStore {
     products: IndexSet<Vec<TableId>, FxBuildHasher>,
     multiplied: FxHashMap<(TableId, TableId), Scaled>,
     summed: FxHashMap<(ProductId, InameSet), Scaled>,
+    /// Tables of the same axes are not multiplied.
+    is_symbolic: bool,
     /// Multiplications and additions of numbers so far.
     pub(crate) work: u64,
 }
@@ -60,8 +62,14 @@ impl TableStore {
             products: std::iter::once(Vec::new()).collect(),
             multiplied: FxHashMap::default(),
             summed: FxHashMap::default(),
+            is_symbolic: false,
             work: 0,
         }
+    }
+
+    /// The same for products that stay products: nothing is multiplied as numbers, and a product may have several tables of the same axes.
+    pub(crate) fn symbolic(extents: Vec<Option<usize>>) -> Self {
+        Self { is_symbolic: true, ..Self::new(extents) }
     }
 
     /// How many values an iname takes; `None` if that is no constant.
@@ -113,6 +121,10 @@ impl TableStore {
         }
         let mut coefficient = 1.0;
         let mut res = self.products[a.0 as usize].clone();
+        if self.is_symbolic {
+            res.extend(&self.products[b.0 as usize]);
+            return Some((1.0, self.product(res)));
+        }
         for table in self.products[b.0 as usize].clone() {
             let axes = &self.tables[table.0 as usize].axes;
             match res.iter().position(|&other| self.tables[other.0 as usize].axes == *axes) {

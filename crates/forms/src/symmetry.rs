@@ -1,0 +1,386 @@
+//! Stores of the same values: one that is symmetric in its inames, or several that are equal up to the names of theirs.
+//!
+//! # Input
+//! A kernel in value form, stores in loops of their own where that is lawful.
+//! # Output
+//! An equal kernel, exactly. A store to `A[f(j), g(k)]` whose value does not change when `j` and `k` are swapped is computed for `j < k` and for `j = k`, and
+//! what is computed for `j < k` is stored twice. Stores whose values are equal when the inames of one are renamed to those of the other are in one nest.
+//! `None` if there are none.
+//! # Method
+//! Values are compared in the multilinear normal form with *symbolic* tables: nothing is multiplied as numbers, so that equality is exact. With several test inames the
+//! order of `(j0, j1)` and `(k0, k1)` is lexicographic, one nest for each place where they can differ first.
+//! # Complexity
+//! One evaluation for each store, and one for each pair of stores of the same shape and the same scalars.
+//! Source: symmetry of element matrices; sharing under renaming as in the e-graph's canonical reduction inames.
+
+use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::linearization::{LoopTree, from_tree};
+use nestegg_ir::{
+    Assignee, Domain, DomainId, Expr, ExprId, Iname, InameId, InameSet, InsnId, Instruction, InstructionKind, Kernel,
+    LinearizedKernel, Op, ReduceOp,
+};
+use rustc_hash::FxHashMap;
+
+use crate::FormError;
+use crate::atoms::{Atoms, MonomialId};
+use crate::evaluate::Evaluator;
+use crate::names::Names;
+use crate::polynomial::{Algebra, Polynomial};
+use crate::stores::{self, Store};
+use crate::table::TableStore;
+
+/// How many pairs of stores are compared.
+const MAX_COMPARISONS: usize = 2_000;
+
+/// The kernel with equal values of stores computed once; `None` if there are none.
+///
+/// # Errors
+/// If the kernel is not well-formed.
+pub fn share_symmetric(linearized: &LinearizedKernel) -> Result<Option<LinearizedKernel>, FormError> {
+    let Some(found) = stores::find(linearized)? else { return Ok(None) };
+    let extents = stores::extents(&linearized.kernel)?;
+    let mut search = Search::new(&linearized.kernel, &found.stores, extents);
+    let groups = search.groups(&found.stores);
+    if groups.iter().all(|group| group.is_plain()) {
+        return Ok(None);
+    }
+    let mut kernel = search.evaluator.kernel;
+    let mut names = Names::new(&kernel);
+    let mut replaced: FxHashMap<usize, Vec<LoopTree>> = FxHashMap::default();
+    for group in groups.iter().filter(|group| !group.is_plain()) {
+        let mut writer =
+            Writer { kernel: &mut kernel, names: &mut names, stores: &found.stores, extents: &search.extents };
+        let trees = writer.write(group);
+        replaced.insert(found.stores[group.first].position, trees);
+        for (other, _) in &group.others {
+            replaced.insert(found.stores[*other].position, Vec::new());
+        }
+    }
+    let trees: Vec<LoopTree> = found
+        .trees
+        .into_iter()
+        .enumerate()
+        .flat_map(|(position, tree)| replaced.remove(&position).unwrap_or_else(|| vec![tree]))
+        .collect();
+    Ok(Some(LinearizedKernel { linearization: from_tree(&trees), kernel }))
+}
+
+/// Stores of the same value.
+struct Group {
+    first: usize,
+    /// The pairs of axes of the first store that can be swapped all at once.
+    swapped: Option<Vec<(InameId, InameId)>>,
+    /// Other stores, with the axes of the first in the place of theirs.
+    others: Vec<(usize, Vec<(InameId, InameId)>)>,
+}
+
+impl Group {
+    fn is_plain(&self) -> bool {
+        self.swapped.is_none() && self.others.is_empty()
+    }
+}
+
+/// A value: for each set of reduction inames what is summed over them.
+type Value = Vec<(InameSet, Polynomial)>;
+
+struct Search {
+    evaluator: Evaluator,
+    extents: Vec<Option<usize>>,
+    n_compared: usize,
+}
+
+impl Search {
+    fn new(kernel: &Kernel, stores: &[Store], extents: Vec<Option<usize>>) -> Self {
+        let axes: InameSet = stores.iter().flat_map(|store| store.axes.iter().copied()).collect();
+        let points: InameSet =
+            kernel.iname_ids().filter(|&iname| extents[iname.index()].is_some() && !axes.contains(iname)).collect();
+        let absolute_value = kernel.function_ids().find(|&function| kernel[function] == "fabs");
+        let tables = TableStore::symbolic(extents.clone());
+        let algebra = Algebra { atoms: Atoms::new(absolute_value), tables };
+        Self { evaluator: Evaluator::new(kernel.clone(), algebra, axes, points), extents, n_compared: 0 }
+    }
+
+    fn groups(&mut self, stores: &[Store]) -> Vec<Group> {
+        let values: Vec<Option<Value>> = stores.iter().map(|store| self.value(&store.terms)).collect();
+        let mut is_taken = vec![false; stores.len()];
+        let mut res = Vec::new();
+        for first in 0..stores.len() {
+            if is_taken[first] {
+                continue;
+            }
+            let Some(value) = &values[first] else { continue };
+            let mut group = Group { first, swapped: None, others: Vec::new() };
+            let store = &stores[first];
+            if let Some((tests, trials)) = self.sides(store) {
+                let pairs: Vec<(InameId, InameId)> = tests.iter().copied().zip(trials.iter().copied()).collect();
+                let both: Vec<(InameId, InameId)> = pairs.iter().flat_map(|&(j, k)| [(j, k), (k, j)]).collect();
+                let has_same_shape = pairs.iter().all(|&(j, k)| self.extent(j) == self.extent(k));
+                if tests.len() == trials.len()
+                    && !pairs.is_empty()
+                    && has_same_shape
+                    && self.is_equal(store, &both, value)
+                {
+                    group.swapped = Some(pairs);
+                }
+            }
+            for other in first + 1..stores.len() {
+                let is_alike = values[other].as_ref().is_some_and(|other| scalars(other) == scalars(value))
+                    && stores[other].outer == store.outer
+                    && stores[other].axes.len() == store.axes.len();
+                if is_taken[other] || !is_alike {
+                    continue;
+                }
+                let mapping = self.mappings(&stores[other], store).into_iter().find(|mapping| {
+                    mapping.iter().all(|&(from, to)| self.extents[from.index()] == self.extents[to.index()])
+                        && self.is_equal(&stores[other], mapping, value)
+                });
+                if let Some(mapping) = mapping {
+                    is_taken[other] = true;
+                    group.others.push((other, mapping));
+                }
+            }
+            res.push(group);
+        }
+        res
+    }
+
+    fn extent(&self, iname: InameId) -> Option<usize> {
+        self.extents[iname.index()]
+    }
+
+    /// The axes in the first and in the second index of a store.
+    fn sides(&self, store: &Store) -> Option<(Vec<InameId>, Vec<InameId>)> {
+        let [first, second] = store.indices.as_slice() else { return None };
+        let of = |index: &Affine| -> Vec<InameId> {
+            store.axes.iter().copied().filter(|&axis| index.coefficient(Var::Iname(axis)) != 0).collect()
+        };
+        let (tests, trials) = (of(first), of(second));
+        let is_partition =
+            tests.iter().all(|axis| !trials.contains(axis)) && tests.len() + trials.len() == store.axes.len();
+        is_partition.then_some((tests, trials))
+    }
+
+    /// Ways to rename the axes of a store to those of another: in order, and with the sides swapped.
+    fn mappings(&self, from: &Store, to: &Store) -> Vec<Vec<(InameId, InameId)>> {
+        let in_order: Vec<(InameId, InameId)> = from.axes.iter().copied().zip(to.axes.iter().copied()).collect();
+        let mut res = vec![in_order];
+        if let (Some((tests, trials)), Some((other_tests, other_trials))) = (self.sides(from), self.sides(to))
+            && tests.len() == other_trials.len()
+            && trials.len() == other_tests.len()
+        {
+            let tests = tests.into_iter().zip(other_trials);
+            res.push(tests.chain(trials.into_iter().zip(other_tests)).collect());
+        }
+        res
+    }
+
+    /// Whether a store with renamed axes has that value.
+    fn is_equal(&mut self, store: &Store, mapping: &[(InameId, InameId)], value: &Value) -> bool {
+        if self.n_compared >= MAX_COMPARISONS {
+            return false;
+        }
+        self.n_compared += 1;
+        let terms: Vec<(ExprId, f64)> = store
+            .terms
+            .iter()
+            .map(|&(term, sign)| (renamed(&mut self.evaluator.kernel, term, mapping), sign))
+            .collect();
+        self.evaluator.extend();
+        self.value(&terms).is_some_and(|other| other == *value)
+    }
+
+    fn value(&mut self, terms: &[(ExprId, f64)]) -> Option<Value> {
+        let mut res: Value = Vec::new();
+        for &(term, sign) in terms {
+            let Expr::Reduce { op: ReduceOp::Sum, inames, body } = &self.evaluator.kernel.exprs[term] else {
+                return None;
+            };
+            let (inames, body): (InameSet, ExprId) = (inames.iter().copied().collect(), *body);
+            let polynomial = self.evaluator.evaluate(body)?;
+            match res.iter_mut().find(|known| known.0 == inames) {
+                Some((_, known)) => known.add(&polynomial, sign),
+                None => {
+                    let mut sum = Polynomial::zero();
+                    sum.add(&polynomial, sign);
+                    res.push((inames, sum));
+                }
+            }
+        }
+        res.sort_by(|a, b| a.0.as_slice().cmp(b.0.as_slice()));
+        Some(res)
+    }
+}
+
+/// What values that are equal up to names have in common: the reductions and the scalars.
+fn scalars(value: &Value) -> Vec<(InameSet, Vec<MonomialId>)> {
+    let of = |polynomial: &Polynomial| {
+        let mut monomials: Vec<MonomialId> = polynomial.terms().map(|term| term.0).collect();
+        monomials.sort_unstable();
+        monomials
+    };
+    value.iter().map(|(inames, polynomial)| (inames.clone(), of(polynomial))).collect()
+}
+
+/// An expression with inames renamed, all at once.
+fn renamed(kernel: &mut Kernel, root: ExprId, mapping: &[(InameId, InameId)]) -> ExprId {
+    let rewritten = kernel.exprs.rewrite([root], |exprs, _, expr| match expr {
+        Expr::Iname(iname) => {
+            let to = mapping.iter().find(|pair| pair.0 == iname).map_or(iname, |pair| pair.1);
+            exprs.iname(to)
+        }
+        expr => exprs.intern(expr),
+    });
+    rewritten.get(root)
+}
+
+struct Writer<'a> {
+    kernel: &'a mut Kernel,
+    names: &'a mut Names,
+    stores: &'a [Store],
+    extents: &'a [Option<usize>],
+}
+
+impl Writer<'_> {
+    /// The nests of a group.
+    fn write(&mut self, group: &Group) -> Vec<LoopTree> {
+        let store = &self.stores[group.first];
+        let Some(pairs) = &group.swapped else {
+            return self.nest(group, &store.axes.clone(), &[], &[Vec::new()]);
+        };
+        let mut res = Vec::new();
+        // The first `place` pairs are equal, then one differs; the rest are free.
+        for place in 0..=pairs.len() {
+            let (mut loops, mut mapping, mut back) = (Vec::new(), Vec::new(), Vec::new());
+            for (idx, &(j, k)) in pairs.iter().enumerate() {
+                let last = self.extents[j.index()].unwrap_or(1) - 1;
+                let new: Vec<InameId> = match idx.cmp(&place) {
+                    std::cmp::Ordering::Less => {
+                        let new = self.inames(&[j], &|names| format!("0 <= {} <= {}", names[0], last));
+                        vec![new[0], new[0]]
+                    }
+                    std::cmp::Ordering::Equal => self.inames(&[j, k], &|names| {
+                        format!("0 <= {} < {} and {} <= {}", names[0], names[1], names[1], last)
+                    }),
+                    std::cmp::Ordering::Greater => [j, k]
+                        .into_iter()
+                        .flat_map(|iname| self.inames(&[iname], &|names| format!("0 <= {} <= {}", names[0], last)))
+                        .collect(),
+                };
+                mapping.extend([(j, new[0]), (k, new[1])]);
+                back.extend([(j, new[1]), (k, new[0])]);
+                loops.extend(new);
+            }
+            loops.dedup();
+            let orders = if place == pairs.len() { vec![mapping.clone()] } else { vec![mapping.clone(), back] };
+            res.extend(self.nest(group, &loops, &mapping, &orders));
+        }
+        res
+    }
+
+    /// New inames in one domain.
+    fn inames(&mut self, stems: &[InameId], condition: &dyn Fn(&[String]) -> String) -> Vec<InameId> {
+        let new: Vec<String> = stems
+            .iter()
+            .map(|&stem| {
+                let stem = self.kernel[stem].name.clone();
+                self.names.new_name(&stem)
+            })
+            .collect();
+        let domain = DomainId::new(self.kernel.domains.len());
+        let inames: Vec<InameId> = (0..new.len()).map(|idx| InameId::new(self.kernel.inames.len() + idx)).collect();
+        let text = format!("{{ [{}] : {} }}", new.join(", "), condition(&new));
+        self.kernel.domains.push(Domain {
+            text,
+            inames: inames.clone(),
+            enclosing: Vec::new(),
+            parameters: Vec::new(),
+        });
+        self.kernel.inames.extend(new.into_iter().map(|name| Iname { name, tags: Vec::new(), domain }));
+        inames
+    }
+
+    /// All stores of a group in one nest: the value of the first with `value_names`, stored with the indices under each of `orders`.
+    fn nest(
+        &mut self,
+        group: &Group,
+        loops: &[InameId],
+        value_names: &[(InameId, InameId)],
+        orders: &[Vec<(InameId, InameId)>],
+    ) -> Vec<LoopTree> {
+        let first = &self.stores[group.first];
+        let mut terms: Vec<(ExprId, f64)> = Vec::new();
+        for &(term, sign) in &first.terms {
+            terms.push((renamed(self.kernel, term, value_names), sign));
+        }
+        let value = self.sum(&terms);
+        let within: Vec<InameId> = first.outer.iter().chain(loops).copied().collect();
+        let members = std::iter::once((group.first, Vec::new())).chain(group.others.iter().cloned());
+        let mut body = Vec::new();
+        for (member, to_first) in members {
+            for order in orders {
+                let insn = self.store(member, &to_first, order, value, &within);
+                body.push(LoopTree::Run(insn));
+            }
+        }
+        for &iname in within.iter().rev() {
+            body = vec![LoopTree::Loop { iname, body }];
+        }
+        body
+    }
+
+    fn sum(&mut self, terms: &[(ExprId, f64)]) -> ExprId {
+        let signed: Vec<ExprId> = terms
+            .iter()
+            .map(|&(term, sign)| if sign < 0.0 { self.kernel.exprs.op(Op::Neg, [term]) } else { term })
+            .collect();
+        match signed.as_slice() {
+            [single] => *single,
+            _ => self.kernel.exprs.op(Op::Add, signed),
+        }
+    }
+
+    /// One store: its indices with its axes renamed to those of the first store, and these by `order`.
+    fn store(
+        &mut self,
+        member: usize,
+        to_first: &[(InameId, InameId)],
+        order: &[(InameId, InameId)],
+        value: ExprId,
+        within: &[InameId],
+    ) -> InsnId {
+        let store = &self.stores[member];
+        let original = self.kernel[store.insn].clone();
+        let rename = |iname: InameId, mapping: &[(InameId, InameId)]| {
+            mapping.iter().find(|pair| pair.0 == iname).map_or(iname, |pair| pair.1)
+        };
+        let indices: Vec<ExprId> = store
+            .indices
+            .iter()
+            .map(|index| {
+                let mut res = Affine::constant(index.constant);
+                for &(var, coefficient) in &index.terms {
+                    let var = match var {
+                        Var::Iname(iname) => Var::Iname(rename(rename(iname, to_first), order)),
+                        parameter => parameter,
+                    };
+                    // The coefficients are those of an index that did not overflow.
+                    res = res.plus(&Affine::var(var), coefficient).unwrap_or_default();
+                }
+                res.to_expr(&mut self.kernel.exprs)
+            })
+            .collect();
+        let InstructionKind::Assignment { assignee, .. } = &original.kind else { return store.insn };
+        let array = assignee.array;
+        let element = self.kernel.exprs.access(array, indices.clone());
+        let expression = if store.is_accumulation { self.kernel.exprs.op(Op::Add, [element, value]) } else { value };
+        let insn = InsnId::new(self.kernel.instructions.len());
+        self.kernel.instructions.push(Instruction {
+            id: self.names.new_name(&original.id),
+            kind: InstructionKind::Assignment { assignee: Assignee { array, indices: indices.into() }, expression },
+            within: within.to_vec(),
+            depends_on: original.depends_on.clone(),
+            predicates: Vec::new(),
+        });
+        insn
+    }
+}
