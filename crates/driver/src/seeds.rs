@@ -11,8 +11,8 @@
 //! from in floats, and what is made of it with the seed itself, exactly.
 
 use nestegg_forms::{
-    LinearMaps, Options, Shape, Tolerance, interpolate, linear_maps, paired_tables, point_features, share_symmetric,
-    split_digits,
+    LinearMaps, Options, Shape, Tolerance, eliminate_deltas, interpolate, linear_maps, paired_tables, point_features,
+    share_symmetric, split_digits,
 };
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
@@ -64,6 +64,11 @@ pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) ->
     {
         let is_exact = tolerance.n_changed == 0;
         bases.push(("digits".to_owned(), linearized, (!is_exact).then_some(tolerance)));
+    }
+    if wants("deltas") {
+        let isolated = all.isolated(form)?;
+        let without = eliminate_deltas(&isolated).map_err(|source| all.refused("deltas", source))?;
+        bases.extend(without.map(|without| ("deltas".to_owned(), eliminate_dead(without), None)));
     }
     if wants("interpolation") {
         for (name, form, known) in bases.clone() {

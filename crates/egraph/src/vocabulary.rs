@@ -81,7 +81,7 @@ pub fn vocabulary() -> Vocabulary {
         .option(
             "seeds",
             OptionKind::words(&[
-                "rolled", "split", "digits", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "pairs",
+                "rolled", "split", "digits", "deltas", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "pairs",
             ]),
             OptionValue::words(&["rolled"]),
             "Kernels to start from, of which the one with the cheapest result is kept: as it is; inames cut where tables change their zeros; values that recur at shifts or under other inames kept in arrays; stores as linear maps of scalar features, in straight-line code; the same in loops.",

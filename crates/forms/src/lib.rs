@@ -20,6 +20,7 @@
 mod atoms;
 mod blocks;
 mod columns;
+mod delta;
 mod digits;
 mod distribute;
 mod evaluate;
@@ -39,6 +40,7 @@ use nestegg_ir::LinearizedKernel;
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::linearization::NestingError;
 
+pub use delta::eliminate_deltas;
 pub use digits::split_digits;
 pub use interpolation::interpolate;
 pub use pairs::paired_tables;

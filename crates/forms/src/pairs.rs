@@ -119,7 +119,8 @@ impl Bilinear {
         if !store.is_accumulation || !tests.is_disjoint(&trials) || tests.union(&trials) != axes {
             return None;
         }
-        let PointSum { value, tables, atoms, reduced, kernel } = PointSum::of(kernel, store, &axes, extents)?;
+        let PointSum { value, tables, atoms, reduced, kernel } =
+            PointSum::of(kernel, store, &axes, TableStore::new(extents.to_vec()), extents)?;
         let dimensions = dimensions(&tables, &value, &tests, &trials, &reduced)?;
         let mut res = Self { dimensions, parts: IndexSet::default(), terms: IndexMap::default(), atoms };
         for (monomial, product, coefficient) in value.terms() {

@@ -38,7 +38,9 @@ pub fn point_features(linearized: &LinearizedKernel, options: &Options) -> Resul
     let (mut n_stores, mut n_features) = (0, 0);
     for store in &found.stores {
         let axes: InameSet = store.axes.iter().copied().collect();
-        let Some(sum) = PointSum::of(&kernel, store, &axes, &extents) else { continue };
+        let Some(sum) = PointSum::of(&kernel, store, &axes, TableStore::symbolic(extents.clone()), &extents) else {
+            continue;
+        };
         n_stores += 1;
         n_features += sum.write(&mut kernel, &mut names, store, options);
     }
@@ -64,7 +66,13 @@ pub(crate) struct PointSum {
 
 impl PointSum {
     /// The sum over points that a store adds; `None` if it adds something else.
-    pub(crate) fn of(kernel: &Kernel, store: &Store, axes: &InameSet, extents: &[Option<usize>]) -> Option<Self> {
+    pub(crate) fn of(
+        kernel: &Kernel,
+        store: &Store,
+        axes: &InameSet,
+        tables: TableStore,
+        extents: &[Option<usize>],
+    ) -> Option<Self> {
         let bodies: Option<Vec<(InameSet, ExprId, f64)>> = store
             .terms
             .iter()
@@ -82,7 +90,7 @@ impl PointSum {
             return None;
         }
         let absolute_value = kernel.function_ids().find(|&function| kernel[function] == "fabs");
-        let algebra = Algebra { atoms: Atoms::new(absolute_value), tables: TableStore::new(extents.to_vec()) };
+        let algebra = Algebra { atoms: Atoms::new(absolute_value), tables };
         let mut evaluator = Evaluator::new(kernel.clone(), algebra, axes.clone(), reduced.clone());
         let mut value = Polynomial::zero();
         for (_, body, sign) in bodies {
