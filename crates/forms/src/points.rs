@@ -73,17 +73,15 @@ impl PointSum {
         tables: TableStore,
         extents: &[Option<usize>],
     ) -> Option<Self> {
-        let bodies: Option<Vec<(InameSet, ExprId, f64)>> = store
+        // What is no sum is one over no points.
+        let bodies: Vec<(InameSet, ExprId, f64)> = store
             .terms
             .iter()
             .map(|&(term, sign)| match &kernel.exprs[term] {
-                Expr::Reduce { op: ReduceOp::Sum, inames, body } => {
-                    Some((inames.iter().copied().collect(), *body, sign))
-                }
-                _ => None,
+                Expr::Reduce { op: ReduceOp::Sum, inames, body } => (inames.iter().copied().collect(), *body, sign),
+                _ => (InameSet::new(), term, sign),
             })
             .collect();
-        let bodies = bodies?;
         let reduced = bodies.first()?.0.clone();
         let is_constant = reduced.iter().all(|iname| extents.get(iname.index()).copied().flatten().is_some());
         if !is_constant || bodies.iter().any(|body| body.0 != reduced) {
@@ -150,7 +148,10 @@ impl PointSum {
             [single] => *single,
             _ => kernel.exprs.op(Op::Add, terms),
         };
-        let mut sum = kernel.exprs.intern(Expr::Reduce { op: ReduceOp::Sum, inames: reduced.iter().collect(), body });
+        let mut sum = body;
+        if !reduced.is_empty() {
+            sum = kernel.exprs.intern(Expr::Reduce { op: ReduceOp::Sum, inames: reduced.iter().collect(), body });
+        }
         if store.is_accumulation {
             let element = kernel.exprs.access(assignee.array, assignee.indices.clone());
             sum = kernel.exprs.op(Op::Add, [element, sum]);
