@@ -6,9 +6,10 @@ use nestegg_span::Source;
 use crate::vocabulary::vocabulary;
 
 /// The text of every rule file of `rules/`, with its path.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("rules/identities.rules", include_str!("../../../rules/identities.rules")),
     ("rules/hoist.rules", include_str!("../../../rules/hoist.rules")),
+    ("rules/factor.rules", include_str!("../../../rules/factor.rules")),
     ("rules/sharing.rules", include_str!("../../../rules/sharing.rules")),
     ("rules/strategies.rules", include_str!("../../../rules/strategies.rules")),
 ];

@@ -5,6 +5,7 @@
 //! leave out forms only under a limit of its own, which it reports.
 
 pub mod contract;
+pub mod factor;
 pub mod flatten;
 pub mod group;
 pub mod linear;
@@ -174,6 +175,12 @@ pub static APPLIERS: &[Applier] = &[
         doc: "A reduction of a reduction with the same operation is one reduction over the inames of both.",
         limits: &[],
         apply: reduction::merge,
+    },
+    Applier {
+        name: "common-factor",
+        doc: "Terms of a sum with a common factor, a value or a number, become one product; the most profitable factors first, and after one another.",
+        limits: &[("terms", 64, 2..=4096), ("factors", 4, 1..=64)],
+        apply: factor::common_factor,
     },
     Applier {
         name: "linear-form",
