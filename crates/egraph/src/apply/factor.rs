@@ -79,7 +79,7 @@ fn flat(pass: &Pass<'_>, origin: &Origin, class: Id, max_terms: usize) -> Option
         }
         match origin.node(pass, id) {
             Some(Node::Sum { coefficients, children })
-                if id == root || children.len() == 1 || is_own(pass, id) =>
+                if id == root || is_own(pass, id) =>
             {
                 if children.contains(&root) {
                     return None;
@@ -112,7 +112,7 @@ fn monomial(pass: &Pass<'_>, origin: &Origin, number: Rational, id: Id) -> Monom
             continue;
         }
         match origin.node(pass, id) {
-            Some(Node::Sum { coefficients, children }) if children.len() == 1 => {
+            Some(Node::Sum { coefficients, children }) if children.len() == 1 && is_own(pass, id) => {
                 if let Some(product) = folded(&res.number, &coefficients[0]) {
                     res.number = product;
                     pending.push((exponent, children[0]));
