@@ -78,9 +78,7 @@ fn flat(pass: &Pass<'_>, origin: &Origin, class: Id, max_terms: usize) -> Option
             return None;
         }
         match origin.node(pass, id) {
-            Some(Node::Sum { coefficients, children })
-                if id == root || is_own(pass, id) =>
-            {
+            Some(Node::Sum { coefficients, children }) if id == root || is_own(pass, id) => {
                 if children.contains(&root) {
                     return None;
                 }
