@@ -1,6 +1,7 @@
 //! `Kernel` → `Kernel` passes that are not rewrites.
 //!
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
+//! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
 //! [`eliminate_dead`] takes away what no result needs; [`versions`] says which state of memory a read sees.
 #![warn(missing_docs)]
 
