@@ -75,6 +75,12 @@ pub struct OptimizeArgs {
     pub cost: Cost,
     #[command(flatten)]
     pub parameters: ParameterArgs,
+    /// How many statements straight-line code may have; by default what the strategy says
+    #[arg(long, value_name = "N")]
+    pub max_statements: Option<u64>,
+    /// How many bytes the temporaries of a result may take together; by default any number
+    #[arg(long, value_name = "BYTES")]
+    pub memory: Option<u64>,
     /// The story of the run: on standard output if the result goes to a file, else on standard error
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub report: ReportFormat,

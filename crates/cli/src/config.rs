@@ -101,6 +101,8 @@ impl OptimizeConfig {
                 Cost::Operations => CostModel::Operations,
             },
             parameters: args.parameters.values,
+            max_statements: args.max_statements,
+            memory: args.memory,
             validation: if args.no_validate { Validation::Off } else { Validation::On },
             memory_probe: None,
         };

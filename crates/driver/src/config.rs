@@ -14,6 +14,10 @@ pub struct Config {
     pub cost: CostModel,
     /// Values of parameters that the cost model and the validation assume, before the kernel's own estimates.
     pub parameters: Vec<(String, i64)>,
+    /// How many statements straight-line code may have, before what the strategy says.
+    pub max_statements: Option<u64>,
+    /// How many bytes the temporaries of a result may take together, tables not counted.
+    pub memory: Option<u64>,
     /// Whether the result is compared with the input.
     pub validation: Validation,
     /// Measures the memory of each stage, if given.
@@ -65,6 +69,8 @@ impl Default for Config {
             rules: Vec::new(),
             cost: CostModel::Operations,
             parameters: Vec::new(),
+            max_statements: None,
+            memory: None,
             validation: Validation::On,
             memory_probe: None,
         }

@@ -48,7 +48,7 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     let strategy = rules::resolved(&book, &name, &config.rules)?;
 
     let before = stages.run("count input", || operations(&input, &values))?;
-    let found = search(&input, &strategy, &values, &mut stages)?;
+    let found = search(&input, &strategy, &values, config, &mut stages)?;
     let output = Program::Linearized(found.program);
     verified("the optimizer", &output)?;
     let after = stages.run("count output", || operations(&output, &values))?;

@@ -19,11 +19,13 @@ use nestegg_ir::domains::Domains;
 use nestegg_ir::{FunctionId, Kernel, LinearizedKernel, Program};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 
+use crate::config::Config;
 use crate::count::operations;
 use crate::error::Error;
 use crate::report::{Gap, LimitHit};
 use crate::seeds::{self, Seed};
 use crate::stages::Stages;
+use crate::temporaries;
 
 /// What a strategy made of a kernel.
 #[derive(Debug)]
@@ -51,6 +53,7 @@ pub(crate) fn search(
     input: &Program,
     strategy: &ResolvedStrategy<'_>,
     values: &[(String, i64)],
+    config: &Config,
     stages: &mut Stages,
 ) -> Result<Found, Error> {
     let linearized = stages.run("linearize", || linearized(input))?;
@@ -62,11 +65,18 @@ pub(crate) fn search(
     let pass = Passes { kernel: linearized.kernel.name.clone() };
     let form = stages.run("normalise", || pass.done("normalise", nestegg_transform::normalise(linearized)))?.linearized;
     pass.verified("normalise", &form)?;
-    let seeds = stages.run("seeds", || seeds::seeds(&form, strategy))?;
+    let seeds = stages.run("seeds", || seeds::seeds(&form, strategy, config.max_statements))?;
     let mut best: Option<(u128, Found)> = None;
     let mut costs = IndexMap::new();
+    let mut limits_hit: Vec<LimitHit> = Vec::new();
     for seed in seeds {
         let found = optimized(seed, &pass, strategy, values, stages)?;
+        if let (Some(limit), needed) = (config.memory, temporaries::bytes(&found.program, values))
+            && needed.is_none_or(|needed| needed > u128::from(limit))
+        {
+            limits_hit.push(LimitHit { place: found.seed, limit: "memory".to_owned(), value: Some(limit) });
+            continue;
+        }
         let cost = operations(&Program::Linearized(found.program.clone()), values)?.total;
         costs.insert(found.seed.clone(), cost);
         if best.as_ref().is_none_or(|known| cost < known.0) {
@@ -74,8 +84,15 @@ pub(crate) fn search(
         }
     }
     match best {
-        Some((_, found)) => Ok(Found { seeds: costs, ..found }),
-        None => Ok(Found::untouched(form)),
+        Some((_, mut found)) => {
+            found.limits.extend(limits_hit);
+            Ok(Found { seeds: costs, ..found })
+        }
+        // Nothing may be taken: the kernel stays as it came.
+        None => {
+            let program = nestegg_transform::eliminate_dead(self::linearized(input)?);
+            Ok(Found { limits: limits_hit, ..Found::untouched(program) })
+        }
     }
 }
 

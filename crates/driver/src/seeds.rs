@@ -35,17 +35,24 @@ pub(crate) struct Seed {
 }
 
 /// The seeds that a strategy asks for.
-pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) -> Result<Vec<Seed>, Error> {
+pub(crate) fn seeds(
+    form: &LinearizedKernel,
+    strategy: &ResolvedStrategy<'_>,
+    max_statements: Option<u64>,
+) -> Result<Vec<Seed>, Error> {
     let words = |option: &str| match strategy.options.get(option) {
         Some(OptionValue::Words(words)) => words.iter().map(ToString::to_string).collect(),
         _ => Vec::new(),
     };
     let kinds: Vec<String> = words("seeds");
     let forms: Vec<String> = words("forms");
-    let max_statements = match strategy.options.get("max-statements") {
-        Some(OptionValue::Integer(limit)) => usize::try_from(*limit).unwrap_or(usize::MAX),
-        _ => Options::DEFAULT_MAX_STATEMENTS,
+    let of_strategy = match strategy.options.get("max-statements") {
+        Some(OptionValue::Integer(limit)) => Some(*limit),
+        _ => None,
     };
+    let max_statements = max_statements
+        .or(of_strategy)
+        .map_or(Options::DEFAULT_MAX_STATEMENTS, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let has = |form: &str| forms.iter().any(|word| word == form);
     let options = Options {
         shape: Shape::StraightLine,
@@ -125,6 +132,9 @@ pub(crate) fn seeds(form: &LinearizedKernel, strategy: &ResolvedStrategy<'_>) ->
         };
         let linearized = eliminate_dead(linearized);
         all.add(kind, linearized, Some(tolerance));
+    }
+    if all.found.is_empty() {
+        all.add("rolled", form.clone(), None);
     }
     Ok(all.found)
 }

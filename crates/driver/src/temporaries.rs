@@ -27,6 +27,15 @@ pub fn describe(
         .collect()
 }
 
+/// The bytes that all temporaries take together which instructions write; `None` where a size is not known.
+#[must_use]
+pub fn bytes(program: &LinearizedKernel, values: &[(String, i64)]) -> Option<u128> {
+    let kernel = &program.kernel;
+    kernel.array_ids().filter(|&array| kernel[array].is_temporary()).try_fold(0_u128, |sum, array| {
+        sum.checked_add(size(kernel, array, values)?.checked_mul(u128::from(kernel[array].dtype.size()))?)
+    })
+}
+
 fn temporary(kernel: &Kernel, array: ArrayId, sites: &Sites, values: &[(String, i64)]) -> Temporary {
     let writers = &sites.writers[array.index()];
     let loops = writers.first().map(|&insn| kernel[insn].within.as_slice()).unwrap_or_default();
