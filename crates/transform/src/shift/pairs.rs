@@ -14,6 +14,9 @@ use crate::shift::values::{At, Body, Frame, Ref, Term, ValueId, Values};
 /// How many pairs may be looked at in one round.
 const MAX_CANDIDATES: usize = 100_000;
 
+/// How many pairs may be looked at altogether.
+const MAX_ALL_CANDIDATES: usize = 3_000_000;
+
 /// How many pairs may become values.
 const MAX_PAIRS: usize = 400;
 
@@ -45,14 +48,15 @@ pub(crate) enum Among {
 
 /// Makes values of pairs that occur more than once.
 pub(crate) fn share_pairs(values: &mut Values, roots: &[Term], among: Among) {
+    let mut left = MAX_ALL_CANDIDATES;
     for _ in 0..MAX_PAIRS {
-        let Some((pair, occurrences)) = best(values, roots, among) else { return };
+        let Some((pair, occurrences)) = best(values, roots, among, &mut left) else { return };
         take_out(values, &pair, &occurrences);
     }
 }
 
 /// The pair that saves most, with occurrences that do not overlap.
-fn best(values: &Values, roots: &[Term], among: Among) -> Option<(Pair, Vec<Occurrence>)> {
+fn best(values: &Values, roots: &[Term], among: Among, left: &mut usize) -> Option<(Pair, Vec<Occurrence>)> {
     let mut found: IndexMap<Pair, Vec<Occurrence>, FxBuildHasher> = IndexMap::default();
     let mut order = values.users_first(roots);
     order.reverse();
@@ -64,7 +68,7 @@ fn best(values: &Values, roots: &[Term], among: Among) -> Option<(Pair, Vec<Occu
             _ => continue,
         };
         n_candidates += n * n / 2;
-        if n_candidates > MAX_CANDIDATES {
+        if n_candidates > MAX_CANDIDATES.min(*left) {
             return None;
         }
         for first in 0..n {
@@ -81,6 +85,7 @@ fn best(values: &Values, roots: &[Term], among: Among) -> Option<(Pair, Vec<Occu
             }
         }
     }
+    *left -= n_candidates;
     let is_good = |pair: &Pair| {
         let (a, b) = operands(pair);
         let is_sum = |of: &Ref| matches!(values.values[of.value.index()].body, Body::Sum(_));
