@@ -8,7 +8,7 @@
 //! The stages in their order: linearize, normalise, encode, saturate, select, realize, schedule. A strategy without phases
 //! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
 //! made; none knows of another.
-//! Each seed that the strategy asks for gets an e-graph of its own; the result with the fewest operations is kept, the first of equals.
+//! Each seed that the strategy asks for gets an e-graph of its own; the result with the fewest operations is kept, of equals one that is equal to the kernel exactly, and the first of these.
 
 use indexmap::IndexMap;
 use nestegg_egraph::pattern::Functions;
@@ -66,7 +66,7 @@ pub(crate) fn search(
     let form = stages.run("normalise", || pass.done("normalise", nestegg_transform::normalise(linearized)))?.linearized;
     pass.verified("normalise", &form)?;
     let seeds = stages.run("seeds", || seeds::seeds(&form, strategy, config.max_statements))?;
-    let mut best: Option<(u128, Found)> = None;
+    let mut best: Option<((u128, bool), Found)> = None;
     let mut costs = IndexMap::new();
     let mut limits_hit: Vec<LimitHit> = Vec::new();
     for seed in seeds {
@@ -79,8 +79,10 @@ pub(crate) fn search(
         }
         let cost = operations(&Program::Linearized(found.program.clone()), values)?.total;
         costs.insert(found.seed.clone(), cost);
-        if best.as_ref().is_none_or(|known| cost < known.0) {
-            best = Some((cost, found));
+        // Of equal costs what is equal exactly, then the first.
+        let rank = (cost, found.approximated.is_some());
+        if best.as_ref().is_none_or(|known| rank < known.0) {
+            best = Some((rank, found));
         }
     }
     match best {

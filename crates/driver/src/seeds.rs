@@ -34,145 +34,199 @@ pub(crate) struct Seed {
     pub(crate) tolerance: Option<Tolerance>,
 }
 
-/// The seeds that a strategy asks for.
+/// The seeds that a strategy asks for; the kernel itself if nothing else is.
 pub(crate) fn seeds(
     form: &LinearizedKernel,
     strategy: &ResolvedStrategy<'_>,
     max_statements: Option<u64>,
 ) -> Result<Vec<Seed>, Error> {
-    let words = |option: &str| match strategy.options.get(option) {
-        Some(OptionValue::Words(words)) => words.iter().map(ToString::to_string).collect(),
-        _ => Vec::new(),
-    };
-    let kinds: Vec<String> = words("seeds");
-    let forms: Vec<String> = words("forms");
-    let of_strategy = match strategy.options.get("max-statements") {
-        Some(OptionValue::Integer(limit)) => Some(*limit),
-        _ => None,
-    };
-    let max_statements = max_statements
-        .or(of_strategy)
-        .map_or(Options::DEFAULT_MAX_STATEMENTS, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let has = |form: &str| forms.iter().any(|word| word == form);
-    let options = Options {
-        shape: Shape::StraightLine,
-        basis: has("basis"),
-        row_differences: has("row-differences"),
-        pairs: has("common-pairs"),
-        scalars: has("scalar-algebra"),
-        max_statements,
-    };
-    let mut all = Seeds { kernel: form.kernel.name.clone(), found: Vec::new() };
-    let wants = |kind: &str| kinds.iter().any(|word| word == kind);
-    let mut bases = vec![("rolled".to_owned(), form.clone(), None)];
-    if wants("digits")
-        && let Some(LinearMaps { linearized, tolerance, .. }) =
-            split_digits(form).map_err(|source| all.refused("digits", source))?
-    {
-        let is_exact = tolerance.n_changed == 0;
-        bases.push(("digits".to_owned(), linearized, (!is_exact).then_some(tolerance)));
+    let wishes = Wishes::of(strategy, max_statements);
+    let mut all = Seeds { kernel: form.kernel.name.clone(), wishes, found: Vec::new() };
+    for base in all.bases(form)? {
+        all.add_variants(&base)?;
     }
-    if wants("deltas") {
-        let isolated = all.isolated(form)?;
-        let without = eliminate_deltas(&isolated).map_err(|source| all.refused("deltas", source))?;
-        bases.extend(without.map(|without| ("deltas".to_owned(), eliminate_dead(without), None)));
-    }
-    if wants("interpolation") {
-        for (name, form, known) in bases.clone() {
-            if let Some(LinearMaps { linearized, tolerance, .. }) = interpolate(&form) {
-                bases.push((format!("{name}, interpolation"), linearized, Some(known.unwrap_or(tolerance))));
-            }
-        }
-    }
-    for (base, form, tolerance) in bases {
-        let mut forms = vec![(base.clone(), form.clone())];
-        if wants("split") {
-            for pieces in PIECES {
-                forms.extend(all.split(&form, pieces)?.map(|split| (format!("{base}, split into {pieces}"), split)));
-            }
-        }
-        for (name, form) in forms {
-            if wants("pairs") {
-                let isolated = all.isolated(&form)?;
-                let paired = paired_tables(&isolated, &options).map_err(|source| all.refused("pairs", source))?;
-                if let Some(LinearMaps { linearized, tolerance, .. }) = paired {
-                    all.add(&format!("{name}, pairs"), eliminate_dead(linearized), Some(tolerance));
-                }
-            }
-            if wants("symmetric") {
-                let isolated = all.isolated(&form)?;
-                let shared = share_symmetric(&isolated).map_err(|source| all.refused("symmetric", source))?;
-                if let Some(shared) = shared {
-                    all.add(&format!("{name}, symmetric"), eliminate_dead(shared), tolerance);
-                }
-            }
-            if wants("features") {
-                let isolated = all.isolated(&form)?;
-                let features = point_features(&isolated, &options).map_err(|source| all.refused("features", source))?;
-                if let Some(LinearMaps { linearized, tolerance, .. }) = features {
-                    all.add(&format!("{name}, features"), eliminate_dead(linearized), Some(tolerance));
-                }
-            }
-            if kinds.is_empty() || name != "rolled" || wants("rolled") {
-                all.add(&name, form, tolerance);
-            }
-        }
-    }
-    if wants("shifted")
-        && let Some(shifted) = all.shifted(form)?
-    {
-        all.add("shifted", shifted, None);
-    }
-    let isolated = if wants("linear-map") || wants("merged") { Some(all.isolated(form)?) } else { None };
-    for (kind, shape) in [("linear-map", Shape::StraightLine), ("merged", Shape::Loops)] {
-        let Some(isolated) = isolated.as_ref().filter(|_| wants(kind)) else { continue };
-        let Some(LinearMaps { linearized, tolerance, .. }) = all.mapped(isolated, &Options { shape, ..options })?
-        else {
-            continue;
-        };
-        let linearized = eliminate_dead(linearized);
-        all.add(kind, linearized, Some(tolerance));
-    }
+    all.add_shifted(form)?;
+    all.add_linear_maps(form)?;
     if all.found.is_empty() {
-        all.add("rolled", form.clone(), None);
+        all.add(Seed::exact("rolled", form.clone()));
     }
     Ok(all.found)
+}
+
+/// What a strategy asks for.
+struct Wishes {
+    kinds: Vec<String>,
+    options: Options,
+}
+
+impl Wishes {
+    fn of(strategy: &ResolvedStrategy<'_>, max_statements: Option<u64>) -> Self {
+        let words = |option: &str| -> Vec<String> {
+            match strategy.options.get(option) {
+                Some(OptionValue::Words(words)) => words.iter().map(ToString::to_string).collect(),
+                _ => Vec::new(),
+            }
+        };
+        let of_strategy = match strategy.options.get("max-statements") {
+            Some(OptionValue::Integer(limit)) => Some(*limit),
+            _ => None,
+        };
+        let max_statements = max_statements
+            .or(of_strategy)
+            .map_or(Options::DEFAULT_MAX_STATEMENTS, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let forms = words("forms");
+        let has = |form: &str| forms.iter().any(|word| word == form);
+        let options = Options {
+            shape: Shape::StraightLine,
+            basis: has("basis"),
+            row_differences: has("row-differences"),
+            pairs: has("common-pairs"),
+            scalars: has("scalar-algebra"),
+            max_statements,
+        };
+        Self { kinds: words("seeds"), options }
+    }
+
+    fn wants(&self, kind: &str) -> bool {
+        self.kinds.iter().any(|word| word == kind)
+    }
+}
+
+impl Seed {
+    fn exact(name: &str, linearized: LinearizedKernel) -> Self {
+        Self { name: name.to_owned(), linearized, tolerance: None }
+    }
+
+    /// A form of this seed; it is no more exact than the seed.
+    fn derived(&self, what: &str, linearized: LinearizedKernel, tolerance: Option<Tolerance>) -> Self {
+        Self {
+            name: format!("{}, {what}", self.name),
+            linearized: eliminate_dead(linearized),
+            tolerance: tolerance.or(self.tolerance),
+        }
+    }
 }
 
 /// Seeds so far.
 struct Seeds {
     kernel: String,
+    wishes: Wishes,
     found: Vec<Seed>,
 }
 
 impl Seeds {
-    fn add(&mut self, name: &str, linearized: LinearizedKernel, tolerance: Option<Tolerance>) {
-        let is_known = self.found.iter().any(|seed| is_same(&seed.linearized, &linearized));
+    fn add(&mut self, seed: Seed) {
+        let is_known = self.found.iter().any(|known| is_same(&known.linearized, &seed.linearized));
         if !is_known {
-            self.found.push(Seed { name: name.to_owned(), linearized, tolerance });
+            self.found.push(seed);
         }
     }
 
-    fn split(&self, form: &LinearizedKernel, pieces: usize) -> Result<Option<LinearizedKernel>, Error> {
-        let options =
-            SplitOptions { max_instructions: SplitOptions::DEFAULT_MAX_INSTRUCTIONS, max_pieces_per_iname: pieces };
-        split_at_zeros(form.clone(), &options).map_err(|source| self.refused("split at zeros", source))
+    /// The kernel, and with other reductions: over digits, without identity tables, with interpolation by differences.
+    fn bases(&self, form: &LinearizedKernel) -> Result<Vec<Seed>, Error> {
+        let mut res = vec![Seed::exact("rolled", form.clone())];
+        if self.wishes.wants("digits")
+            && let Some(LinearMaps { linearized, tolerance, .. }) = self.done("digits", split_digits(form))?
+        {
+            let is_exact = tolerance.n_changed == 0;
+            let tolerance = (!is_exact).then_some(tolerance);
+            res.push(Seed { name: "digits".to_owned(), linearized, tolerance });
+        }
+        if self.wishes.wants("deltas") {
+            let isolated = self.isolated(form)?;
+            let without = self.done("deltas", eliminate_deltas(&isolated))?;
+            res.extend(without.map(|without| Seed::exact("deltas", eliminate_dead(without))));
+        }
+        if self.wishes.wants("interpolation") {
+            let interpolated: Vec<Seed> = res
+                .iter()
+                .filter_map(|base| {
+                    let LinearMaps { linearized, tolerance, .. } = interpolate(&base.linearized)?;
+                    Some(base.derived("interpolation", linearized, Some(tolerance)))
+                })
+                .collect();
+            res.extend(interpolated);
+        }
+        Ok(res)
     }
 
-    fn shifted(&self, form: &LinearizedKernel) -> Result<Option<LinearizedKernel>, Error> {
-        share_shifted(form).map_err(|source| self.refused("share shifted", source))
+    /// A base as it is and split at zeros, and the forms of each of these.
+    fn add_variants(&mut self, base: &Seed) -> Result<(), Error> {
+        let mut variants = vec![Seed { linearized: base.linearized.clone(), name: base.name.clone(), ..*base }];
+        if self.wishes.wants("split") {
+            // Other bases have what few pieces find in finer ones.
+            let pieces = if base.name == "rolled" { PIECES.as_slice() } else { &PIECES[..1] };
+            for &pieces in pieces {
+                let options = SplitOptions {
+                    max_instructions: SplitOptions::DEFAULT_MAX_INSTRUCTIONS,
+                    max_pieces_per_iname: pieces,
+                };
+                let split = self.done("split at zeros", split_at_zeros(base.linearized.clone(), &options))?;
+                variants.extend(split.map(|split| base.derived(&format!("split into {pieces}"), split, None)));
+            }
+        }
+        for variant in variants {
+            let isolated = self.isolated(&variant.linearized)?;
+            if self.wishes.wants("pairs")
+                && let Some(LinearMaps { linearized, tolerance, .. }) =
+                    self.done("pairs", paired_tables(&isolated, &self.wishes.options))?
+            {
+                self.add(variant.derived("pairs", linearized, Some(tolerance)));
+            }
+            if self.wishes.wants("symmetric")
+                && let Some(linearized) = self.done("symmetric", share_symmetric(&isolated))?
+            {
+                self.add(variant.derived("symmetric", linearized, None));
+            }
+            if self.wishes.wants("features")
+                && let Some(LinearMaps { linearized, tolerance, .. }) =
+                    self.done("features", point_features(&isolated, &self.wishes.options))?
+            {
+                self.add(variant.derived("features", linearized, Some(tolerance)));
+            }
+            if variant.name != "rolled" || self.wishes.kinds.is_empty() || self.wishes.wants("rolled") {
+                self.add(variant);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_shifted(&mut self, form: &LinearizedKernel) -> Result<(), Error> {
+        if self.wishes.wants("shifted")
+            && let Some(shifted) = self.done("share shifted", share_shifted(form))?
+        {
+            self.add(Seed::exact("shifted", shifted));
+        }
+        Ok(())
+    }
+
+    /// Stores as linear maps, in straight-line code and in loops.
+    fn add_linear_maps(&mut self, form: &LinearizedKernel) -> Result<(), Error> {
+        for (kind, shape) in [("linear-map", Shape::StraightLine), ("merged", Shape::Loops)] {
+            if !self.wishes.wants(kind) {
+                continue;
+            }
+            let isolated = self.isolated(form)?;
+            let options = Options { shape, ..self.wishes.options };
+            if let Some(LinearMaps { linearized, tolerance, .. }) =
+                self.done("linear maps", linear_maps(&isolated, &options))?
+            {
+                let linearized = eliminate_dead(linearized);
+                self.add(Seed { name: kind.to_owned(), linearized, tolerance: Some(tolerance) });
+            }
+        }
+        Ok(())
     }
 
     fn isolated(&self, form: &LinearizedKernel) -> Result<LinearizedKernel, Error> {
-        isolate_stores(form.clone()).map_err(|source| self.refused("isolate stores", source))
+        self.done("isolate stores", isolate_stores(form.clone()))
     }
 
-    fn mapped(&self, form: &LinearizedKernel, options: &Options) -> Result<Option<LinearMaps>, Error> {
-        linear_maps(form, options).map_err(|source| self.refused("linear maps", source))
-    }
-
-    fn refused(&self, pass: &'static str, source: impl std::error::Error + Send + Sync + 'static) -> Error {
-        Error::Refused { pass, kernel: self.kernel.clone(), source: Box::new(source) }
+    fn done<T, E>(&self, pass: &'static str, res: Result<T, E>) -> Result<T, Error>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        res.map_err(|source| Error::Refused { pass, kernel: self.kernel.clone(), source: Box::new(source) })
     }
 }
 

@@ -1,19 +1,27 @@
-//! Whole-expression forms of kernels: stores as linear maps of scalar features.
+//! Whole-expression forms of kernels, each a function from a kernel in value form to an equal one.
 //!
-//! # Input
-//! A kernel in value form, stores in loops of their own where that is lawful.
-//! # Output
-//! An equal kernel (up to what the tolerance for tables allows) in which stores `A[j, k] = A[j, k] + e` have become maps of
-//! features: `e = Σ C[j, k, f]*x[f]`, with a constant `C` and scalars `x`, and the story of what was done.
-//! # Method
+//! | form | what it does | equal |
+//! | --- | --- | --- |
+//! | [`linear_maps`] | stores as linear maps of scalar features, in straight-line code or over blocks of elements | within the tolerance |
+//! | [`paired_tables`] | bilinear stores over unordered pairs of inames | within rounding of tables |
+//! | [`point_features`] | stores as sums over points of tables times features of the points | exactly |
+//! | [`share_symmetric`] | stores of equal values computed once | exactly |
+//! | [`eliminate_deltas`] | reductions over identity tables gone | exactly |
+//! | [`split_digits`] | reduction inames of tensor-product rules as digits | exactly, or within the tolerance |
+//! | [`interpolate`] | rows that add up to a constant by differences | within the tolerance |
+//!
+//! # The engine
 //! 1. `stores`: which stores, and over which inames (*table inames*).
-//! 2. `evaluate`: their values in the multilinear normal form, over tables in those inames and monomials of scalar atoms.
-//! 3. `columns`: one column of numbers for each monomial; equal values are made equal within a stated tolerance; monomials with proportional columns are one feature,
-//!    and columns that depend on others are made from them.
-//! 4. `write`: the map as straight-line code or as loops, and the features by the solvers of `nestegg_solve`.
+//! 2. `evaluate`: their values in the multilinear normal form (`polynomial`), over tables in those inames (`table`) and monomials of scalar
+//!    atoms (`atoms`); the bodies of reductions are distributed first (`distribute`).
+//! 3. `columns`: one column of numbers for each monomial; equal values are made equal within a stated tolerance; monomials with
+//!    proportional columns are one feature, and columns that depend on others are made from them.
+//! 4. `write`, `blocks`: the map as straight-line code or as loops, and the features (`scalars`) by the solvers of `nestegg_solve`.
+//!
+//! The other forms use the first two steps, and `scalars`.
 //! # Not done
-//! Values in which a reduction goes over products of run-time values at many points (geometry that is not affine): those are for the
-//! contraction forms of the e-graph.
+//! Straight-line code for values in which a reduction goes over products of run-time values at many points (geometry that is not affine): those are for
+//! [`paired_tables`], [`point_features`] and the contraction forms of the e-graph.
 //! Source: Kirby and Logg, "A compiler for variational forms", ACM TOMS 2006; Kirby, Logg, Scott and Terrel, "Topological optimization of the evaluation of finite
 //! element matrices", SISC 2006 (relations between rows); Luporini, Ham and Kelly, ACM TOMS 2017 (pre-evaluation).
 
