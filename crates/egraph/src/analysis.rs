@@ -364,7 +364,9 @@ fn range(graph: &Graph, node: &Node) -> Range {
         }
         Node::Reduce(reduction, [body]) => match graph.analysis.context.reduction(*reduction).op {
             ReduceOp::Sum | ReduceOp::Product if of(*body).is_nonnegative() => nonnegative,
-            ReduceOp::Min | ReduceOp::Max => of(*body).clone(),
+            // Those of nothing are infinite.
+            ReduceOp::Min => Range { lower: of(*body).lower.clone(), upper: None },
+            ReduceOp::Max => Range { lower: None, upper: of(*body).upper.clone() },
             ReduceOp::Sum | ReduceOp::Product => Range::default(),
         },
         _ => Range::default(),

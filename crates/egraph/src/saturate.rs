@@ -119,8 +119,16 @@ fn run_pass(
             RuleKind::Guided { limits, .. } => limits,
             RuleKind::Pattern { .. } => &no_limits,
         };
-        let mut pass =
-            Pass { graph, classes: &classes, uses: &uses, limits, nodes, fired: 0, limits_hit: BTreeSet::new() };
+        let mut pass = Pass {
+            graph,
+            classes: &classes,
+            uses: &uses,
+            limits,
+            nodes,
+            steps: 0,
+            fired: 0,
+            limits_hit: BTreeSet::new(),
+        };
         match &rule.kind {
             RuleKind::Pattern { lhs, rhs, when } => {
                 PatternRule { lhs, rhs, when: when.as_ref(), functions }.apply(&mut pass);

@@ -39,6 +39,9 @@ pub fn sums(pass: &mut Pass<'_>) {
             });
             let sets: Vec<InameSet> = terms.iter().map(|(_, id)| pass.graph[*id].data.inames.clone()).collect();
             for union in family(pass, &sets, limit) {
+                if pass.is_full() {
+                    return;
+                }
                 let (inside, outside) = partition(&terms, &sets, &union);
                 if !outside.is_empty() {
                     let group = build::sum(pass.graph, inside);
@@ -70,6 +73,9 @@ pub fn products(pass: &mut Pass<'_>) {
             let factors = by_set(pass, factors, |pass, factors| (1, build::product(pass.graph, factors)));
             let sets: Vec<InameSet> = factors.iter().map(|(_, id)| pass.graph[*id].data.inames.clone()).collect();
             for union in family(pass, &sets, limit) {
+                if pass.is_full() {
+                    return;
+                }
                 let (inside, outside) = partition(&factors, &sets, &union);
                 if !outside.is_empty() {
                     let group = build::product(pass.graph, inside);

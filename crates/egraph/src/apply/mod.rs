@@ -35,6 +35,8 @@ pub struct Pass<'a> {
     pub limits: &'a IndexMap<Name, u64>,
     /// How many e-nodes the phase allows.
     pub nodes: usize,
+    /// How many forms were equated, new or not.
+    pub steps: usize,
     /// How many equations were new.
     pub fired: usize,
     /// Limits that were hit, by name.
@@ -45,6 +47,7 @@ impl Pass<'_> {
     /// Says that two classes are equal; counts it if it is news. An integer and a float are never one value, whatever
     /// a rule says: operations on them differ.
     pub fn equate(&mut self, class: Id, form: Id) {
+        self.steps += 1;
         let kind = |id: Id| Kind::of(self.graph[id].data.dtype);
         if kind(class) == kind(form) && self.graph.union(class, form) {
             self.fired += 1;
@@ -76,13 +79,18 @@ impl Pass<'_> {
         usize::try_from(self.limits[name]).unwrap_or(usize::MAX)
     }
 
-    /// Whether the phase's e-nodes are used up; reported once.
+    /// Whether the phase's e-nodes are used up, or the rule equated as many forms as it allows e-nodes: forms that
+    /// turn out to be known cost time, but no e-node. Reported once.
     pub fn is_full(&mut self) -> bool {
-        let full = self.graph.total_size() >= self.nodes;
-        if full {
-            self.limits_hit.insert("nodes".into());
-        }
-        full
+        let limit = if self.graph.total_size() >= self.nodes {
+            "nodes"
+        } else if self.steps >= self.nodes {
+            "steps"
+        } else {
+            return false;
+        };
+        self.limits_hit.insert(limit.into());
+        true
     }
 }
 

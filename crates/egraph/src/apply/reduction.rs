@@ -2,6 +2,9 @@
 //!
 //! All but [`merge`] speak of sum reductions. An iname may only become the innermost one if the domains of the others
 //! do not depend on it; [coupled](crate::coupling) inames stay together.
+//!
+//! A reduction whose body is its own value (`x == Σ_q x` over one point) says nothing that its other forms do not, and is no form to
+//! search: each form of `x` would give another one. For the same reason [`split`] looks at all forms of a value before it adds one.
 
 use egg::Id;
 use nestegg_ir::{InameId, InameSet, ReduceOp};
@@ -13,6 +16,7 @@ use crate::language::{Kind, Node, ReductionId};
 use crate::rational::Rational;
 
 /// A reduction e-node: its operation, inames, those around it that these are coupled with, and body.
+#[derive(Clone)]
 struct Form {
     op: ReduceOp,
     inames: InameSet,
@@ -21,6 +25,7 @@ struct Form {
 }
 
 fn forms(graph: &Graph, class: Id) -> Vec<Form> {
+    let class = graph.find(class);
     graph[class]
         .nodes
         .iter()
@@ -37,6 +42,7 @@ fn forms(graph: &Graph, class: Id) -> Vec<Form> {
                 body: graph.find(body),
             }
         })
+        .filter(|form| form.body != class)
         .collect()
 }
 
@@ -88,6 +94,9 @@ pub fn pull_invariant(pass: &mut Pass<'_>) {
                 continue;
             }
             for factors in products(pass, form.body) {
+                if pass.is_full() {
+                    return;
+                }
                 let (bound, free): (Vec<_>, Vec<_>) =
                     factors.iter().copied().partition(|&(_, id)| depends(pass.graph, id, &form.inames));
                 if !free.is_empty() {
@@ -121,43 +130,18 @@ pub fn pull_invariant(pass: &mut Pass<'_>) {
 /// `Σ_q (a·b(q) + c(q)) == Σ_q a·b(q) + Σ_q c(q)`.
 pub fn split(pass: &mut Pass<'_>) {
     for &class in pass.classes {
-        if pass.is_full() {
-            return;
-        }
-        for form in forms(pass.graph, class) {
-            if form.op != ReduceOp::Sum {
-                continue;
+        let mut found: Vec<(Form, Terms)> = Vec::new();
+        for form in forms(pass.graph, class).into_iter().filter(|form| form.op == ReduceOp::Sum) {
+            let sums = pass.graph[form.body].nodes.iter().filter(|node| !pass.is_grouped(node)).filter_map(Node::terms);
+            for terms in sums.filter(|terms| terms.len() > 1) {
+                found.push((form.clone(), terms.map(|(coefficient, child)| (coefficient.clone(), child)).collect()));
             }
-            let sums: Vec<Vec<(Rational, Id)>> = pass.graph[form.body]
-                .nodes
-                .iter()
-                .filter(|node| !pass.is_grouped(node))
-                .filter_map(Node::terms)
-                .filter(|terms| terms.len() > 1)
-                .map(|terms| terms.map(|(coefficient, child)| (coefficient.clone(), child)).collect())
-                .collect();
-            for terms in sums {
-                let mut gains = Vec::new();
-                let mut rest = Vec::new();
-                for (coefficient, id) in terms {
-                    let can_pull = !depends(pass.graph, id, &form.inames)
-                        || products(pass, id)
-                            .iter()
-                            .flatten()
-                            .any(|&(_, factor)| !depends(pass.graph, factor, &form.inames));
-                    if can_pull { &mut gains } else { &mut rest }.push((coefficient, id));
-                }
-                if gains.is_empty() {
-                    continue;
-                }
-                let mut parts = Vec::with_capacity(gains.len() + 1);
-                for (coefficient, id) in gains {
-                    parts.push((coefficient, reduce(pass.graph, &form, &form.inames, id)));
-                }
-                if !rest.is_empty() {
-                    let body = build::sum(pass.graph, rest);
-                    parts.push((Rational::ONE, reduce(pass.graph, &form, &form.inames, body)));
-                }
+        }
+        for (form, terms) in found {
+            if pass.is_full() {
+                return;
+            }
+            if let Some(parts) = parts(pass, &form, terms) {
                 let form = build::sum(pass.graph, parts);
                 pass.equate(class, form);
             }
@@ -165,9 +149,38 @@ pub fn split(pass: &mut Pass<'_>) {
     }
 }
 
+/// A sum of classes.
+type Terms = Vec<(Rational, Id)>;
+
+/// A reduction of terms as a sum of reductions: of each term that a factor can leave, and of the others together.
+fn parts(pass: &mut Pass<'_>, form: &Form, terms: Terms) -> Option<Terms> {
+    let mut gains = Vec::new();
+    let mut rest = Vec::new();
+    for (coefficient, id) in terms {
+        let can_pull = !depends(pass.graph, id, &form.inames)
+            || products(pass, id).iter().flatten().any(|&(_, factor)| !depends(pass.graph, factor, &form.inames));
+        if can_pull { &mut gains } else { &mut rest }.push((coefficient, id));
+    }
+    if gains.is_empty() {
+        return None;
+    }
+    let mut parts = Vec::with_capacity(gains.len() + 1);
+    for (coefficient, id) in gains {
+        parts.push((coefficient, reduce(pass.graph, form, &form.inames, id)));
+    }
+    if !rest.is_empty() {
+        let body = build::sum(pass.graph, rest);
+        parts.push((Rational::ONE, reduce(pass.graph, form, &form.inames, body)));
+    }
+    Some(parts)
+}
+
 /// `Σ_{q,r} a(q) == n·Σ_q a(q)` where `r` has `n` values.
 pub fn invariant(pass: &mut Pass<'_>) {
     for &class in pass.classes {
+        if pass.is_full() {
+            return;
+        }
         for form in forms(pass.graph, class) {
             let context = &pass.graph.analysis.context;
             let body = &pass.graph[form.body].data.inames;
@@ -193,6 +206,9 @@ pub fn merge(pass: &mut Pass<'_>) {
     for &class in pass.classes {
         for form in forms(pass.graph, class) {
             for inner in forms(pass.graph, form.body) {
+                if pass.is_full() {
+                    return;
+                }
                 // An inner reduction that is coupled with the outer one must be over the points that belong to its values.
                 let coupled = pass.graph.analysis.context.coupled_with(&inner.inames).intersection(&form.inames);
                 let is_same = inner.op == form.op && inner.inames.is_disjoint(&form.inames);
@@ -231,6 +247,7 @@ mod tests {
                 uses: &uses,
                 limits: &limits,
                 nodes: 100,
+                steps: 0,
                 fired: 0,
                 limits_hit: BTreeSet::new(),
             };
