@@ -4,7 +4,7 @@
 //! that equal arguments give equal results and nothing else is known of them. Oracles keep the laws that rewrite
 //! rules use:
 //! - order: `a < b` compares hashes of the two values, a total order, with which `min`, `max`, `fmin` and `fmax` agree;
-//!   whole numbers of size up to 2^31 keep their own order;
+//!   whole numbers of size up to 2^31 keep their own order; the infinities, which extrema of nothing are, stand at its ends;
 //! - `fabs(x)` is `x` or `−x`, by a sign drawn for the pair {x, −x}: so `fabs(−x) = fabs(x)` and `fabs(fabs(x)) = fabs(x)`;
 //!   it is not negative where `x` is a small whole number;
 //! - such a number is itself when it is cast to an integer; the cast of any other element has no meaning;
@@ -82,6 +82,13 @@ impl Field {
     /// n/(1 + |n|) between −1 and 1, so that a comparison of literals may be folded and a random element has another sign,
     /// or is less than 1, about as often as not.
     fn rank(&self, a: u64) -> (u64, u64) {
+        let infinity = self.infinity(false);
+        if a == infinity {
+            return (u64::MAX, u64::MAX);
+        }
+        if a == negate(infinity) {
+            return (0, 0);
+        }
         let place = match small(a) {
             None => mix(a ^ mix(self.seed)),
             Some(n) => {
@@ -199,9 +206,10 @@ impl World for Field {
         if self.rank(a) < self.rank(b) { b } else { a }
     }
 
-    /// An element of its own, which minima and maxima of nothing give; it is not the neutral element of the oracle's order.
+    /// An element of its own, which minima and maxima of nothing give.
     fn infinity(&self, negative: bool) -> u64 {
-        hash_with(self.seed, 0x1f + u64::from(negative)) % PRIME
+        let infinity = hash_with(self.seed, 0x1f) % PRIME;
+        if negative { negate(infinity) } else { infinity }
     }
 
     fn power(&self, base: u64, exponent: i64) -> Option<u64> {
