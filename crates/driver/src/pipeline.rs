@@ -21,7 +21,7 @@ use crate::notation::read;
 use crate::parameters;
 use crate::report::{Report, Validated};
 use crate::rules;
-use crate::search::{search, verified};
+use crate::search::{as_it_came, search, verified};
 use crate::stages::{Stages, VALIDATE};
 use crate::temporaries;
 use crate::validation;
@@ -49,9 +49,18 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
 
     let before = stages.run("count input", || operations(&input, &values))?;
     let found = search(&input, &strategy, &values, config, &mut stages)?;
+    verified("the optimizer", &Program::Linearized(found.program.clone()))?;
+    let counted = stages.run("count output", || operations(&Program::Linearized(found.program.clone()), &values))?;
+    let (found, after) = if counted.total > before.total {
+        stages.run("keep the input", || {
+            let kept = found.refused(as_it_came(&input)?, counted.total);
+            let after = operations(&Program::Linearized(kept.program.clone()), &values)?;
+            Ok::<_, Error>((kept, after))
+        })?
+    } else {
+        (found, counted)
+    };
     let output = Program::Linearized(found.program);
-    verified("the optimizer", &output)?;
-    let after = stages.run("count output", || operations(&output, &values))?;
     let validation = match config.validation {
         Validation::On => stages.run(VALIDATE, || match found.approximated {
             None => validation::check(&input, &output, &values),

@@ -27,6 +27,9 @@ use crate::seeds::{self, Seed};
 use crate::stages::Stages;
 use crate::temporaries;
 
+/// The name of the input among seeds, where no seed gave anything better.
+pub(crate) const AS_IT_CAME: &str = "as it came";
+
 /// What a strategy made of a kernel.
 #[derive(Debug)]
 pub(crate) struct Found {
@@ -56,12 +59,12 @@ pub(crate) fn search(
     config: &Config,
     stages: &mut Stages,
 ) -> Result<Found, Error> {
-    let linearized = stages.run("linearize", || linearized(input))?;
     let search = selection(strategy);
     if search == Search::BottomUp && strategy.phases.is_empty() {
-        let program = stages.run("eliminate dead", || nestegg_transform::eliminate_dead(linearized));
+        let program = stages.run("eliminate dead", || as_it_came(input))?;
         return Ok(Found::untouched(program));
     }
+    let linearized = stages.run("linearize", || linearized(input))?;
     let pass = Passes { kernel: linearized.kernel.name.clone() };
     let form = stages.run("normalise", || pass.done("normalise", nestegg_transform::normalise(linearized)))?.linearized;
     pass.verified("normalise", &form)?;
@@ -147,6 +150,13 @@ fn optimized(
 }
 
 impl Found {
+    /// What was found does more operations than the input, which is the result instead.
+    pub(crate) fn refused(self, input: LinearizedKernel, operations: u128) -> Self {
+        let limits = self.limits;
+        let seeds = if self.seeds.is_empty() { IndexMap::from([(self.seed, operations)]) } else { self.seeds };
+        Self { seeds, limits, seed: AS_IT_CAME.to_owned(), rules: self.rules, ..Self::untouched(input) }
+    }
+
     /// A result that no rule had a part in.
     fn untouched(program: LinearizedKernel) -> Self {
         Self {
@@ -160,6 +170,11 @@ impl Found {
             saved: IndexMap::new(),
         }
     }
+}
+
+/// A program in its order, without its dead code.
+pub(crate) fn as_it_came(input: &Program) -> Result<LinearizedKernel, Error> {
+    Ok(nestegg_transform::eliminate_dead(linearized(input)?))
 }
 
 /// Errors of passes, with the kernel's name.

@@ -145,6 +145,9 @@ fn in_words(evidence: &Evidence, values: &[(String, i64)]) -> String {
         0 => String::new(),
         n_seeds => format!("{} elements exactly ({n_seeds} seeds)", evidence.n_exact),
     };
+    if !text.is_empty() && evidence.n_undefined > 0 {
+        text += &format!(", {} undefined there", evidence.n_undefined);
+    }
     if evidence.n_floats > 0 && text.is_empty() {
         text = format!("{} elements in floats within {:.0e}", evidence.n_floats, evidence.largest_error);
     } else if evidence.n_floats > 0 {

@@ -5,6 +5,7 @@ use std::fmt;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::{Gap, ParameterSource, Report, Validated};
+use crate::search::AS_IT_CAME;
 
 /// Longer definitions are cut off here.
 const MAX_DEFINITION: usize = 72;
@@ -22,7 +23,10 @@ impl fmt::Display for Report {
             self.ratio(),
             self.strategy
         )?;
-        if self.seeds.len() > 1 {
+        if self.seed == AS_IT_CAME {
+            let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
+            writeln!(f, "kept as it came, without dead code; nothing found does less: {}", costs.join(", "))?;
+        } else if self.seeds.len() > 1 {
             let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
             writeln!(f, "made of: {}; of all: {}", self.seed, costs.join(", "))?;
         }
