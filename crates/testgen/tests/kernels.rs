@@ -27,7 +27,7 @@ fn text(program: &Program) -> String {
 
 #[test]
 fn kernels_are_well_formed() {
-    for_each(1000, |name, seed, generated| {
+    for_each(500, |name, seed, generated| {
         let errors = verify(&generated.program);
         assert!(errors.is_empty(), "{name} {seed}: {errors:?}\n{}", text(&generated.program));
     });
@@ -46,8 +46,8 @@ fn kernels_survive_both_notations() {
         assert_eq!(nestegg_dump::write_json(&from_text.program), json, "{name} {seed}\n{text}");
         assert_eq!(nestegg_dump::write_text(&from_text.program), text, "{name} {seed}");
     };
-    for_each(500, check);
-    for seed in 0..1000 {
+    for_each(200, check);
+    for seed in 0..400 {
         check("whole_format", seed, &generate_seed(seed, &Knobs::whole_format()));
     }
 }

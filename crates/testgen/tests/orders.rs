@@ -90,7 +90,7 @@ fn reversed(program: &Program, inames: &[(InameId, String)]) -> Program {
 fn iterations_without_order_have_none() {
     let mut n_reversed = 0;
     for (name, knobs) in Knobs::presets() {
-        for seed in 0..700 {
+        for seed in 0..300 {
             let generated = generate_seed(seed, &knobs);
             let program = &generated.program;
             let inames = reversible(program.kernel());
@@ -111,5 +111,5 @@ fn iterations_without_order_have_none() {
             assert_eq!(forwards, backwards, "{name} {seed}\n{}", nestegg_dump::write_text(program));
         }
     }
-    assert!(n_reversed > 1500, "{n_reversed}");
+    assert!(n_reversed > 640, "{n_reversed}");
 }
