@@ -69,60 +69,105 @@ pub(crate) fn search(
     let form = stages.run("normalise", || pass.done("normalise", nestegg_transform::normalise(linearized)))?.linearized;
     pass.verified("normalise", &form)?;
     let seeds = stages.run("seeds", || seeds::seeds(&form, strategy, config.max_statements))?;
-    let mut best: Option<((u128, bool), Found)> = None;
-    let mut costs = IndexMap::new();
-    let mut limits_hit: Vec<LimitHit> = Vec::new();
+    let mut race = Race { best: None, costs: IndexMap::new(), limits: Vec::new(), values, config };
+    let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
+    let mut unfinished = Vec::new();
     for seed in seeds {
-        let found = optimized(seed, &pass, strategy, values, stages)?;
-        if let (Some(limit), needed) = (config.memory, temporaries::bytes(&found.program, values))
-            && needed.is_none_or(|needed| needed > u128::from(limit))
-        {
-            limits_hit.push(LimitHit { place: found.seed, limit: "memory".to_owned(), value: Some(limit) });
-            continue;
-        }
-        let cost = operations(&Program::Linearized(found.program.clone()), values)?.total;
-        costs.insert(found.seed.clone(), cost);
-        // Of equal costs what is equal exactly, then the first.
-        let rank = (cost, found.approximated.is_some());
-        if best.as_ref().is_none_or(|known| rank < known.0) {
-            best = Some((rank, found));
+        let found = optimized(&seed, &pass, &trial, values, stages)?;
+        let is_finished = found.limits.iter().all(|hit| hit.limit != "nodes");
+        let cost = race.enter(found)?;
+        if !is_finished && trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes) {
+            unfinished.push((cost, seed));
         }
     }
+    unfinished.sort_by_key(|seed| seed.0);
+    for (cost, seed) in unfinished {
+        if race.best.as_ref().is_none_or(|best| cost <= best.0.0.saturating_mul(PROMISING)) {
+            race.enter(optimized(&seed, &pass, strategy, values, stages)?)?;
+        }
+    }
+    let Race { best, costs, limits, .. } = race;
     match best {
         Some((_, mut found)) => {
-            found.limits.extend(limits_hit);
+            found.limits.extend(limits);
             Ok(Found { seeds: costs, ..found })
         }
         // Nothing may be taken: the kernel stays as it came.
-        None => {
-            let program = nestegg_transform::eliminate_dead(self::linearized(input)?);
-            Ok(Found { limits: limits_hit, ..Found::untouched(program) })
+        None => Ok(Found { limits, ..Found::untouched(as_it_came(input)?) }),
+    }
+}
+
+/// Where there are several seeds, each is tried with this part of the e-nodes that a strategy allows first.
+const TRIAL: u32 = 10;
+
+/// Seeds that hit that limit are tried with all of the nodes if they cost at most this many times the best then.
+const PROMISING: u128 = 2;
+
+/// A strategy with a part of its e-nodes.
+fn with_nodes<'b>(strategy: &ResolvedStrategy<'b>, part: u32) -> ResolvedStrategy<'b> {
+    let mut res = strategy.clone();
+    for phase in &mut res.phases {
+        phase.nodes = (phase.nodes / part).max(1);
+    }
+    res
+}
+
+/// The results of seeds, and the best of them: of equal costs what is equal to the input exactly, then the first.
+struct Race<'a> {
+    best: Option<((u128, bool), Found)>,
+    /// Operations of what was made of each seed.
+    costs: IndexMap<String, u128>,
+    /// Limits that kept results from being taken.
+    limits: Vec<LimitHit>,
+    values: &'a [(String, i64)],
+    config: &'a Config,
+}
+
+impl Race<'_> {
+    /// Takes a result if it is the best; answers its cost.
+    fn enter(&mut self, found: Found) -> Result<u128, Error> {
+        let cost = operations(&Program::Linearized(found.program.clone()), self.values)?.total;
+        if let (Some(limit), needed) = (self.config.memory, temporaries::bytes(&found.program, self.values))
+            && needed.is_none_or(|needed| needed > u128::from(limit))
+        {
+            let hit = LimitHit { place: found.seed, limit: "memory".to_owned(), value: Some(limit) };
+            if !self.limits.contains(&hit) {
+                self.limits.push(hit);
+            }
+            return Ok(cost);
         }
+        let known = self.costs.entry(found.seed.clone()).or_insert(cost);
+        *known = cost.min(*known);
+        let rank = (cost, found.approximated.is_some());
+        if self.best.as_ref().is_none_or(|best| rank < best.0) {
+            self.best = Some((rank, found));
+        }
+        Ok(cost)
     }
 }
 
 /// The cheapest kernel that the rules make of one seed.
 fn optimized(
-    seed: Seed,
+    seed: &Seed,
     pass: &Passes,
     strategy: &ResolvedStrategy<'_>,
     values: &[(String, i64)],
     stages: &mut Stages,
 ) -> Result<Found, Error> {
-    let form = seed.linearized;
-    pass.verified("seeds", &form)?;
+    let form = &seed.linearized;
+    pass.verified("seeds", form)?;
     let context = nestegg_isl::Context::new();
     let search = selection(strategy);
     let (domains, mut encoded) = stages.run("encode", || {
         let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(values);
-        let encoded = pass.done("encode", encode::encode(&form, &domains))?;
+        let encoded = pass.done("encode", encode::encode(form, &domains))?;
         Ok::<_, Error>((domains, encoded))
     })?;
     let functions = functions(&form.kernel);
     let saturation = stages
         .run("saturate", || pass.done("saturate", saturate::saturate(&mut encoded.graph, strategy, &functions)))?;
     let extracted =
-        stages.run("select", || pass.done("select", nestegg_extract::extract(&form, &encoded, &domains, search)))?;
+        stages.run("select", || pass.done("select", nestegg_extract::extract(form, &encoded, &domains, search)))?;
     let Extracted { constructed, selection } = extracted;
     pass.verified("select", &constructed.linearized)?;
     let realized =
@@ -139,9 +184,9 @@ fn optimized(
     let saved = constructed.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.saved.operations()));
     Ok(Found {
         program,
-        seed: seed.name,
+        seed: seed.name.clone(),
         seeds: IndexMap::new(),
-        approximated: seed.tolerance.map(|tolerance| (form, tolerance)),
+        approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
         rules: saturation.fired.iter().map(|(rule, &times)| (rule.clone(), times as u64)).collect(),
         limits: limits(strategy, &saturation, &selection.limits_hit),
         gap,
