@@ -241,7 +241,7 @@ fn inames(graph: &Graph, node: &Node) -> InameSet {
             all
         }
         Node::Reduce(reduction, [body]) => context.free_inames(*reduction, &graph[*body].data.inames),
-        Node::Guard(insn, _) => of_children(node).union(context.within(*insn)),
+        Node::Guard(guard, _) => of_children(node).union(context.guard(*guard)),
         _ => of_children(node),
     }
 }

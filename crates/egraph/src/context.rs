@@ -53,10 +53,16 @@ pub struct Reduction {
     pub pinned: InameSet,
 }
 
+/// Where a value that may trap is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GuardId(u32);
+
 /// The kernel's side of the e-graph.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     accesses: IndexSet<Access, FxBuildHasher>,
+    /// Instructions, with the inames of their loops and of the reductions around a value that may trap.
+    guards: IndexSet<(InsnId, InameSet), FxBuildHasher>,
     reductions: IndexSet<Reduction, FxBuildHasher>,
     /// For each iname the inames that its domain depends on, transitively.
     enclosing: Vec<InameSet>,
@@ -95,6 +101,7 @@ impl Context {
         }
         Self {
             accesses: IndexSet::default(),
+            guards: IndexSet::default(),
             reductions: IndexSet::default(),
             enclosing,
             coupled,
@@ -142,6 +149,18 @@ impl Context {
     #[must_use]
     pub fn enclosing(&self, iname: InameId) -> &InameSet {
         self.enclosing.get(iname.index()).unwrap_or(&self.nothing)
+    }
+
+    /// The place of a value that may trap: an instruction, and the inames of its loops and of the reductions around the value.
+    pub fn intern_guard(&mut self, insn: InsnId, inames: InameSet) -> GuardId {
+        let (idx, _) = self.guards.insert_full((insn, inames));
+        GuardId(u32::try_from(idx).expect("fewer than 2^32 guards"))
+    }
+
+    /// The inames at whose points a guarded value may be computed.
+    #[must_use]
+    pub fn guard(&self, guard: GuardId) -> &InameSet {
+        &self.guards[guard.0 as usize].1
     }
 
     /// The inames that an instruction is within.

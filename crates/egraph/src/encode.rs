@@ -62,7 +62,7 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains) -> Result<Encode
     let (in_branches, in_conditions) = (in_branches(kernel), in_conditions(linearized));
     let may_be_guarded = !in_branches.is_empty()
         || !in_conditions.is_empty()
-        || !kernel.instructions.iter().all(|instruction| bounds.always_runs(&instruction.within_set()));
+        || !bounds.always_runs(&kernel.iname_ids().collect());
     let sequences = Sequences::new(linearized);
     let coupled = coupling::coupled(kernel, domains)?;
     let mut encoder = Encoder {
@@ -123,7 +123,7 @@ struct Encoder<'a> {
     shared: FxHashMap<(ExprId, NestIdx), Id>,
     own: FxHashMap<(ExprId, NestIdx), Id>,
     insn: InsnId,
-    /// Inames of reductions around an expression that are coupled with others.
+    /// Inames of reductions around an expression that are coupled with others, or may have no value.
     nests: IndexSet<InameSet, FxBuildHasher>,
     /// The nest of the operands of the expression at hand.
     nest: NestIdx,
@@ -143,8 +143,9 @@ impl Encoder<'_> {
         let Expr::Reduce { inames, .. } = &self.kernel.exprs[expr] else { return nest };
         let context = &self.graph.analysis.context;
         let is_coupled = |iname: &InameId| !context.coupled_with(&[*iname].into_iter().collect()).is_empty();
-        let coupled: InameSet = inames.iter().copied().filter(is_coupled).collect();
-        let all = self.nests[nest].union(&coupled);
+        let may_be_empty = |iname: &InameId| !self.bounds.always_runs(&[*iname].into_iter().collect());
+        let noted = inames.iter().copied().filter(|iname| is_coupled(iname) || may_be_empty(iname));
+        let all = self.nests[nest].union(&noted.collect());
         self.nests.insert_full(all).0
     }
 
@@ -213,13 +214,13 @@ impl Encoder<'_> {
             Expr::Iname(iname) => self.graph.add(Node::Iname(*iname)),
             Expr::Parameter(parameter) => self.graph.add(Node::Parameter(*parameter)),
             Expr::Formal(_) | Expr::Substitution { .. } => unreachable!("value form has no substitution rules"),
-            Expr::Access { array, indices } => self.access(id, *array, indices)?,
+            Expr::Access { array, indices } => self.access(id, *array, indices, nest)?,
             Expr::Op { op, operands } => {
                 let class = self.op(*op, operands, ty);
                 let may_trap = may_trap(kernel, &kernel.exprs[id])
                     && ty.is_integer()
                     && !self.graph[self.operand(operands[1])].data.nonzero;
-                if may_trap && self.is_guarded(id) { self.graph.add(Node::Guard(self.insn, [class])) } else { class }
+                if may_trap { self.guarded(id, class, nest) } else { class }
             }
             Expr::Call { function, arguments } => {
                 let children = arguments.iter().map(|&argument| self.literal_as(argument, ty)).collect();
@@ -227,7 +228,7 @@ impl Encoder<'_> {
             }
             Expr::Reduce { op, inames, body } => {
                 let body_class = self.operand(*body);
-                let scope = kernel[self.insn].within_set().union(&self.nests[nest]);
+                let scope = self.around(nest);
                 self.reduce(*op, &inames.iter().copied().collect(), &scope, body_class)
             }
             Expr::Cast { dtype, operand } => {
@@ -235,7 +236,10 @@ impl Encoder<'_> {
                 if self.types.of(*operand) == Type::from(*dtype) {
                     class
                 } else {
-                    self.graph.add(Node::Cast(*dtype, [class]))
+                    let cast = self.graph.add(Node::Cast(*dtype, [class]));
+                    // A float beyond the integers has no value as one.
+                    let may_trap = dtype.is_integer() && self.types.of(*operand).is_float();
+                    if may_trap { self.guarded(id, cast, nest) } else { cast }
                 }
             }
         })
@@ -281,13 +285,34 @@ impl Encoder<'_> {
     }
 
     /// Whether an expression is evaluated only where a condition holds, or in loops that may be empty.
-    fn is_guarded(&self, id: ExprId) -> bool {
+    fn is_guarded(&self, id: ExprId, nest: NestIdx) -> bool {
         self.in_branches.contains(&id)
             || self.in_conditions.contains(&self.insn)
-            || !self.bounds.always_runs(&self.kernel[self.insn].within_set())
+            || !self.bounds.always_runs(&self.around(nest))
     }
 
-    fn access(&mut self, id: ExprId, array: ArrayId, indices: &[ExprId]) -> Result<Id, DomainError> {
+    /// The inames of the instruction's loops and of the reductions of a nest.
+    fn around(&self, nest: NestIdx) -> InameSet {
+        self.kernel[self.insn].within_set().union(&self.nests[nest])
+    }
+
+    /// A value that may trap, kept where the input computes it if that is not everywhere.
+    fn guarded(&mut self, id: ExprId, class: Id, nest: NestIdx) -> Id {
+        if !self.is_guarded(id, nest) {
+            return class;
+        }
+        let inames = self.around(nest);
+        let guard = self.graph.analysis.context.intern_guard(self.insn, inames);
+        self.graph.add(Node::Guard(guard, [class]))
+    }
+
+    fn access(
+        &mut self,
+        id: ExprId,
+        array: ArrayId,
+        indices: &[ExprId],
+        nest: NestIdx,
+    ) -> Result<Id, DomainError> {
         let kernel = self.kernel;
         let mut children = Vec::new();
         let payload: Box<[Index]> = indices
@@ -300,10 +325,10 @@ impl Encoder<'_> {
                 }
             })
             .collect();
-        let may_move = !self.is_guarded(id)
+        let may_move = !self.is_guarded(id, nest)
             || (self.bounds.is_inside(array, &payload)? && self.definitions.is_defined(self.insn, array, &payload)?);
         let (stamp, pinned) = if !may_move {
-            (Stamp::Guarded(self.insn), kernel[self.insn].within_set())
+            (Stamp::Guarded(self.insn), self.around(nest))
         } else {
             match self.sequences.memory_state(self.insn, array) {
                 Some(state) => {
@@ -382,6 +407,7 @@ fn versioned(kernel: &Kernel, may_be_guarded: bool, coupled: &[InameSet]) -> Vec
         let own = match expr {
             Expr::Access { array, indices } => is_written[array.index()] || (may_be_guarded && !indices.is_empty()),
             Expr::Op { .. } => may_be_guarded && may_trap(kernel, expr),
+            Expr::Cast { dtype, .. } => may_be_guarded && dtype.is_integer(),
             Expr::Reduce { inames, .. } => inames.iter().any(|iname| !coupled[iname.index()].is_empty()),
             _ => false,
         };

@@ -9,8 +9,9 @@
 
 use egg::{Id, Language};
 use nestegg_ir::types::Type;
-use nestegg_ir::{Dtype, FunctionId, InameId, InsnId, Op, ParameterId};
+use nestegg_ir::{Dtype, FunctionId, InameId, Op, ParameterId};
 
+use crate::context::GuardId;
 use crate::rational::Rational;
 
 /// An interned access: see [`Access`](crate::context::Access).
@@ -73,8 +74,8 @@ pub enum Node {
     Call(FunctionId, Box<[Id]>),
     /// A conversion.
     Cast(Dtype, [Id; 1]),
-    /// Its child, which may trap where the instruction does not run: stays with this instruction.
-    Guard(InsnId, [Id; 1]),
+    /// Its child, which may trap where the input does not compute it: stays in the loops of [`Context::guard`](crate::context::Context::guard).
+    Guard(GuardId, [Id; 1]),
 }
 
 impl Node {
