@@ -6,11 +6,13 @@
 //! Tables on standard output, as text or Markdown.
 //! # Method
 //! * `operations` optimizes every fixture at each level and sets the counts beside every published figure.
+//! * `ablation` leaves out every seed and form of a strategy in turn.
 //! * `scaling` measures seconds and peak memory of each stage against the size of the kernel.
 //! * `runtime` compiles the C of input and output and runs them in turn in one process.
 //!
-//! `operations` gives the same numbers everywhere; the other two measure this machine.
+//! `operations`, but for its seconds, and `ablation` give the same numbers everywhere; the other two measure this machine.
 
+mod ablation;
 mod memory;
 mod operations;
 mod runtime;
@@ -37,6 +39,8 @@ struct Cli {
 enum Command {
     /// Operations at each level against the figures of other compilers, over all fixtures
     Operations(operations::OperationsArgs),
+    /// What each seed and each form of a strategy wins, over all fixtures
+    Ablation(ablation::AblationArgs),
     /// Seconds and peak memory of each stage against the size of the kernel
     Scaling(scaling::ScalingArgs),
     /// One kernel of `scaling`
@@ -75,6 +79,7 @@ impl CommonArgs {
 fn main() -> miette::Result<()> {
     let text = match Cli::parse().command {
         Command::Operations(args) => operations::run(&args)?,
+        Command::Ablation(args) => ablation::run(&args)?,
         Command::Scaling(args) => scaling::run(&args)?,
         Command::Measure(args) => scaling::measure(&args)?,
         Command::Runtime(args) => runtime::run(&args)?,

@@ -6,15 +6,17 @@ use std::path::Path;
 /// Points of the domain of the Devito kernels: their figures are operations per point.
 const DEVITO_POINTS: f64 = 64.0 * 64.0 * 64.0;
 
-/// Columns that are numbers but no operations.
-const NOT_OPERATIONS: [&str; 1] = ["dag_nodes"];
+/// Columns that are numbers but no figures of a compiler.
+const NO_FIGURES: [&str; 1] = ["dag_nodes"];
 
 /// The figures of one group.
 #[derive(Clone, Debug)]
 pub struct Peers {
     /// Columns with operations, in the order of the file.
     pub columns: Vec<String>,
-    /// Operations by kernel and column.
+    /// Columns with seconds, in the order of the file.
+    pub seconds: Vec<String>,
+    /// Figures by kernel and column.
     figures: BTreeMap<(String, String), f64>,
 }
 
@@ -32,19 +34,21 @@ impl Peers {
             let record = record?;
             let kernel = record.get(0).unwrap_or_default();
             for (column, text) in header.iter().zip(&record).skip(1) {
+                let scale = if is_operations(column) { scale } else { 1.0 };
                 if let Ok(figure) = text.parse::<f64>()
-                    && is_operations(column)
+                    && !NO_FIGURES.contains(&column)
                 {
                     figures.insert((kernel.to_owned(), column.to_owned()), figure * scale);
                 }
             }
         }
         let has_figures = |column: &&str| figures.keys().any(|(_, found)| found == column);
-        let columns = header.iter().filter(has_figures).map(str::to_owned).collect();
-        Ok(Self { columns, figures })
+        let (columns, seconds) =
+            header.iter().filter(has_figures).map(str::to_owned).partition(|column| is_operations(column));
+        Ok(Self { columns, seconds, figures })
     }
 
-    /// The operations of that kernel in that column.
+    /// The operations, or the seconds, of that kernel in that column.
     #[must_use]
     pub fn figure(&self, kernel: &str, column: &str) -> Option<f64> {
         self.figures.get(&(kernel.to_owned(), column.to_owned())).copied()
@@ -53,7 +57,7 @@ impl Peers {
 
 /// Whether a column counts operations; columns that end in `_s` are seconds.
 fn is_operations(column: &str) -> bool {
-    !column.ends_with("_s") && !NOT_OPERATIONS.contains(&column)
+    !column.ends_with("_s")
 }
 
 /// The column that level O1 must not exceed on any kernel of the group.
