@@ -12,7 +12,7 @@
 //! | `normalise` | | answers the kernel in value form |
 //! | `realize` | | answers the kernel with its reductions realized |
 //! | `schedule` | | answers the kernel with its loops rebuilt |
-//! | `optimize` | `level=O1` `param=n:5` | answers result and story; asserts that the result is validated |
+//! | `optimize` | `level=O1` `param=n:5` `seeds=rolled,split` `max-statements=9` | answers result and story, of those seeds alone; asserts that the result is validated |
 //! | `run` | `seed=0` `param=n:5` | answers the outputs of the interpreter |
 //! | `c` | `level=O1` | answers the C; asserts that compilers accept it without a warning |
 
@@ -118,14 +118,20 @@ fn pass(
 }
 
 fn optimize(command: &TestCommand, source: &Source) -> Result<String, String> {
-    command.allow(&["level", "param"])?;
+    command.allow(&["level", "param", "seeds", "max-statements"])?;
     let optimized = optimized(command, source)?;
     Ok(format!("{}\n{}", story(&optimized.report), emit::text(&optimized.program).text))
 }
 
 fn optimized(command: &TestCommand, source: &Source) -> Result<nestegg_driver::Optimized, String> {
+    let level = command.option("level").unwrap_or("O1");
+    let max_statements = command.option("max-statements").map(str::parse).transpose();
     let config = Config {
-        strategy: Strategy::Named(command.option("level").unwrap_or("O1").to_owned()),
+        strategy: match command.option("seeds") {
+            Some(seeds) => of_seeds(level, seeds),
+            None => Strategy::Named(level.to_owned()),
+        },
+        max_statements: max_statements.map_err(|error| format!("`max-statements`: {error}"))?,
         parameters: command.parameters()?,
         ..Config::default()
     };
@@ -134,6 +140,15 @@ fn optimized(command: &TestCommand, source: &Source) -> Result<nestegg_driver::O
         Validated::Equal { .. } => Ok(optimized),
         Validated::NotCompared { reason } => Err(format!("the result was not validated: {reason}")),
     }
+}
+
+/// A level with those seeds alone.
+fn of_seeds(level: &str, seeds: &str) -> Strategy {
+    let seeds = seeds.replace(',', " ");
+    let text = format!(
+        ";; A level.\n\n;; With some seeds.\n(strategy {level}-seeds :extends {level} :option (seeds {seeds}))\n"
+    );
+    Strategy::InFile(Source::new("seeds.rules", text))
 }
 
 /// The report without what changes from run to run.
