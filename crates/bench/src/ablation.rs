@@ -35,7 +35,7 @@ pub struct AblationArgs {
 }
 
 /// Kinds of seeds that are made with the words of the option `forms`.
-const KINDS_WITH_FORMS: [&str; 3] = ["linear-map", "merged", "pairs"];
+const KINDS_WITH_FORMS: [&str; 4] = ["linear-map", "merged", "pairs", "features"];
 
 /// One kernel: operations with everything, and without each word.
 struct Ablated {
@@ -95,7 +95,6 @@ fn ablated(fixture: &Fixture, args: &AblationArgs, words: &Words) -> miette::Res
     };
     let mut without: Vec<f64> =
         words.seeds.iter().map(|word| cheapest(&|kinds| !kinds.contains(&word.as_str()))).collect();
-    let uses_forms = |kinds: &[&str]| kinds.iter().any(|kind| KINDS_WITH_FORMS.contains(kind));
     let rest = cheapest(&|kinds| !uses_forms(kinds));
     for form in &words.forms {
         without.push(if uses_forms(&kinds(&report.seed)) {
@@ -108,6 +107,11 @@ fn ablated(fixture: &Fixture, args: &AblationArgs, words: &Words) -> miette::Res
     Ok(Ablated { name: fixture.full_name(), all, without })
 }
 
+/// Whether a seed of these kinds is made with the words of the option `forms`.
+fn uses_forms(kinds: &[&str]) -> bool {
+    kinds.iter().any(|kind| KINDS_WITH_FORMS.contains(kind))
+}
+
 /// The kinds of seeds that a seed's name tells of.
 fn kinds(seed: &str) -> Vec<&str> {
     let parts: Vec<&str> = seed.split(", ").map(|part| part.split(' ').next().unwrap_or_default()).collect();
@@ -117,17 +121,10 @@ fn kinds(seed: &str) -> Vec<&str> {
 
 /// The strategy without a form, and with those seeds alone that use forms.
 fn without_form(strategy: &str, words: &Words, form: &str, report: &Report) -> Strategy {
-    let has_pairs = report.seeds.keys().any(|seed| kinds(seed).contains(&"pairs"));
-    let seeds: Vec<&str> = words
-        .seeds
-        .iter()
-        .map(String::as_str)
-        .filter(|word| match *word {
-            // Pairs are made of these, too.
-            "split" | "digits" | "pairs" => has_pairs,
-            word => KINDS_WITH_FORMS.contains(&word),
-        })
-        .collect();
+    // Pairs and features are made of what other kinds of seeds make.
+    let made_of: Vec<&str> = report.seeds.keys().map(|seed| kinds(seed)).filter(|of| uses_forms(of)).flatten().collect();
+    let seeds: Vec<&str> =
+        words.seeds.iter().map(String::as_str).filter(|word| made_of.contains(word)).collect();
     let forms: Vec<&str> = words.forms.iter().map(String::as_str).filter(|&word| word != form).collect();
     let text = format!(
         ";; One form less.\n\n;; Without `{form}`.\n(strategy without-{form} :extends {strategy}\n  :option (seeds {})\n  :option (forms {}))\n",

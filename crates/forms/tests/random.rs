@@ -1,0 +1,155 @@
+//! Forms of random small kernels are kernels, and compute the same values.
+//!
+//! The kernels have one to three test inames, tables with zeros and with repeated, proportional and identity entries, and sums of products of run-time scalars,
+//! values at points and tables. Forms that compute with tables are compared in floats, the others exactly too.
+#![allow(missing_docs)]
+
+use std::fmt::Write;
+
+use nestegg_dump::{read, write_text};
+use nestegg_forms::{
+    Options, Shape, eliminate_deltas, interpolate, linear_maps, paired_tables, point_features, share_symmetric,
+    split_digits,
+};
+use nestegg_interp::{ValidateOptions, Verdict, validate};
+use nestegg_ir::verify::verify;
+use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_span::Source;
+use nestegg_transform::{isolate_stores, normalise};
+
+/// How many kernels.
+const N_KERNELS: u64 = 80;
+
+/// Numbers of tables, some several times.
+const ENTRIES: [&str; 8] = ["0.0", "0.0", "0.5", "-0.5", "0.25", "1.0", "0.3", "0.7"];
+
+/// What tables are multiplied with.
+const SCALARS: [&str; 8] = ["a", "b", "a*b", "(a + b)", "(a - b)*a", "f[q]", "f[q]*a", "exp(f[q])"];
+
+/// A kernel under construction; numbers come from a linear congruence.
+struct Generator {
+    state: u64,
+}
+
+impl Generator {
+    fn below(&mut self, n: usize) -> usize {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from((self.state >> 33) % n as u64).unwrap()
+    }
+
+    fn one_of<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.below(words.len())]
+    }
+
+    /// A table over points and functions: random, of a tensor product, an identity, or with rows that add up to one.
+    fn table(&mut self, n_points: usize, n_functions: usize) -> String {
+        let kind = self.below(4);
+        let row = |generator: &mut Self| -> Vec<String> {
+            (0..n_functions).map(|_| generator.one_of(&ENTRIES).to_owned()).collect()
+        };
+        let (first, second) = (row(self), row(self));
+        let rows: Vec<String> = (0..n_points)
+            .map(|point| {
+                let row = match kind {
+                    0 => row(self),
+                    1 if point % 2 == 0 => first.clone(),
+                    1 => second.clone(),
+                    2 => (0..n_functions).map(|function| format!("{}.0", u8::from(function == point))).collect(),
+                    _ => {
+                        let mut row = vec![format!("{}", 0.25 * point as f64); n_functions];
+                        row[0] = format!("{}", 1.0 - 0.25 * (point * (n_functions - 1)) as f64);
+                        row
+                    }
+                };
+                format!("[{}]", row.join(", "))
+            })
+            .collect();
+        format!("[{}]", rows.join(", "))
+    }
+
+    fn kernel(&mut self) -> String {
+        let n_axes = 1 + self.below(3);
+        let n_points = [2, 3, 4][self.below(3)];
+        let n_functions = [2, 3][self.below(2)];
+        let inames = &["j", "k", "l"][..n_axes];
+        let shape = vec![n_functions.to_string(); n_axes].join(", ");
+        let mut text = format!(
+            "kernel random\ndomain {{ [q, {0}] : 0 <= q < {n_points} and 0 <= {0} < {n_functions} }}\narg A : float64[{shape}] readwrite\n",
+            inames.join(", "),
+        );
+        text += &format!("arg a : float64 read\narg b : float64 read\narg f : float64[{n_points}] read\n");
+        for table in ["T", "U"] {
+            let values = self.table(n_points, n_functions);
+            writeln!(text, "table {table} : float64[{n_points}, {n_functions}] = {values}").unwrap();
+        }
+        let terms: Vec<String> = (0..1 + self.below(3))
+            .map(|_| {
+                let mut factors = vec![self.one_of(&SCALARS).to_owned()];
+                factors.extend(inames.iter().map(|iname| format!("{}[q, {iname}]", self.one_of(&["T", "U"]))));
+                factors.join("*")
+            })
+            .collect();
+        let (element, value) = (format!("A[{}]", inames.join(", ")), terms.join(" + "));
+        writeln!(text, "for {}\n  {element} = {element} + sum(q, {value})\nend", inames.join(", ")).unwrap();
+        text
+    }
+}
+
+#[test]
+fn forms_of_random_kernels_compute_the_same() {
+    let mut n_found = [0_usize; 8];
+    for seed in 0..N_KERNELS {
+        let mut generator = Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
+        let text = generator.kernel();
+        let input = match read(&Source::new("random", text.as_str())) {
+            Ok(read) => read.program,
+            Err(errors) => panic!("{errors}: {:#?}\n{text}", errors.errors()),
+        };
+        let form = normalise(input.clone().into_linearized().unwrap()).unwrap().linearized;
+        let isolated = isolate_stores(form.clone()).unwrap();
+        let switches = generator.below(16);
+        let options = Options {
+            shape: Shape::StraightLine,
+            basis: switches & 1 == 0,
+            row_differences: switches & 2 == 0,
+            pairs: switches & 4 == 0,
+            scalars: switches & 8 == 0,
+            max_statements: Options::DEFAULT_MAX_STATEMENTS,
+        };
+        let loops = Options { shape: Shape::Loops, ..options };
+        let forms: [(&str, Option<LinearizedKernel>, bool); 8] = [
+            ("linear-map", linear_maps(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
+            ("merged", linear_maps(&isolated, &loops).unwrap().map(|maps| maps.linearized), false),
+            ("pairs", paired_tables(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
+            ("features", point_features(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
+            ("interpolation", interpolate(&form).map(|maps| maps.linearized), false),
+            ("digits", split_digits(&form).unwrap().map(|maps| maps.linearized), false),
+            ("deltas", eliminate_deltas(&isolated).unwrap(), true),
+            ("symmetric", share_symmetric(&isolated).unwrap(), true),
+        ];
+        for (kind_idx, (kind, found, is_exact)) in forms.into_iter().enumerate() {
+            let Some(found) = found else { continue };
+            n_found[kind_idx] += 1;
+            check(kind, &input, &Program::Linearized(found), is_exact);
+        }
+    }
+    // Interpolation needs sums that are written out.
+    for (kind_idx, kind) in ["linear-map", "merged", "pairs", "features"].iter().enumerate() {
+        assert!(n_found[kind_idx] >= 5, "{kind} was found {} times", n_found[kind_idx]);
+    }
+    assert!(n_found[6] > 0 && n_found[7] > 0, "deltas and symmetry were found {} and {} times", n_found[6], n_found[7]);
+}
+
+fn check(kind: &str, input: &Program, found: &Program, is_exact: bool) {
+    let texts = || format!("{}\n{}", write_text(input), write_text(found));
+    assert_eq!(verify(found), [], "{kind} makes a kernel\n{}", texts());
+    let mut options = ValidateOptions { tolerance: 1e-9, ..ValidateOptions::default() };
+    if !is_exact {
+        options.seeds.clear();
+    }
+    match validate(input, found, &options) {
+        Ok(Verdict::Equal(evidence)) => assert!(evidence.n_floats > 0, "{kind} is compared\n{}", texts()),
+        Ok(Verdict::Different(difference)) => panic!("{kind}: {difference}\n{}", texts()),
+        Err(error) => panic!("{kind}: {error}\n{}", texts()),
+    }
+}
