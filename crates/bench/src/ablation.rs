@@ -122,9 +122,9 @@ fn kinds(seed: &str) -> Vec<&str> {
 /// The strategy without a form, and with those seeds alone that use forms.
 fn without_form(strategy: &str, words: &Words, form: &str, report: &Report) -> Strategy {
     // Pairs and features are made of what other kinds of seeds make.
-    let made_of: Vec<&str> = report.seeds.keys().map(|seed| kinds(seed)).filter(|of| uses_forms(of)).flatten().collect();
-    let seeds: Vec<&str> =
-        words.seeds.iter().map(String::as_str).filter(|word| made_of.contains(word)).collect();
+    let made_of: Vec<&str> =
+        report.seeds.keys().map(|seed| kinds(seed)).filter(|of| uses_forms(of)).flatten().collect();
+    let seeds: Vec<&str> = words.seeds.iter().map(String::as_str).filter(|word| made_of.contains(word)).collect();
     let forms: Vec<&str> = words.forms.iter().map(String::as_str).filter(|&word| word != form).collect();
     let text = format!(
         ";; One form less.\n\n;; Without `{form}`.\n(strategy without-{form} :extends {strategy}\n  :option (seeds {})\n  :option (forms {}))\n",

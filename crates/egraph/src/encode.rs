@@ -60,9 +60,8 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains) -> Result<Encode
     let kernel = &linearized.kernel;
     let bounds = Bounds::new(kernel, domains)?;
     let (in_branches, in_conditions) = (in_branches(kernel), in_conditions(linearized));
-    let may_be_guarded = !in_branches.is_empty()
-        || !in_conditions.is_empty()
-        || !bounds.always_runs(&kernel.iname_ids().collect());
+    let may_be_guarded =
+        !in_branches.is_empty() || !in_conditions.is_empty() || !bounds.always_runs(&kernel.iname_ids().collect());
     let sequences = Sequences::new(linearized);
     let coupled = coupling::coupled(kernel, domains)?;
     let mut encoder = Encoder {
@@ -306,13 +305,7 @@ impl Encoder<'_> {
         self.graph.add(Node::Guard(guard, [class]))
     }
 
-    fn access(
-        &mut self,
-        id: ExprId,
-        array: ArrayId,
-        indices: &[ExprId],
-        nest: NestIdx,
-    ) -> Result<Id, DomainError> {
+    fn access(&mut self, id: ExprId, array: ArrayId, indices: &[ExprId], nest: NestIdx) -> Result<Id, DomainError> {
         let kernel = self.kernel;
         let mut children = Vec::new();
         let payload: Box<[Index]> = indices
