@@ -9,7 +9,7 @@ use crate::vocabulary::vocabulary;
 const FILES: [(&str, &str); 5] = [
     ("rules/identities.rules", include_str!("../../../rules/identities.rules")),
     ("rules/hoist.rules", include_str!("../../../rules/hoist.rules")),
-    ("rules/factor.rules", include_str!("../../../rules/factor.rules")),
+    ("rules/common-factors.rules", include_str!("../../../rules/common-factors.rules")),
     ("rules/sharing.rules", include_str!("../../../rules/sharing.rules")),
     ("rules/strategies.rules", include_str!("../../../rules/strategies.rules")),
 ];
