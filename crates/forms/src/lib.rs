@@ -10,6 +10,8 @@
 //! | [`split_digits`] | reduction inames of tensor-product rules as digits | exactly, or within the tolerance |
 //! | [`interpolate`] | rows that add up to a constant by differences | within the tolerance |
 //!
+//! Stores that a form replaces stay in the list of instructions and run nowhere: who uses it eliminates dead code.
+//!
 //! # The engine
 //! 1. `stores`: which stores, and over which inames (*table inames*).
 //! 2. `evaluate`: their values in the multilinear normal form (`polynomial`), over tables in those inames (`table`) and monomials of scalar
