@@ -166,6 +166,13 @@ impl Seeds {
             }
         }
         for variant in variants {
+            let needs_isolated = ["pairs", "symmetric", "features"].iter().any(|kind| self.wishes.wants(kind));
+            if !needs_isolated {
+                if self.takes(&variant) {
+                    self.add(variant);
+                }
+                continue;
+            }
             let isolated = self.isolated(&variant.linearized)?;
             if self.wishes.wants("pairs")
                 && let Some(LinearMaps { linearized, tolerance, .. }) =
@@ -184,11 +191,16 @@ impl Seeds {
             {
                 self.add(variant.derived("features", linearized, Some(tolerance)));
             }
-            if variant.name != "rolled" || self.wishes.kinds.is_empty() || self.wishes.wants("rolled") {
+            if self.takes(&variant) {
                 self.add(variant);
             }
         }
         Ok(())
+    }
+
+    /// Whether a variant is a seed itself.
+    fn takes(&self, variant: &Seed) -> bool {
+        variant.name != "rolled" || self.wishes.kinds.is_empty() || self.wishes.wants("rolled")
     }
 
     fn add_shifted(&mut self, form: &LinearizedKernel) -> Result<(), Error> {
