@@ -15,14 +15,12 @@ use std::cmp::Ordering;
 
 use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::linearization::LoopTree;
-use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Dtype, ExprId, Float, Iname, InameId, InsnId, Instruction,
-    InstructionKind, Kernel, Number, Op,
-};
+use nestegg_ir::{Array, ArrayId, ArrayKind, Dtype, ExprId, Float, InameId, InstructionKind, Kernel, Number, Op};
 use nestegg_solve::cluster::TOLERANCE;
 
 use crate::columns::{Column, Map, in_basis, merged};
 use crate::names::Names;
+use crate::nests::{add_iname, add_inames, add_store, in_loops};
 use crate::scalars::{self, Terms};
 use crate::stores::Store;
 use crate::table::TableStore;
@@ -262,8 +260,7 @@ pub(crate) fn write(
     features: &[Option<ExprId>],
 ) -> Vec<LoopTree> {
     let store = &stores[block.store_idx];
-    let original = kernel[store.insn].clone();
-    let InstructionKind::Assignment { assignee, .. } = &original.kind else { return Vec::new() };
+    let InstructionKind::Assignment { assignee, .. } = &kernel[store.insn].kind else { return Vec::new() };
     let dtype = kernel[assignee.array].dtype;
     let inames = block_inames(kernel, names, store, block);
     let mut terms = Vec::new();
@@ -308,63 +305,31 @@ pub(crate) fn write(
         });
         let indices: Vec<ExprId> =
             indices.collect::<Vec<Affine>>().iter().map(|index| index.to_expr(&mut kernel.exprs)).collect();
-        let expression = if store.is_accumulation {
-            let element = kernel.exprs.access(assignee.array, indices.clone());
-            kernel.exprs.op(Op::Add, [element, value])
-        } else {
-            value
-        };
-        let insn = InsnId::new(kernel.instructions.len());
-        kernel.instructions.push(Instruction {
-            id: names.new_name(&original.id),
-            kind: InstructionKind::Assignment {
-                assignee: Assignee { array: assignee.array, indices: indices.into() },
-                expression,
-            },
-            within: within.clone(),
-            depends_on: original.depends_on.clone(),
-            predicates: Vec::new(),
-        });
-        body.push(LoopTree::Run(insn));
+        let insn = add_store(kernel, names, store, indices, (Op::Add, value), within.clone());
+        body.extend(insn.map(LoopTree::Run));
     }
-    for iname in within.into_iter().rev() {
-        body = vec![LoopTree::Loop { iname, body }];
-    }
-    body
+    in_loops(body, &within)
 }
 
 /// For each axis of a block a new iname over its range, from zero; none where it has one value. The two axes of a diagonal have one iname.
 fn block_inames(kernel: &mut Kernel, names: &mut Names, store: &Store, block: &Block) -> Vec<Option<InameId>> {
-    let stem = |kernel: &Kernel, axis: usize| kernel[store.axes[axis]].name.clone();
-    let mut add = |kernel: &mut Kernel, stems: &[String], condition: &dyn Fn(&[String]) -> String| {
-        let new: Vec<String> = stems.iter().map(|stem| names.new_name(stem)).collect();
-        let domain = DomainId::new(kernel.domains.len());
-        let inames: Vec<InameId> = (0..new.len()).map(|idx| InameId::new(kernel.inames.len() + idx)).collect();
-        let text = format!("{{ [{}] : {} }}", new.join(", "), condition(&new));
-        kernel.domains.push(Domain { text, inames: inames.clone(), enclosing: Vec::new(), parameters: Vec::new() });
-        kernel.inames.extend(new.into_iter().map(|name| Iname { name, tags: Vec::new(), domain }));
-        inames
-    };
     let mut res = vec![None; block.ranges.len()];
     match (block.shape, block.triangle()) {
         (BlockShape::Triangle, Some((j, k))) => {
-            let stems = [stem(kernel, j), stem(kernel, k)];
-            let inames = add(kernel, &stems, &|names| {
+            let inames = add_inames(kernel, names, &[store.axes[j], store.axes[k]], |names| {
                 format!("0 <= {} < {} and {} < {}", names[0], names[1], names[1], block.ranges[j].1)
             });
             (res[j], res[k]) = (Some(inames[0]), Some(inames[1]));
         }
         (BlockShape::Diagonal, Some((j, k))) => {
             if block.ranges[j].1 > 1 {
-                let stems = [stem(kernel, j)];
-                let inames = add(kernel, &stems, &|names| format!("0 <= {} < {}", names[0], block.ranges[j].1));
-                (res[j], res[k]) = (Some(inames[0]), Some(inames[0]));
+                let iname = add_iname(kernel, names, store.axes[j], block.ranges[j].1);
+                (res[j], res[k]) = (Some(iname), Some(iname));
             }
         }
         _ => {
             for (axis, &(_, length)) in block.ranges.iter().enumerate().filter(|(_, range)| range.1 > 1) {
-                let stems = [stem(kernel, axis)];
-                res[axis] = Some(add(kernel, &stems, &|names| format!("0 <= {} < {length}", names[0]))[0]);
+                res[axis] = Some(add_iname(kernel, names, store.axes[axis], length));
             }
         }
     }

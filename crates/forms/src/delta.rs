@@ -20,6 +20,7 @@ use nestegg_ir::{
 use rustc_hash::FxHashMap;
 
 use crate::FormError;
+use crate::nests::{in_loops, renamed, with_replaced};
 use crate::stores::{self, Store};
 
 /// The kernel without reductions over identity tables; `None` if there are none.
@@ -51,19 +52,13 @@ pub fn eliminate_deltas(linearized: &LinearizedKernel) -> Result<Option<Lineariz
     }
     let mut res = LinearizedKernel { kernel, linearization: linearized.linearization.clone() };
     if let Some(found) = stores::find(&res)? {
-        let mut replaced: FxHashMap<usize, LoopTree> = FxHashMap::default();
+        let mut replaced = FxHashMap::default();
         for store in &found.stores {
-            if let Some(tree) = deltas.restricted(&mut res.kernel, store) {
-                replaced.insert(store.position, tree);
+            if let Some(trees) = deltas.restricted(&mut res.kernel, store) {
+                replaced.insert(store.position, trees);
             }
         }
-        let trees: Vec<LoopTree> = found
-            .trees
-            .into_iter()
-            .enumerate()
-            .map(|(position, tree)| replaced.remove(&position).unwrap_or(tree))
-            .collect();
-        res.linearization = from_tree(&trees);
+        res.linearization = from_tree(&with_replaced(found.trees, replaced));
     }
     Ok(Some(res))
 }
@@ -116,7 +111,7 @@ impl Deltas {
             factors.remove(idx);
             inames.remove(from);
             for factor in &mut factors {
-                *factor = renamed(exprs, *factor, from, to);
+                *factor = renamed(exprs, *factor, &[(from, to)]);
             }
             if factors.is_empty() {
                 let one = nestegg_ir::Float::new(1.0).expect("one is finite");
@@ -131,7 +126,7 @@ impl Deltas {
     }
 
     /// The nest of a store on the diagonals that identity tables in its value fix; `None` if there are none.
-    fn restricted(&self, kernel: &mut Kernel, store: &Store) -> Option<LoopTree> {
+    fn restricted(&self, kernel: &mut Kernel, store: &Store) -> Option<Vec<LoopTree>> {
         let [(term, sign)] = store.terms.as_slice() else { return None };
         if !store.is_accumulation {
             return None;
@@ -148,7 +143,7 @@ impl Deltas {
             factors.remove(idx);
             axes.retain(|&axis| axis != from);
             for factor in &mut factors {
-                *factor = renamed(&mut kernel.exprs, *factor, from, to);
+                *factor = renamed(&mut kernel.exprs, *factor, &[(from, to)]);
             }
             for index in &mut indices {
                 *index = index.substitute(Var::Iname(from), &Affine::var(Var::Iname(to)))?;
@@ -173,11 +168,7 @@ impl Deltas {
         kernel[store.insn].within.clone_from(&within);
         kernel[store.insn].kind =
             InstructionKind::Assignment { assignee: Assignee { array, indices: indices.into() }, expression };
-        let mut tree = LoopTree::Run(store.insn);
-        for iname in within.into_iter().rev() {
-            tree = LoopTree::Loop { iname, body: vec![tree] };
-        }
-        Some(tree)
+        Some(in_loops(vec![LoopTree::Run(store.insn)], &within))
     }
 }
 
@@ -204,12 +195,4 @@ fn product(exprs: &mut Exprs, factors: Vec<ExprId>) -> ExprId {
         [single] => *single,
         _ => exprs.op(Op::Mul, factors),
     }
-}
-
-fn renamed(exprs: &mut Exprs, root: ExprId, from: InameId, to: InameId) -> ExprId {
-    let rewritten = exprs.rewrite([root], |exprs, _, expr| match expr {
-        Expr::Iname(iname) if iname == from => exprs.iname(to),
-        expr => exprs.intern(expr),
-    });
-    rewritten.get(root)
 }

@@ -14,11 +14,12 @@
 //! Source: Homolya, Kirby and Ham, "Exposing and exploiting structure: optimal code generation for high-order finite element methods", 2017.
 
 use nestegg_ir::affine::{self, Affine, Var};
-use nestegg_ir::{Array, Domain, DomainId, Expr, ExprId, Exprs, Iname, InameId, InsnId, Kernel, LinearizedKernel};
+use nestegg_ir::{Array, Expr, ExprId, Exprs, InameId, InsnId, Kernel, LinearizedKernel};
 use nestegg_solve::cluster::TOLERANCE;
 use rustc_hash::FxHashMap;
 
 use crate::names::Names;
+use crate::nests::add_iname;
 use crate::stores;
 use crate::{FormError, LinearMaps, Tolerance};
 
@@ -179,17 +180,7 @@ fn factorisations(number: usize) -> Vec<Vec<usize>> {
 
 /// Puts digits in the place of an iname.
 fn rewrite(kernel: &mut Kernel, names: &mut Names, iname: InameId, digits: &[usize], uses: &Uses) {
-    let inames: Vec<InameId> = digits
-        .iter()
-        .map(|&extent| {
-            let name = names.new_name(&kernel[iname].name.clone());
-            let (id, domain) = (InameId::new(kernel.inames.len()), DomainId::new(kernel.domains.len()));
-            let text = format!("{{ [{name}] : 0 <= {name} < {extent} }}");
-            kernel.domains.push(Domain { text, inames: vec![id], enclosing: Vec::new(), parameters: Vec::new() });
-            kernel.inames.push(Iname { name, tags: Vec::new(), domain });
-            id
-        })
-        .collect();
+    let inames: Vec<InameId> = digits.iter().map(|&extent| add_iname(kernel, names, iname, extent)).collect();
     let part = |digit: usize| {
         let stride = digits[digit + 1..].iter().product::<usize>() as i64;
         Affine { constant: 0, terms: vec![(Var::Iname(inames[digit]), stride)] }

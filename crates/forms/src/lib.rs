@@ -36,6 +36,7 @@ mod distribute;
 mod evaluate;
 mod interpolation;
 mod names;
+mod nests;
 mod pairs;
 mod points;
 mod polynomial;

@@ -21,13 +21,14 @@ use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::affine::Var;
 use nestegg_ir::linearization::{LoopTree, from_tree};
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Dtype, Expr, ExprId, Float, Iname, InameId, InameSet,
-    InsnId, Instruction, InstructionKind, Kernel, LinearizedKernel, Number, Op, ReduceOp,
+    Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Float, InameId, InameSet, InsnId, InstructionKind,
+    Kernel, LinearizedKernel, Number, Op, ReduceOp,
 };
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::atoms::{Atoms, MonomialId};
 use crate::names::Names;
+use crate::nests::{add_iname, add_inames, add_store, in_loops, renamed, with_replaced};
 use crate::points::PointSum;
 use crate::polynomial::Polynomial;
 use crate::scalars;
@@ -65,13 +66,7 @@ pub fn paired_tables(linearized: &LinearizedKernel, options: &Options) -> Result
         return Ok(None);
     }
     let n_stores = replaced.len();
-    let trees: Vec<LoopTree> = found
-        .trees
-        .into_iter()
-        .enumerate()
-        .flat_map(|(position, tree)| replaced.remove(&position).unwrap_or_else(|| vec![tree]))
-        .collect();
-    let linearized = LinearizedKernel { linearization: from_tree(&trees), kernel };
+    let linearized = LinearizedKernel { linearization: from_tree(&with_replaced(found.trees, replaced)), kernel };
     Ok(Some(LinearMaps { linearized, n_stores, n_features: 0, tolerance: Tolerance::default() }))
 }
 
@@ -194,8 +189,9 @@ impl Bilinear {
         store: &Store,
         options: &Options,
     ) -> Option<Vec<LoopTree>> {
-        let original = kernel[store.insn].clone();
-        let InstructionKind::Assignment { assignee, .. } = &original.kind else { return None };
+        let InstructionKind::Assignment { assignee: Assignee { array, .. }, .. } = kernel[store.insn].kind else {
+            return None;
+        };
         let polynomials = self.terms.values().map(|feature| feature.iter().map(|(&m, &c)| (m, c)).collect()).collect();
         let features = scalars::polynomials(kernel, &self.atoms, polynomials, options);
         let terms: Vec<(Vec<PartId>, ExprId)> =
@@ -204,7 +200,7 @@ impl Bilinear {
         let mut writer = Writer {
             inames: Vec::new(),
             tables: FxHashMap::default(),
-            dtype: kernel[assignee.array].dtype,
+            dtype: kernel[array].dtype,
             form: &self,
             kernel,
             names,
@@ -243,17 +239,14 @@ impl Bilinear {
                 let swapped: usize =
                     pairs.iter().enumerate().map(|(idx, &dimension)| (swaps >> idx & 1) << dimension).sum();
                 let Some((is_negative, value)) = writer.signed_sum(&values, swapped, n_dimensions) else { continue };
-                body.push(LoopTree::Run(writer.accumulation(store, &original, region, swapped, is_negative, value)?));
+                body.push(LoopTree::Run(writer.accumulation(store, region, swapped, is_negative, value)?));
             }
             let mut loops: Vec<InameId> = store.outer.clone();
             for dimension in 0..n_dimensions {
                 let PairInames { diagonal, first, second } = writer.inames[dimension];
                 if is_pair(dimension) { loops.extend([first, second]) } else { loops.push(diagonal) }
             }
-            for iname in loops.into_iter().rev() {
-                body = vec![LoopTree::Loop { iname, body }];
-            }
-            trees.extend(body);
+            trees.extend(in_loops(body, &loops));
         }
         Some(trees)
     }
@@ -316,20 +309,8 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn pair_inames(&mut self, dimension: usize) -> PairInames {
         let Dimension { test, trial, extent, .. } = self.form.dimensions[dimension];
-        let stem = |kernel: &Kernel, iname: InameId| kernel[iname].name.clone();
-        let (test, trial) = (stem(self.kernel, test), stem(self.kernel, trial));
-        let add = |kernel: &mut Kernel, names: &mut Names, stems: &[&str], condition: &dyn Fn(&[String]) -> String| {
-            let new: Vec<String> = stems.iter().map(|stem| names.new_name(stem)).collect();
-            let domain = DomainId::new(kernel.domains.len());
-            let first = kernel.inames.len();
-            let inames: Vec<InameId> = (first..first + new.len()).map(InameId::new).collect();
-            let text = format!("{{ [{}] : {} }}", new.join(", "), condition(&new));
-            kernel.domains.push(Domain { text, inames: inames.clone(), enclosing: Vec::new(), parameters: Vec::new() });
-            kernel.inames.extend(new.into_iter().map(|name| Iname { name, tags: Vec::new(), domain }));
-            inames
-        };
-        let diagonal = add(self.kernel, self.names, &[&test], &|names| format!("0 <= {} < {extent}", names[0]))[0];
-        let pair = add(self.kernel, self.names, &[&test, &trial], &|names| {
+        let diagonal = add_iname(self.kernel, self.names, test, extent);
+        let pair = add_inames(self.kernel, self.names, &[test, trial], |names| {
             format!("0 <= {} < {} and {} < {extent}", names[0], names[1], names[1])
         });
         PairInames { diagonal, first: pair[0], second: pair[1] }
@@ -408,11 +389,7 @@ impl Writer<'_> {
             return Some(None);
         }
         let (reduced, diagonal) = (*reduced, self.inames[dimension].diagonal);
-        let rewritten = self.kernel.exprs.rewrite([value], |exprs, _, expr| match expr {
-            Expr::Iname(iname) if iname == reduced => exprs.iname(diagonal),
-            expr => exprs.intern(expr),
-        });
-        let at_point = rewritten.get(value);
+        let at_point = renamed(&mut self.kernel.exprs, value, &[(reduced, diagonal)]);
         if weights.iter().all(|&weight| weight == weights[0]) {
             return Some(Some(scalars::scaled(self.kernel, weights[0], at_point)));
         }
@@ -519,13 +496,11 @@ impl Writer<'_> {
     fn accumulation(
         &mut self,
         store: &Store,
-        original: &Instruction,
         region: usize,
         swapped: usize,
         is_negative: bool,
         value: ExprId,
     ) -> Option<InsnId> {
-        let InstructionKind::Assignment { assignee, .. } = &original.kind else { return None };
         let mut indices = store.indices.clone();
         let mut within = store.outer.clone();
         for (dimension, inames) in self.inames.iter().enumerate() {
@@ -544,21 +519,8 @@ impl Writer<'_> {
             }
         }
         let indices: Vec<ExprId> = indices.iter().map(|index| index.to_expr(&mut self.kernel.exprs)).collect();
-        let element = self.kernel.exprs.access(assignee.array, indices.clone());
         let op = if is_negative { Op::Sub } else { Op::Add };
-        let expression = self.kernel.exprs.op(op, [element, value]);
-        let insn = InsnId::new(self.kernel.instructions.len());
-        self.kernel.instructions.push(Instruction {
-            id: self.names.new_name(&original.id),
-            kind: InstructionKind::Assignment {
-                assignee: Assignee { array: assignee.array, indices: indices.into() },
-                expression,
-            },
-            within,
-            depends_on: original.depends_on.clone(),
-            predicates: Vec::new(),
-        });
-        Some(insn)
+        add_store(self.kernel, self.names, store, indices, (op, value), within)
     }
 }
 

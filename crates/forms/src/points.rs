@@ -87,8 +87,7 @@ impl PointSum {
         if !is_constant || bodies.iter().any(|body| body.0 != reduced) {
             return None;
         }
-        let absolute_value = kernel.function_ids().find(|&function| kernel[function] == "fabs");
-        let algebra = Algebra { atoms: Atoms::new(absolute_value), tables };
+        let algebra = Algebra::new(kernel, tables);
         let mut evaluator = Evaluator::new(kernel.clone(), algebra, axes.clone(), reduced.clone());
         let mut value = Polynomial::zero();
         for (_, body, sign) in bodies {

@@ -4,7 +4,7 @@
 //! counts the work; where a limit is exceeded, results are `None` and [`Algebra::is_exceeded`] says so.
 
 use indexmap::IndexMap;
-use nestegg_ir::{Float, InameSet};
+use nestegg_ir::{Float, InameSet, Kernel};
 use rustc_hash::FxBuildHasher;
 
 use crate::atoms::{Atom, Atoms, MonomialId, Scalar};
@@ -100,6 +100,12 @@ pub(crate) struct Algebra {
 }
 
 impl Algebra {
+    /// Of a kernel, over tables.
+    pub(crate) fn new(kernel: &Kernel, tables: TableStore) -> Self {
+        let absolute_value = kernel.function_ids().find(|&function| kernel[function] == "fabs");
+        Self { atoms: Atoms::new(absolute_value), tables }
+    }
+
     /// Whether a limit is exceeded: nothing that is computed then is of use.
     pub(crate) fn is_exceeded(&self) -> bool {
         self.tables.work > MAX_WORK

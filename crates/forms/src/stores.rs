@@ -6,12 +6,11 @@
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{LoopTree, to_tree};
-use nestegg_ir::types::{Type, Types};
+use nestegg_ir::types::Types;
 use nestegg_ir::{Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel, Op};
 use nestegg_isl as isl;
 
 use crate::FormError;
-use crate::atoms::Atoms;
 use crate::evaluate::Evaluator;
 use crate::polynomial::Algebra;
 use crate::table::TableStore;
@@ -50,7 +49,7 @@ pub(crate) struct Found {
 pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormError> {
     let kernel = &linearized.kernel;
     let trees = to_tree(&linearized.linearization)?;
-    if !kernel.substitutions.is_empty() || has_mixed_floats(kernel) {
+    if !kernel.substitutions.is_empty() || Types::infer(kernel).has_both_floats() {
         return Ok(None);
     }
     let extents = extents(kernel)?;
@@ -75,8 +74,7 @@ pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormE
     if stores.is_empty() {
         return Ok(None);
     }
-    let absolute_value = kernel.function_ids().find(|&function| kernel[function] == "fabs");
-    let algebra = Algebra { atoms: Atoms::new(absolute_value), tables: TableStore::new(extents) };
+    let algebra = Algebra::new(kernel, TableStore::new(extents));
     let evaluator = Evaluator::new(kernel.clone(), algebra, table_inames, InameSet::new());
     Ok(Some(Found { stores, evaluator, trees }))
 }
@@ -119,13 +117,6 @@ fn store(kernel: &Kernel, insn: InsnId, position: usize, loops: &[InameId], tabl
         return None;
     }
     Some(Store { insn, position, outer, axes: axes.iter().collect(), indices, terms, is_accumulation: n_elements == 1 })
-}
-
-/// Whether floats of both sizes occur.
-fn has_mixed_floats(kernel: &Kernel) -> bool {
-    let types = Types::infer(kernel);
-    let mut of_exprs = (0..kernel.exprs.len()).map(|idx| types.of(ExprId::new(idx)));
-    of_exprs.clone().any(|ty| ty == Type::Float32) && of_exprs.any(|ty| ty == Type::Float64)
 }
 
 /// For each iname the number of its values, if they begin at zero, are constant in number, and depend on no others.

@@ -15,16 +15,14 @@
 
 use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::linearization::{LoopTree, from_tree};
-use nestegg_ir::{
-    Assignee, Domain, DomainId, Expr, ExprId, Iname, InameId, InameSet, InsnId, Instruction, InstructionKind, Kernel,
-    LinearizedKernel, Op, ReduceOp,
-};
+use nestegg_ir::{Expr, ExprId, InameId, InameSet, InsnId, Kernel, LinearizedKernel, Op, ReduceOp};
 use rustc_hash::FxHashMap;
 
 use crate::FormError;
-use crate::atoms::{Atoms, MonomialId};
+use crate::atoms::MonomialId;
 use crate::evaluate::Evaluator;
 use crate::names::Names;
+use crate::nests::{add_inames, add_store, in_loops, renamed, with_replaced};
 use crate::polynomial::{Algebra, Polynomial};
 use crate::stores::{self, Store};
 use crate::table::TableStore;
@@ -56,13 +54,7 @@ pub fn share_symmetric(linearized: &LinearizedKernel) -> Result<Option<Linearize
             replaced.insert(found.stores[*other].position, Vec::new());
         }
     }
-    let trees: Vec<LoopTree> = found
-        .trees
-        .into_iter()
-        .enumerate()
-        .flat_map(|(position, tree)| replaced.remove(&position).unwrap_or_else(|| vec![tree]))
-        .collect();
-    Ok(Some(LinearizedKernel { linearization: from_tree(&trees), kernel }))
+    Ok(Some(LinearizedKernel { linearization: from_tree(&with_replaced(found.trees, replaced)), kernel }))
 }
 
 /// Stores of the same value.
@@ -94,9 +86,8 @@ impl Search {
         let axes: InameSet = stores.iter().flat_map(|store| store.axes.iter().copied()).collect();
         let points: InameSet =
             kernel.iname_ids().filter(|&iname| extents[iname.index()].is_some() && !axes.contains(iname)).collect();
-        let absolute_value = kernel.function_ids().find(|&function| kernel[function] == "fabs");
         let tables = TableStore::symbolic(extents.clone());
-        let algebra = Algebra { atoms: Atoms::new(absolute_value), tables };
+        let algebra = Algebra::new(kernel, tables);
         Self { evaluator: Evaluator::new(kernel.clone(), algebra, axes, points), extents, n_compared: 0 }
     }
 
@@ -183,7 +174,7 @@ impl Search {
         let terms: Vec<(ExprId, f64)> = store
             .terms
             .iter()
-            .map(|&(term, sign)| (renamed(&mut self.evaluator.kernel, term, mapping), sign))
+            .map(|&(term, sign)| (renamed(&mut self.evaluator.kernel.exprs, term, mapping), sign))
             .collect();
         self.evaluator.extend();
         self.value(&terms).is_some_and(|other| other == *value)
@@ -221,18 +212,6 @@ fn scalars(value: &Value) -> Vec<(InameSet, Vec<MonomialId>)> {
     value.iter().map(|(inames, polynomial)| (inames.clone(), of(polynomial))).collect()
 }
 
-/// An expression with inames renamed, all at once.
-fn renamed(kernel: &mut Kernel, root: ExprId, mapping: &[(InameId, InameId)]) -> ExprId {
-    let rewritten = kernel.exprs.rewrite([root], |exprs, _, expr| match expr {
-        Expr::Iname(iname) => {
-            let to = mapping.iter().find(|pair| pair.0 == iname).map_or(iname, |pair| pair.1);
-            exprs.iname(to)
-        }
-        expr => exprs.intern(expr),
-    });
-    rewritten.get(root)
-}
-
 struct Writer<'a> {
     kernel: &'a mut Kernel,
     names: &'a mut Names,
@@ -253,18 +232,21 @@ impl Writer<'_> {
             let (mut loops, mut mapping, mut back) = (Vec::new(), Vec::new(), Vec::new());
             for (idx, &(j, k)) in pairs.iter().enumerate() {
                 let last = self.extents[j.index()].unwrap_or(1) - 1;
-                let new: Vec<InameId> = match idx.cmp(&place) {
+                let in_range = |names: &[String]| format!("0 <= {} <= {last}", names[0]);
+                let new = match idx.cmp(&place) {
                     std::cmp::Ordering::Less => {
-                        let new = self.inames(&[j], &|names| format!("0 <= {} <= {}", names[0], last));
-                        vec![new[0], new[0]]
+                        let both = add_inames(self.kernel, self.names, &[j], in_range)[0];
+                        [both, both]
                     }
-                    std::cmp::Ordering::Equal => self.inames(&[j, k], &|names| {
-                        format!("0 <= {} < {} and {} <= {}", names[0], names[1], names[1], last)
-                    }),
-                    std::cmp::Ordering::Greater => [j, k]
-                        .into_iter()
-                        .flat_map(|iname| self.inames(&[iname], &|names| format!("0 <= {} <= {}", names[0], last)))
-                        .collect(),
+                    std::cmp::Ordering::Equal => {
+                        let pair = add_inames(self.kernel, self.names, &[j, k], |names| {
+                            format!("0 <= {} < {} and {} <= {last}", names[0], names[1], names[1])
+                        });
+                        [pair[0], pair[1]]
+                    }
+                    std::cmp::Ordering::Greater => {
+                        [j, k].map(|iname| add_inames(self.kernel, self.names, &[iname], in_range)[0])
+                    }
                 };
                 mapping.extend([(j, new[0]), (k, new[1])]);
                 back.extend([(j, new[1]), (k, new[0])]);
@@ -275,28 +257,6 @@ impl Writer<'_> {
             res.extend(self.nest(group, &loops, &mapping, &orders));
         }
         res
-    }
-
-    /// New inames in one domain.
-    fn inames(&mut self, stems: &[InameId], condition: &dyn Fn(&[String]) -> String) -> Vec<InameId> {
-        let new: Vec<String> = stems
-            .iter()
-            .map(|&stem| {
-                let stem = self.kernel[stem].name.clone();
-                self.names.new_name(&stem)
-            })
-            .collect();
-        let domain = DomainId::new(self.kernel.domains.len());
-        let inames: Vec<InameId> = (0..new.len()).map(|idx| InameId::new(self.kernel.inames.len() + idx)).collect();
-        let text = format!("{{ [{}] : {} }}", new.join(", "), condition(&new));
-        self.kernel.domains.push(Domain {
-            text,
-            inames: inames.clone(),
-            enclosing: Vec::new(),
-            parameters: Vec::new(),
-        });
-        self.kernel.inames.extend(new.into_iter().map(|name| Iname { name, tags: Vec::new(), domain }));
-        inames
     }
 
     /// All stores of a group in one nest: the value of the first with `value_names`, stored with the indices under each of `orders`.
@@ -310,7 +270,7 @@ impl Writer<'_> {
         let first = &self.stores[group.first];
         let mut terms: Vec<(ExprId, f64)> = Vec::new();
         for &(term, sign) in &first.terms {
-            terms.push((renamed(self.kernel, term, value_names), sign));
+            terms.push((renamed(&mut self.kernel.exprs, term, value_names), sign));
         }
         let value = self.sum(&terms);
         let within: Vec<InameId> = first.outer.iter().chain(loops).copied().collect();
@@ -319,13 +279,10 @@ impl Writer<'_> {
         for (member, to_first) in members {
             for order in orders {
                 let insn = self.store(member, &to_first, order, value, &within);
-                body.push(LoopTree::Run(insn));
+                body.extend(insn.map(LoopTree::Run));
             }
         }
-        for &iname in within.iter().rev() {
-            body = vec![LoopTree::Loop { iname, body }];
-        }
-        body
+        in_loops(body, &within)
     }
 
     fn sum(&mut self, terms: &[(ExprId, f64)]) -> ExprId {
@@ -347,9 +304,8 @@ impl Writer<'_> {
         order: &[(InameId, InameId)],
         value: ExprId,
         within: &[InameId],
-    ) -> InsnId {
+    ) -> Option<InsnId> {
         let store = &self.stores[member];
-        let original = self.kernel[store.insn].clone();
         let rename = |iname: InameId, mapping: &[(InameId, InameId)]| {
             mapping.iter().find(|pair| pair.0 == iname).map_or(iname, |pair| pair.1)
         };
@@ -369,18 +325,6 @@ impl Writer<'_> {
                 res.to_expr(&mut self.kernel.exprs)
             })
             .collect();
-        let InstructionKind::Assignment { assignee, .. } = &original.kind else { return store.insn };
-        let array = assignee.array;
-        let element = self.kernel.exprs.access(array, indices.clone());
-        let expression = if store.is_accumulation { self.kernel.exprs.op(Op::Add, [element, value]) } else { value };
-        let insn = InsnId::new(self.kernel.instructions.len());
-        self.kernel.instructions.push(Instruction {
-            id: self.names.new_name(&original.id),
-            kind: InstructionKind::Assignment { assignee: Assignee { array, indices: indices.into() }, expression },
-            within: within.to_vec(),
-            depends_on: original.depends_on.clone(),
-            predicates: Vec::new(),
-        });
-        insn
+        add_store(self.kernel, self.names, store, indices, (Op::Add, value), within.to_vec())
     }
 }

@@ -10,7 +10,7 @@
 
 use nestegg_ir::affine::Var;
 use nestegg_ir::linearization::{LoopTree, from_tree};
-use nestegg_ir::{Assignee, ExprId, InsnId, Instruction, InstructionKind, Kernel, LinearizedKernel, Op};
+use nestegg_ir::{ExprId, Kernel, LinearizedKernel, Op};
 use nestegg_solve::{LinearOptions, Program, linear_map};
 use rustc_hash::FxHashMap;
 
@@ -18,6 +18,7 @@ use crate::atoms::Atoms;
 use crate::blocks::{self, Block};
 use crate::columns::{self, Columns, Map};
 use crate::names::Names;
+use crate::nests::{add_store, in_loops, with_replaced};
 use crate::polynomial::Algebra;
 use crate::scalars::{self, Terms};
 use crate::stores::{Found, Store};
@@ -101,12 +102,7 @@ pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option
     for (store_idx, _) in columns.maps.iter().flat_map(|map| &map.stores) {
         replaced.entry(stores[*store_idx].position).or_default();
     }
-    let trees: Vec<LoopTree> = trees
-        .into_iter()
-        .enumerate()
-        .flat_map(|(position, tree)| replaced.remove(&position).unwrap_or_else(|| vec![tree]))
-        .collect();
-    let linearized = LinearizedKernel { linearization: from_tree(&trees), kernel };
+    let linearized = LinearizedKernel { linearization: from_tree(&with_replaced(trees, replaced)), kernel };
     Some(LinearMaps { linearized, n_stores, n_features, tolerance: columns.tolerance })
 }
 
@@ -165,10 +161,8 @@ fn elements(
     tables: &crate::table::TableStore,
     values: &[Option<ExprId>],
 ) -> Vec<LoopTree> {
-    let InstructionKind::Assignment { assignee, .. } = kernel[store.insn].kind.clone() else { return Vec::new() };
     let shape: Vec<usize> = store.axes.iter().map(|&axis| tables.extent(axis).unwrap_or(1)).collect();
     let n_points: usize = shape.iter().product();
-    let original = kernel[store.insn].clone();
     let mut res = Vec::new();
     for (point_idx, value) in values.iter().take(n_points).enumerate() {
         let mut rest = point_idx;
@@ -182,28 +176,13 @@ fn elements(
             }
         }
         let indices: Vec<ExprId> = indices.iter().map(|index| index.to_expr(&mut kernel.exprs)).collect();
-        let element = kernel.exprs.access(assignee.array, indices.clone());
-        let expression = match (store.is_accumulation, *value) {
+        let value = match (store.is_accumulation, *value) {
             (true, None) => continue,
-            (true, Some(value)) => kernel.exprs.op(Op::Add, [element, value]),
-            (false, Some(value)) => value,
+            (_, Some(value)) => value,
             (false, None) => scalars::number(kernel, 0.0),
         };
-        let insn = InsnId::new(kernel.instructions.len());
-        kernel.instructions.push(Instruction {
-            id: names.new_name(&original.id),
-            kind: InstructionKind::Assignment {
-                assignee: Assignee { array: assignee.array, indices: indices.into() },
-                expression,
-            },
-            within: store.outer.clone(),
-            depends_on: original.depends_on.clone(),
-            predicates: Vec::new(),
-        });
-        res.push(LoopTree::Run(insn));
+        let insn = add_store(kernel, names, store, indices, (Op::Add, value), store.outer.clone());
+        res.extend(insn.map(LoopTree::Run));
     }
-    for &iname in store.outer.iter().rev() {
-        res = vec![LoopTree::Loop { iname, body: res }];
-    }
-    res
+    in_loops(res, &store.outer)
 }

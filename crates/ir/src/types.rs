@@ -108,6 +108,12 @@ impl Types {
         Self(types)
     }
 
+    /// Whether expressions have floats of both sizes.
+    #[must_use]
+    pub fn has_both_floats(&self) -> bool {
+        self.0.contains(&Type::Float32) && self.0.contains(&Type::Float64)
+    }
+
     /// The type of an expression.
     #[must_use]
     pub fn of(&self, expr: ExprId) -> Type {

@@ -37,7 +37,7 @@ mod tables;
 
 pub use isolate::isolate_stores;
 use nestegg_ir::domains::DomainError;
-use nestegg_ir::types::{Type, Types};
+use nestegg_ir::types::Types;
 use nestegg_ir::{ExprId, InsnId, InstructionKind, Item, Kernel, LinearizedKernel};
 
 use crate::dead::eliminate_dead;
@@ -90,7 +90,7 @@ pub fn split_at_zeros(
 ) -> Result<Option<LinearizedKernel>, SplitError> {
     let LinearizedKernel { kernel, linearization } = linearized;
     let nest = Nest::new(&kernel, &linearization)?;
-    if has_two_float_types(&kernel) || !kernel.substitutions.is_empty() {
+    if Types::infer(&kernel).has_both_floats() || !kernel.substitutions.is_empty() {
         return Ok(None);
     }
     let max_exprs = kernel.exprs.len().saturating_mul(MAX_GROWTH).max(MIN_EXPRESSIONS);
@@ -110,14 +110,6 @@ pub fn split_at_zeros(
     let mut res = eliminate_dead(LinearizedKernel { kernel, linearization });
     set_dependences(&mut res.kernel, &res.linearization);
     Ok(Some(res))
-}
-
-/// Whether floats of both sizes occur.
-fn has_two_float_types(kernel: &Kernel) -> bool {
-    let types = Types::infer(kernel);
-    let mut ids = (0..kernel.exprs.len()).map(|idx| types.of(ExprId::new(idx)));
-    let has_single = ids.clone().any(|ty| ty == Type::Float32);
-    has_single && ids.any(|ty| ty == Type::Float64)
 }
 
 /// Cuts the reductions in what an instruction computes.
