@@ -91,8 +91,7 @@ impl ProductGraph {
                 res.accumulations(graph, vertex, class, node, domains, &mut candidates)?;
             }
             // E-nodes come in an order that depends on the history of unions; theirs is that of the language.
-            let key = |candidate: &Candidate| (candidate.cost, candidate.node.clone(), candidate.accumulated.clone());
-            candidates.sort_by_cached_key(key);
+            candidates.sort_by(|a, b| (a.cost, &a.node, &a.accumulated).cmp(&(b.cost, &b.node, &b.accumulated)));
             candidates.dedup_by(|a, b| a.node == b.node && a.accumulated == b.accumulated);
             res.candidates.push(candidates);
         }

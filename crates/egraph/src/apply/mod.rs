@@ -112,10 +112,12 @@ pub fn count_uses(graph: &Graph) -> FxHashMap<Id, usize> {
 
 /// Brings the e-nodes that grouping made up to date with the unions since.
 pub fn refresh_grouped(graph: &mut Graph) {
-    let grouped = std::mem::take(&mut graph.analysis.grouped);
+    let is_stale = |node: &Node| node.children().iter().any(|&child| graph.find(child) != child);
     // The order in which a set is walked cannot be seen in the set that comes out.
     #[allow(clippy::iter_over_hash_type)]
-    for node in grouped {
+    let stale: Vec<Node> = graph.analysis.grouped.iter().filter(|node| is_stale(node)).cloned().collect();
+    for node in stale {
+        graph.analysis.grouped.remove(&node);
         let node = node.map_children(|child| graph.find(child));
         graph.analysis.grouped.insert(node);
     }
