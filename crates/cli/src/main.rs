@@ -25,6 +25,10 @@ use crate::args::{Cli, Command};
 use crate::exit::ExitStatus;
 use crate::terminal::Failure;
 
+/// E-graphs are many small vectors that live and die together, which the system's allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
