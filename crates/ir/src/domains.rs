@@ -177,9 +177,37 @@ impl Domains {
         if let Some(count) = self.counts.borrow().get(inames) {
             return Ok(count.clone());
         }
-        let count = self.count_set(&self.of(inames)?)?;
+        let parts = self.independent(inames);
+        let count = match parts.as_slice() {
+            [_] | [] => self.count_set(&self.of(inames)?)?,
+            parts => {
+                let counts: Vec<Result<BigUint, DomainError>> = parts.iter().map(|part| self.count(part)).collect();
+                // None of one is none at all, whatever the others may be.
+                let is_empty = counts.iter().flatten().any(|count| *count == BigUint::ZERO);
+                if is_empty { BigUint::ZERO } else { counts.into_iter().product::<Result<BigUint, DomainError>>()? }
+            }
+        };
         self.counts.borrow_mut().insert(inames.clone(), count.clone());
         Ok(count)
+    }
+
+    /// The inames in parts whose domains have nothing to do with each other: no domain in common, their own or an enclosing one.
+    fn independent(&self, inames: &InameSet) -> Vec<InameSet> {
+        let mut parts: Vec<(Vec<DomainId>, InameSet)> = Vec::new();
+        for iname in inames.iter() {
+            let own = self.inames[iname.index()].1;
+            let outer = self.enclosing[own.index()].iter().map(|outer| self.inames[outer.index()].1);
+            let mut part: (Vec<DomainId>, InameSet) = (outer.chain([own]).collect(), [iname].into_iter().collect());
+            let (joined, apart): (Vec<_>, Vec<_>) =
+                parts.into_iter().partition(|(domains, _)| domains.iter().any(|domain| part.0.contains(domain)));
+            for (domains, inames) in joined {
+                part.0.extend(domains);
+                part.1 = part.1.union(&inames);
+            }
+            parts = apart;
+            parts.push(part);
+        }
+        parts.into_iter().map(|(_, inames)| inames).collect()
     }
 
     /// How many points a set over inames has, parameters at their values.
