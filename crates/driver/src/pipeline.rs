@@ -24,7 +24,7 @@ use crate::rules;
 use crate::search::{as_it_came, search, verified};
 use crate::stages::{Stages, VALIDATE};
 use crate::temporaries;
-use crate::validation;
+use crate::validation::{self, Steps};
 
 /// A result with its story.
 #[derive(Debug)]
@@ -62,13 +62,10 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     };
     let output = Program::Linearized(found.program);
     let validation = match config.validation {
-        Validation::On => stages.run(VALIDATE, || match found.approximated {
-            None => validation::check(&input, &output, &values),
-            Some((seed, tolerance)) => {
-                let seed = Program::Linearized(seed);
-                validation::check_through(&input, &seed, &output, &tolerance, &values)
-            }
-        })?,
+        Validation::On => {
+            let steps = Steps { folds: found.folds, approximated: found.approximated };
+            stages.run(VALIDATE, || validation::check(&input, steps, &output, &values))?
+        }
         Validation::Off => Validated::NotCompared { reason: "switched off".to_owned() },
     };
     let Program::Linearized(program) = output else { unreachable!("the output was made linearized above") };

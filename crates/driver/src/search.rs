@@ -5,7 +5,7 @@
 //! # Output
 //! A linearized kernel with the same meaning, and what happened on the way.
 //! # Method
-//! The stages in their order: linearize, normalise, encode, saturate, select, realize, schedule. A strategy without phases
+//! The stages in their order: linearize, normalise, fold, encode, saturate, select, realize, schedule. A strategy without phases
 //! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
 //! made; none knows of another.
 //! Each seed that the strategy asks for gets an e-graph of its own; the result with the fewest operations is kept, of equals one that is equal to the kernel exactly, and the first of these.
@@ -16,7 +16,7 @@ use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Extracted, Search};
 use nestegg_forms::Tolerance;
 use nestegg_ir::domains::Domains;
-use nestegg_ir::{FunctionId, Kernel, LinearizedKernel, Program};
+use nestegg_ir::{Array, FunctionId, Kernel, LinearizedKernel, Program};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 
 use crate::config::Config;
@@ -41,6 +41,8 @@ pub(crate) struct Found {
     pub seeds: IndexMap<String, u128>,
     /// That seed and what was done to its numbers, if it is not equal to the input exactly.
     pub approximated: Option<(LinearizedKernel, Tolerance)>,
+    /// Kernels before and after constants were folded that are equal to the bit, but not in exact arithmetic, in the order of passes.
+    pub folds: Vec<(LinearizedKernel, LinearizedKernel)>,
     /// Rules that found something, with how often.
     pub rules: IndexMap<String, u64>,
     /// Limits that were hit.
@@ -66,8 +68,7 @@ pub(crate) fn search(
     }
     let linearized = stages.run("linearize", || linearized(input))?;
     let pass = Passes { kernel: linearized.kernel.name.clone() };
-    let form = stages.run("normalise", || pass.done("normalise", nestegg_transform::normalise(linearized)))?.linearized;
-    pass.verified("normalise", &form)?;
+    let (form, folds) = value_form(linearized, &pass, stages)?;
     let seeds = stages.run("seeds", || seeds::seeds(&form, strategy, config.max_statements))?;
     let mut race = Race { best: None, costs: IndexMap::new(), limits: Vec::new(), values, config };
     let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
@@ -90,11 +91,40 @@ pub(crate) fn search(
     match best {
         Some((_, mut found)) => {
             found.limits.extend(limits);
-            Ok(Found { seeds: costs, ..found })
+            Ok(Found { seeds: costs, folds, ..found })
         }
         // Nothing may be taken: the kernel stays as it came.
         None => Ok(Found { limits, ..Found::untouched(as_it_came(input)?) }),
     }
+}
+
+/// How often a kernel is brought to value form again because constants decided something.
+const MAX_ROUNDS: usize = 3;
+
+/// The value form of a kernel with its constants folded, and where that was done to the bit only.
+#[allow(clippy::type_complexity)]
+fn value_form(
+    linearized: LinearizedKernel,
+    pass: &Passes,
+    stages: &mut Stages,
+) -> Result<(LinearizedKernel, Vec<(LinearizedKernel, LinearizedKernel)>), Error> {
+    let mut folds = Vec::new();
+    let mut form = linearized;
+    for _ in 0..MAX_ROUNDS {
+        form = stages.run("normalise", || pass.done("normalise", nestegg_transform::normalise(form)))?.linearized;
+        pass.verified("normalise", &form)?;
+        let Some(folded) = stages.run("fold", || nestegg_transform::fold_constants(&form)) else { break };
+        pass.verified("fold", &folded.linearized)?;
+        let before = std::mem::replace(&mut form, folded.linearized);
+        if folded.n_rounded > 0 {
+            folds.push((before, form.clone()));
+        }
+        let has_temporaries = form.kernel.arrays.iter().any(Array::is_temporary);
+        if !folded.decides || !has_temporaries {
+            break;
+        }
+    }
+    Ok((form, folds))
 }
 
 /// Where there are several seeds, each is tried with this part of the e-nodes that a strategy allows first.
@@ -187,6 +217,7 @@ fn optimized(
         seed: seed.name.clone(),
         seeds: IndexMap::new(),
         approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
+        folds: Vec::new(),
         rules: saturation.fired.iter().map(|(rule, &times)| (rule.clone(), times as u64)).collect(),
         limits: limits(strategy, &saturation, &selection.limits_hit),
         gap,
@@ -209,6 +240,7 @@ impl Found {
             seed: "rolled".to_owned(),
             seeds: IndexMap::new(),
             approximated: None,
+            folds: Vec::new(),
             rules: IndexMap::new(),
             limits: Vec::new(),
             gap: Gap::NotProved,

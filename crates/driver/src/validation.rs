@@ -13,8 +13,8 @@
 
 use nestegg_forms::Tolerance;
 use nestegg_interp::{Difference, Evidence, ValidateOptions, Verdict, validate};
-use nestegg_ir::Program;
 use nestegg_ir::domains::Domains;
+use nestegg_ir::{LinearizedKernel, Program};
 use nestegg_isl::Context;
 
 use crate::count::operations;
@@ -70,47 +70,97 @@ fn compare_in(
     Ok(Comparison::Equal { evidence: all_evidence.join("; ") })
 }
 
-/// What is compared with its input must be equal to it.
-pub(crate) fn check(input: &Program, output: &Program, values: &[(String, i64)]) -> Result<Validated, Error> {
-    match compare(input, output, values)? {
-        Comparison::Equal { evidence } => Ok(Validated::Equal { evidence }),
-        Comparison::Stopped(error) => Ok(Validated::NotCompared { reason: error.to_string() }),
-        Comparison::Different(difference) => {
-            Err(Error::NotEqual { kernel: input.kernel().name.clone(), difference: difference.to_string() })
+/// Kernels between input and result, where the two are not equal in exact arithmetic.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    /// Before and after constants were folded to the bit.
+    pub(crate) folds: Vec<(LinearizedKernel, LinearizedKernel)>,
+    /// A seed whose tables were computed, within a tolerance.
+    pub(crate) approximated: Option<(LinearizedKernel, Tolerance)>,
+}
+
+/// How two kernels must be equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Equality {
+    /// In the prime field, and in floats.
+    Full,
+    /// In floats, as close as rounding allows.
+    Floats,
+    /// In floats, to the bit.
+    Bits,
+}
+
+impl Equality {
+    fn options(self) -> ValidateOptions {
+        let full = ValidateOptions::default();
+        match self {
+            Self::Full => full,
+            Self::Floats => ValidateOptions { seeds: Vec::new(), ..full },
+            Self::Bits => ValidateOptions { seeds: Vec::new(), tolerance: 0.0, tolerance_single: 0.0, ..full },
         }
     }
 }
 
-/// A result that was made of a seed whose tables were computed must be equal to the seed exactly, and both to the input in floats.
-pub(crate) fn check_through(
+/// A result must be equal to its input: directly, or step by step where constants were rounded or tables computed, and then both in floats.
+pub(crate) fn check(
     input: &Program,
-    seed: &Program,
+    steps: Steps,
     output: &Program,
-    tolerance: &Tolerance,
     values: &[(String, i64)],
 ) -> Result<Validated, Error> {
-    let floats = ValidateOptions { seeds: Vec::new(), ..ValidateOptions::default() };
+    // What each is called on the way to it and from it.
+    let mut links: Vec<((&str, &str), Equality, Program)> = Vec::new();
+    for (before, after) in steps.folds {
+        links.push((("value form", "value form"), Equality::Full, Program::Linearized(before)));
+        links.push((("folded constants", "folded constants"), Equality::Bits, Program::Linearized(after)));
+    }
+    let tolerance = steps.approximated.map(|(seed, tolerance)| {
+        links.push((("computed tables", "tables"), Equality::Floats, Program::Linearized(seed)));
+        tolerance
+    });
+    if links.is_empty() {
+        return compared(input, output, values, Equality::Full).map(|found| match found {
+            Ok(evidence) => Validated::Equal { evidence },
+            Err(reason) => Validated::NotCompared { reason },
+        });
+    }
+    links.push((("result", "result"), Equality::Full, output.clone()));
     let mut evidence = Vec::new();
-    for (first, second, options) in
-        [(input, seed, &floats), (seed, output, &ValidateOptions::default()), (input, output, &floats)]
-    {
-        match compare_in(first, second, values, options)? {
-            Comparison::Equal { evidence: found } => evidence.push(found),
-            Comparison::Stopped(error) => return Ok(Validated::NotCompared { reason: error.to_string() }),
-            Comparison::Different(difference) => {
-                return Err(Error::NotEqual {
-                    kernel: input.kernel().name.clone(),
-                    difference: difference.to_string(),
-                });
+    let (mut name, mut from) = ("input", input);
+    for ((next, next_from), equality, to) in &links {
+        match compared(from, to, values, *equality)? {
+            Ok(found) if *equality == Equality::Bits => {
+                evidence.push(format!("{name} and {next}, to the bit: {found}"))
             }
+            Ok(found) => evidence.push(format!("{name} and {next}: {found}")),
+            Err(reason) => return Ok(Validated::NotCompared { reason }),
+        }
+        (name, from) = (next_from, to);
+    }
+    match compared(input, output, values, Equality::Floats)? {
+        Ok(found) => evidence.push(format!("input and result: {found}")),
+        Err(reason) => return Ok(Validated::NotCompared { reason }),
+    }
+    if let Some(Tolerance { n_changed, largest_change }) = tolerance {
+        evidence.push(format!("{n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most"));
+    }
+    Ok(Validated::Equal { evidence: evidence.join("; ") })
+}
+
+/// The evidence that two programs are equal, or why they cannot be compared.
+fn compared(
+    first: &Program,
+    second: &Program,
+    values: &[(String, i64)],
+    equality: Equality,
+) -> Result<Result<String, String>, Error> {
+    match compare_in(first, second, values, &equality.options())? {
+        Comparison::Equal { evidence } => Ok(Ok(evidence)),
+        Comparison::Stopped(error) => Ok(Err(error.to_string())),
+        Comparison::Different(difference) => {
+            Err(Error::NotEqual { kernel: first.kernel().name.clone(), difference: difference.to_string() })
         }
     }
-    let Tolerance { n_changed, largest_change } = tolerance;
-    let evidence = format!(
-        "input and computed tables: {}; tables and result: {}; input and result: {}; {n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most",
-        evidence[0], evidence[1], evidence[2]
-    );
-    Ok(Validated::Equal { evidence })
 }
 
 /// The parameter values to compare at: what is assumed, or less of it; and small ones.

@@ -295,14 +295,14 @@ fn fold(graph: &Graph, node: &Node) -> Option<Rational> {
             for (coefficient, child) in coefficients.iter().zip(children).filter(|(c, _)| !c.is_zero()) {
                 sum = sum.plus(&coefficient.times(value(child)?));
             }
-            exact(sum)
+            exact(sum).filter(|sum| fits(sum, dtype(graph, node)))
         }
         Node::Product { exponents, children } => {
             let mut product = Rational::ONE;
             for (exponent, child) in exponents.iter().zip(children).filter(|(e, _)| **e != 0) {
                 product = product.times(&value(child)?.power(*exponent)?);
             }
-            exact(product)
+            exact(product).filter(|product| fits(product, dtype(graph, node)))
         }
         Node::Reduce(reduction, [body]) => {
             let reduction = graph.analysis.context.reduction(*reduction);
@@ -323,6 +323,15 @@ fn fold(graph: &Graph, node: &Node) -> Option<Rational> {
 /// Results that a double holds exactly; others stay unfolded, so that folding never rounds.
 fn exact(value: Rational) -> Option<Rational> {
     value.to_exact_f64().is_some().then_some(value)
+}
+
+/// Whether a number is one of a type: what overflows an integer is not folded.
+pub(crate) fn fits(value: &Rational, ty: Type) -> bool {
+    match ty {
+        Type::Int64 => value.to_int().is_some(),
+        Type::Bool | Type::WeakInt | Type::Int32 => value.to_int().is_some_and(|value| i32::try_from(value).is_ok()),
+        Type::WeakFloat | Type::Float32 | Type::Float64 => true,
+    }
 }
 
 fn fold_op(op: Op, values: &[&Rational]) -> Option<Rational> {

@@ -5,8 +5,9 @@
 //! class of its own (so `2·x` is shared by all sums that need it), positive; the neutral cases are no node at all.
 
 use egg::Id;
+use nestegg_ir::types::Type;
 
-use crate::analysis::Graph;
+use crate::analysis::{Graph, fits};
 use crate::language::{Kind, Node};
 use crate::rational::Rational;
 
@@ -19,16 +20,17 @@ pub fn number(graph: &mut Graph, value: Rational, kind: Kind) -> Id {
 /// The class of `Σ coefficient·class`; of no terms at all it is the integer 0.
 pub fn sum(graph: &mut Graph, terms: impl IntoIterator<Item = (Rational, Id)>) -> Id {
     let mut constant = Rational::ZERO;
-    let mut kind = Kind::Integer;
+    let terms: Vec<(Rational, Id)> = terms.into_iter().collect();
+    let ty = terms.iter().map(|(_, class)| graph[*class].data.dtype).fold(Type::WeakInt, Type::join);
+    let kind = Kind::of(ty);
     let mut variable: Vec<(Rational, Id)> = Vec::new();
     let mut inexact: Vec<(Rational, Id)> = Vec::new();
     for (coefficient, class) in terms {
         let class = graph.find(class);
-        kind = kind.max(Kind::of(graph[class].data.dtype));
         match &graph[class].data.constant {
             Some(value) => {
                 let next = constant.plus(&coefficient.times(value));
-                if next.to_exact_f64().is_some() {
+                if next.to_exact_f64().is_some() && fits(&next, ty) {
                     constant = next;
                 } else {
                     inexact.push((coefficient, class));
@@ -85,14 +87,17 @@ pub fn scale(graph: &mut Graph, factor: Rational, class: Id) -> Id {
 
 /// The class of `Π class^exponent`.
 pub fn product(graph: &mut Graph, factors: impl IntoIterator<Item = (i32, Id)>) -> Id {
+    let factors: Vec<(i32, Id)> = factors.into_iter().collect();
+    let ty = factors.iter().map(|(_, class)| graph[*class].data.dtype).fold(Type::WeakInt, Type::join);
+    let is_quotient = factors.iter().any(|(exponent, _)| *exponent < 0);
+    let kind = if is_quotient { Kind::Float } else { Kind::of(ty) };
     let mut constant = Rational::ONE;
-    let mut kind = Kind::Integer;
     let mut rest: Vec<(i32, Id)> = Vec::new();
     for (exponent, class) in factors {
         let class = graph.find(class);
-        kind = if exponent < 0 { Kind::Float } else { kind.max(Kind::of(graph[class].data.dtype)) };
         let folded = graph[class].data.constant.as_ref().and_then(|value| {
-            Some(constant.times(&value.power(exponent)?)).filter(|next| next.to_exact_f64().is_some())
+            let next = constant.times(&value.power(exponent)?);
+            (next.to_exact_f64().is_some() && (kind == Kind::Float || fits(&next, ty))).then_some(next)
         });
         if let Some(folded) = folded {
             constant = folded;

@@ -6,7 +6,7 @@
 //! Every violation, with its place. A reader reports them against its source; after a pass they are bugs of it.
 //! # Checked
 //! Ranks, arities, operand types, writability; every iname that an instruction uses is within its inames or bound by a
-//! reduction, and a reduction binds no iname of its surroundings, which are loops and other reductions; formal parameters stand in rules only; every
+//! reduction, and a reduction binds some iname and none of its surroundings, which are loops and other reductions; formal parameters stand in rules only; every
 //! assignment's value fits its assignee; the linearization nests, runs each instruction once, inside exactly its
 //! inames, each opened inside those that enclose its domain.
 //! # Not done
@@ -192,6 +192,9 @@ impl Verifier<'_> {
                 });
             }
             Expr::Reduce { inames, body, .. } => {
+                if inames.is_empty() {
+                    self.report(Violation::NoIname);
+                }
                 for (idx, &iname) in inames.iter().enumerate() {
                     if self.bound[body.index()].contains(iname) || inames[..idx].contains(&iname) {
                         let iname = self.name(iname);

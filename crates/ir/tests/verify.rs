@@ -91,6 +91,15 @@ fn a_reduction_within_a_reduction_or_a_loop_over_the_same_iname() {
 }
 
 #[test]
+fn a_reduction_over_no_iname() {
+    let empty = program(&[], |kernel| {
+        let body = half(kernel);
+        sum(kernel, &[], body)
+    });
+    assert_eq!(violations(&empty), [(at_instruction(), Violation::NoIname)]);
+}
+
+#[test]
 fn a_reduction_in_a_rule_within_a_reduction_or_a_loop_over_the_same_iname() {
     let used = |within: &[usize], outer: Option<usize>| {
         violations(&program(within, |kernel| {

@@ -2,7 +2,7 @@
 //!
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
 //! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
-//! [`eliminate_dead`] takes away what no result needs; [`versions`] says which state of memory a read sees.
+//! [`fold_constants`] computes what is constant; [`eliminate_dead`] takes away what no result needs; [`versions`] says which state of memory a read sees.
 #![warn(missing_docs)]
 
 mod accumulation;
@@ -12,6 +12,7 @@ mod compact;
 mod dead;
 mod depends;
 mod facts;
+pub mod fold;
 mod memory;
 mod nest;
 pub mod normalise;
@@ -24,6 +25,7 @@ pub mod versions;
 mod workspace;
 
 pub use dead::eliminate_dead;
+pub use fold::{Folded, fold_constants};
 pub use nest::NestError;
 pub use normalise::{NormaliseError, ValueForm, normalise};
 pub use shift::{ShiftError, share_shifted};

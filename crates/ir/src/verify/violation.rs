@@ -85,6 +85,9 @@ pub enum Violation {
         /// Its name.
         iname: String,
     },
+    /// A reduction over nothing.
+    #[error("a reduction takes at least one iname")]
+    NoIname,
     /// A formal parameter outside a rule.
     #[error("a formal parameter stands outside its substitution rule")]
     Formal,
