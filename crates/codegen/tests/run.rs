@@ -159,6 +159,55 @@ e[p] = p {inames=p}
 }
 
 #[test]
+fn bounds_that_round_below_zero() {
+    for n in [-9, -8, -1, 0, 1, 2, 7, 12] {
+        check(
+            "kernel rounded
+param n : int32
+domain [n] -> { [i] : 2i >= n - 3 and 3i <= 10 - n }
+domain [i] -> { [j] : exists e : j = 4e - 1 and i <= j <= -i }
+domain [n, i] -> { [k] : 5k >= -i and 5k <= n and k >= i and 2k <= -n }
+domain [n] -> { [l] : exists e : l = 3e + n and -n <= 2l <= n + 7 and (l <= -1 or l >= 2) }
+domain [n] -> { [p, q] : -3 <= p and 2p <= n and p <= 3q <= 2p + n and q <= 6 }
+arg a : int32[20] readwrite
+arg b : int32[20, 40] readwrite
+arg c : int32[20, 20] readwrite
+arg d : int32[40] readwrite
+arg e : int32[20, 20] readwrite
+a[i + 8] = a[i + 8] + 10*i {inames=i}
+b[i + 8, j + 16] = i // 3 + j % 5 {inames=i:j}
+c[i + 8, k + 8] = i*k {inames=i:k}
+d[l + 16] = l // -2 {inames=l}
+e[p + 8, q + 8] = p % -3 + q {inames=p:q}
+",
+            &[("n", n)],
+        );
+    }
+}
+
+#[test]
+fn several_sizes_of_which_some_are_zero_or_one() {
+    for (n, m) in [(0, 0), (1, 0), (0, 1), (1, 1), (2, 5), (5, 2)] {
+        check(
+            "kernel sizes
+param n : int32
+param m : int64
+domain [n, m] -> { [i, j] : 0 <= i < n and 0 <= j < m and i - 1 <= j <= 2*i + 1 }
+domain [n, m, i] -> { [k] : i <= k < n and k < m }
+domain [n, m] -> { [l] : 0 <= l < n or n + 2 <= l < n + m }
+arg A : float64[n, m] readwrite
+arg B : int64[n, n + 1] readwrite
+arg c : float64[n + m] readwrite
+A[i, j] = A[i, j] + i - j {inames=i:j}
+B[i, k] = B[i, k] + 100*i + k {inames=i:k}
+c[l] = c[l] + l {inames=l}
+",
+            &[("n", n), ("m", m)],
+        );
+    }
+}
+
+#[test]
 fn several_loop_orders_of_a_skewed_domain() {
     for order in ["i, j", "j, i"] {
         check(

@@ -30,6 +30,9 @@ use crate::temporaries;
 /// The name of the input among seeds, where no seed gave anything better.
 pub(crate) const AS_IT_CAME: &str = "as it came";
 
+/// Pairs of a kernel and what was made of it.
+pub(crate) type Folds = Vec<(LinearizedKernel, LinearizedKernel)>;
+
 /// What a strategy made of a kernel.
 #[derive(Debug)]
 pub(crate) struct Found {
@@ -42,7 +45,7 @@ pub(crate) struct Found {
     /// That seed and what was done to its numbers, if it is not equal to the input exactly.
     pub approximated: Option<(LinearizedKernel, Tolerance)>,
     /// Kernels before and after constants were folded that are equal to the bit, but not in exact arithmetic, in the order of passes.
-    pub folds: Vec<(LinearizedKernel, LinearizedKernel)>,
+    pub folds: Folds,
     /// Rules that found something, with how often.
     pub rules: IndexMap<String, u64>,
     /// Limits that were hit.
@@ -102,12 +105,11 @@ pub(crate) fn search(
 const MAX_ROUNDS: usize = 3;
 
 /// The value form of a kernel with its constants folded, and where that was done to the bit only.
-#[allow(clippy::type_complexity)]
 fn value_form(
     linearized: LinearizedKernel,
     pass: &Passes,
     stages: &mut Stages,
-) -> Result<(LinearizedKernel, Vec<(LinearizedKernel, LinearizedKernel)>), Error> {
+) -> Result<(LinearizedKernel, Folds), Error> {
     let mut folds = Vec::new();
     let mut form = linearized;
     for _ in 0..MAX_ROUNDS {

@@ -20,6 +20,7 @@ use nestegg_isl::Context;
 use crate::count::operations;
 use crate::error::Error;
 use crate::report::Validated;
+use crate::search::Folds;
 
 /// Parameters are halved until the first program does at most so many operations.
 const MAX_OPERATIONS: u128 = 20_000_000;
@@ -74,7 +75,7 @@ fn compare_in(
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     /// Before and after constants were folded to the bit.
-    pub(crate) folds: Vec<(LinearizedKernel, LinearizedKernel)>,
+    pub(crate) folds: Folds,
     /// A seed whose tables were computed, within a tolerance.
     pub(crate) approximated: Option<(LinearizedKernel, Tolerance)>,
 }

@@ -16,6 +16,7 @@ pub mod fold;
 mod memory;
 mod nest;
 pub mod normalise;
+mod quasi;
 mod ranges;
 mod rename;
 mod sets;

@@ -18,10 +18,11 @@
 //! Reads of arguments are not resolved. A read whose source differs by instance stays in memory, unless the condition on
 //! which it differs is the writer's own.
 
-mod element;
+pub(crate) mod element;
 mod hoist;
 pub(crate) mod joint;
 mod prepare;
+pub(crate) mod reshape;
 mod resolve;
 mod writers;
 

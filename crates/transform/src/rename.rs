@@ -189,13 +189,16 @@ impl Workspace {
         self.renamings.done[&(map_idx, root)]
     }
 
-    /// An index in the spelling that equal affine functions share; itself if it is not affine.
+    /// An index in the spelling that equal affine functions share, with divisions or without; itself if it is neither.
     pub(crate) fn canonical_index(&mut self, index: ExprId) -> ExprId {
         match self.kernel.exprs[index] {
             Expr::Iname(_) | Expr::Number(_) | Expr::Parameter(_) => index,
             _ => match affine::of(&self.kernel.exprs, index) {
                 Some(affine) => self.affine(&affine),
-                None => index,
+                None => match self.quasi_affine(index) {
+                    Some(affine) => self.quasi_expr(&affine).unwrap_or(index),
+                    None => index,
+                },
             },
         }
     }

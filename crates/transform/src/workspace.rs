@@ -11,7 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::alias::Aliases;
 use crate::coerce::has_two_float_types;
 use crate::facts::Facts;
+use crate::normalise::element::Source;
 use crate::normalise::joint::{JointAnswer, Pair};
+use crate::normalise::reshape::Question;
 use crate::ranges::Ranges;
 use crate::rename::Renamings;
 
@@ -34,6 +36,8 @@ pub(crate) struct Workspace {
     pub(crate) renamings: Renamings,
     /// How many inames the kernel came with.
     pub(crate) n_original_inames: usize,
+    /// What isl said of elements with divisions in their indices.
+    pub(crate) reshape_answers: RefCell<FxHashMap<Question, Source>>,
     /// What isl said of elements written and read; with an iname, whether an earlier iteration of its loop writes.
     pub(crate) joint_answers: RefCell<FxHashMap<(Pair, Option<InameId>), JointAnswer>>,
 }
@@ -56,6 +60,7 @@ impl Workspace {
             aliases: Aliases::default(),
             renamings: Renamings::default(),
             n_original_inames: kernel.inames.len(),
+            reshape_answers: RefCell::default(),
             joint_answers: RefCell::default(),
             kernel,
             ranges,

@@ -3,14 +3,15 @@
 //! # Method
 //! Index functions are affine; an equation per dimension. One in which a single loop of the writer is unknown, with a coefficient that
 //! divides the rest, gives its value; what is left must vanish. Elements differ where an equation cannot hold, by constant bounds of the inames.
-//! # Not done
-//! Equations with several unknowns are not split (`3*i + j`): their instances are unknown.
+//! What that leaves open isl is asked, for affine functions ([`joint`]) and for those with divisions ([`reshape`]).
 
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::{ExprId, InameId, InameSet};
+use nestegg_isl as isl;
 use smallvec::SmallVec;
 
 use crate::normalise::joint::{self, Pair};
+use crate::normalise::reshape;
 use crate::ranges::{Answer, Ranges};
 use crate::workspace::Workspace;
 
@@ -43,9 +44,18 @@ pub(crate) enum Source {
     /// None.
     Nothing,
     /// Those at which these loops of the writer have these values; exist wherever the element is read.
-    At(Vec<(InameId, Affine)>),
+    At(Vec<(InameId, Value)>),
     /// Some, perhaps.
     Unknown,
+}
+
+/// The value of a loop of the writer at a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// An affine function.
+    Affine(Affine),
+    /// One with divisions, over the names of inames and parameters.
+    Floors(isl::Affine),
 }
 
 /// One dimension: `inner + outer = 0`, `inner` over the writer's own loops.
@@ -55,7 +65,7 @@ struct Equation {
 }
 
 /// The loops around a writer and a reader.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Loops {
     /// The writer's own.
     pub(crate) inner: InameSet,
@@ -64,26 +74,33 @@ pub(crate) struct Loops {
 }
 
 impl Loops {
-    fn pair(&self, workspace: &Workspace, dims: Vec<(Affine, Affine)>) -> Pair {
+    /// Loops around both, as far as they bound the writer's own.
+    pub(crate) fn bounding(&self, workspace: &Workspace) -> InameSet {
         let mut bounding = InameSet::new();
         for iname in self.inner.iter().filter(|iname| iname.index() < workspace.n_original_inames) {
             bounding.extend(workspace.domains.enclosing(iname).iter());
             bounding.extend(workspace.domains.dims_beside(iname).iter().copied());
         }
-        Pair { dims, inner: self.inner.clone(), common: bounding.intersection(&self.common) }
+        bounding.intersection(&self.common)
+    }
+
+    fn pair(&self, workspace: &Workspace, dims: Vec<(Affine, Affine)>) -> Pair {
+        Pair { dims, inner: self.inner.clone(), common: self.bounding(workspace) }
     }
 }
 
 /// The instances of a writer, with loops `inner` of its own, that write the element `read`. Other inames in `written` have the
 /// values that they have at the read.
 pub(crate) fn source(workspace: &Workspace, written: &Element, loops: &Loops, read: &Element) -> Source {
-    match plain_source(workspace, written, &loops.inner, read) {
-        Source::Unknown => match comparable(workspace, written, &loops.inner, read) {
-            Some(dims) => joint::source(workspace, &loops.pair(workspace, dims)),
-            None => Source::Unknown,
-        },
-        known => known,
+    let plain = plain_source(workspace, written, &loops.inner, read);
+    if plain != Source::Unknown {
+        return plain;
     }
+    let joint = match comparable(workspace, written, &loops.inner, read) {
+        Some(dims) => joint::source(workspace, &loops.pair(workspace, dims)),
+        None => Source::Unknown,
+    };
+    if joint != Source::Unknown { joint } else { reshape::source(workspace, written, loops, read) }
 }
 
 /// The affine dimensions of both, unless dimensions that are not affine differ.
@@ -156,7 +173,10 @@ fn plain_source(workspace: &Workspace, written: &Element, inner: &InameSet, read
             Answer::Unknown => is_known = false,
         }
     }
-    if is_known { Source::At(solved) } else { Source::Unknown }
+    if !is_known {
+        return Source::Unknown;
+    }
+    Source::At(solved.into_iter().map(|(iname, value)| (iname, Value::Affine(value))).collect())
 }
 
 fn equation(write: &Affine, inner: &InameSet, read: &Affine) -> Option<Equation> {

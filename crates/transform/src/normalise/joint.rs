@@ -15,7 +15,7 @@ use nestegg_ir::domains::DomainError;
 use nestegg_ir::{InameId, InameSet};
 use nestegg_isl as isl;
 
-use crate::normalise::element::Source;
+use crate::normalise::element::{Source, Value};
 use crate::workspace::Workspace;
 
 /// A writer's element and a reader's: index functions, the writer's own loops among the inames.
@@ -85,7 +85,7 @@ fn find_source(work: &Workspace, pair: &Pair) -> Result<Source, DomainError> {
                     .flatten()
             });
         match value {
-            Some(value) => solved.push((iname, value)),
+            Some(value) => solved.push((iname, Value::Affine(value))),
             None => return Ok(Source::Unknown),
         }
     }
@@ -102,7 +102,8 @@ fn find_carried(work: &Workspace, pair: &Pair, iname: InameId) -> Result<bool, D
 /// What ends the names of the writer's loops.
 const PRIME: &str = "__writer";
 
-fn primed(work: &Workspace, iname: InameId) -> String {
+/// The writer's name of an iname.
+pub(super) fn primed(work: &Workspace, iname: InameId) -> String {
     format!("{}{PRIME}", work.kernel[iname].name)
 }
 

@@ -13,7 +13,7 @@ use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, Op, ReduceOp}
 use rustc_hash::FxHashMap;
 
 use crate::nest::{NodeId, NodeKind};
-use crate::normalise::element::{self, Constants, Element, Loops, Source};
+use crate::normalise::element::{self, Constants, Element, Loops, Source, Value};
 use crate::normalise::{Normaliser, Stored};
 
 /// Where something is read.
@@ -54,7 +54,7 @@ enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Instances {
     /// One.
-    At(Affine),
+    At(Value),
     /// All, joined by this operation.
     All(ReduceOp),
     /// All, of which the last one counts.
@@ -225,8 +225,17 @@ impl Normaliser {
                 return Effect::Unknown;
             }
         }
-        let values: Vec<(InameId, ExprId)> =
-            solved.into_iter().map(|(iname, value)| (iname, self.work.affine(&value))).collect();
+        let mut values: Vec<(InameId, ExprId)> = Vec::with_capacity(solved.len());
+        for (iname, value) in solved {
+            let value = match value {
+                Value::Affine(value) => self.work.affine(&value),
+                Value::Floors(value) => match self.work.quasi_expr(&value) {
+                    Some(value) => value,
+                    None => return Effect::Unknown,
+                },
+            };
+            values.push((iname, value));
+        }
         let open = self.nest.loops(self.nest.home(insn)).collect();
         self.moved(reader, array, &stored, conditions, (unsolved.reduced, open), &values).unwrap_or(Effect::Unknown)
     }
@@ -237,7 +246,7 @@ impl Normaliser {
         &self,
         insn: InsnId,
         loops: &[(NodeId, InameId)],
-        solved: &mut Vec<(InameId, Affine)>,
+        solved: &mut Vec<(InameId, Value)>,
         accumulation: Option<ReduceOp>,
         is_unconditional: bool,
     ) -> Option<Unsolved> {
@@ -268,7 +277,7 @@ impl Normaliser {
             if is_bounded(iname, &open) || open.iter().any(|&other| is_bounded(other, &[iname])) {
                 return None;
             }
-            solved.push((iname, Affine::constant(greatest)));
+            solved.push((iname, Value::Affine(Affine::constant(greatest))));
         }
         Some(Unsolved { reduced: Vec::new(), last: all })
     }
