@@ -151,6 +151,16 @@ temp f : float64[24]
 f[3*p + q] = b[p, q]      {id=f, inames=p:q}
 y[r] = f[r//1]            {inames=r, dep=f}
 ",
-        expect![[r#""#]],
+        expect![[r#"
+            domain { [p, q] : 0 <= p < 6 and 0 <= q < 4 }
+            domain { [r] : 0 <= r < 19 }
+            temp f : float64[24]
+            for p, q
+              f[3*p + q] = b[p, q]  {id=f}
+            end
+            for r
+              y[r] = f[r]  {id=insn1, dep=f}
+            end
+        "#]],
     );
 }
