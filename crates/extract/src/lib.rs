@@ -4,6 +4,7 @@
 //! [selection](select) of the cheapest, its [placement](place) as temporaries, and the [construction](mod@construct) of a
 //! valid, naive kernel for the scheduler. It never rewrites: every value is some e-node of the e-graph.
 
+mod certificate;
 pub mod construct;
 pub mod cost;
 pub mod emit;

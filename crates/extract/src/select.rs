@@ -9,6 +9,7 @@
 //! The cheaper of a bottom-up choice (shared values paid at each use) and, on graphs up to [`GREEDY_LIMIT`] vertices, a greedy
 //! one with sets of what is already paid; then a local search with reference counts: a vertex changes its
 //! candidate wherever that lowers the cost of the whole. Ties go to the first candidate in the order of (cost, e-node).
+//! On small graphs a [certificate](crate::certificate) proves the choice, or mends it.
 //! # Complexity
 //! Bottom-up O(e-nodes · log); greedy O(e-nodes · vertices / 64) per round; the search O(e-nodes) reference counts
 //! per round, at most [`ROUNDS_LIMIT`] rounds.
@@ -21,6 +22,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use fixedbitset::FixedBitSet;
 
+use crate::certificate::certify;
 use crate::cost::Cost;
 use crate::product::{ProductGraph, Vertex};
 
@@ -89,7 +91,16 @@ pub fn select(graph: &ProductGraph) -> Result<Selection, NoForm> {
     } else {
         limits_hit.insert("greedy selection");
     }
-    finish(graph, best, limits_hit)
+    let found = finish(graph, best, limits_hit)?;
+    let certificate = if found.is_optimal() { None } else { certify(graph, found.cost) };
+    match certificate {
+        Some(certificate) => {
+            let choice = certificate.choice.unwrap_or(found.choice);
+            let cost = cost_of(graph, &choice).ok_or(NoForm)?;
+            Ok(Selection { choice, cost, bound: certificate.bound.max(found.bound), limits_hit: found.limits_hit })
+        }
+        None => Ok(found),
+    }
 }
 
 fn finish(
@@ -449,6 +460,25 @@ mod tests {
         assert!(selection.cost <= Cost::new(12) && selection.cost >= selection.bound);
         let forced = super::select(&self::graph(&[&[(9, &[])], &[(1, &[0])], &[(1, &[0])], &[(0, &[1, 2])]])).unwrap();
         assert_eq!((forced.cost, forced.is_optimal()), (Cost::new(11), true));
+    }
+
+    #[test]
+    fn what_local_search_misses_is_certified() {
+        // Three values, each 4 by itself or 1 with a shared value of 5 that no single change pays.
+        let own: &[(u128, &[Vertex])] = &[(4, &[]), (1, &[0])];
+        let graph = graph(&[&[(5, &[])], own, own, own, &[(0, &[1, 2, 3])]]);
+        let selection = select(&graph).unwrap();
+        assert_eq!((selection.cost, selection.bound), (Cost::new(8), Cost::new(8)));
+        let certificate = certify(&graph, Cost::new(12)).unwrap();
+        assert_eq!(certificate.bound, Cost::new(8));
+        assert!(certificate.choice.is_some());
+    }
+
+    #[test]
+    fn a_certificate_cuts_off_cycles() {
+        let graph = graph(&[&[(0, &[1]), (5, &[])], &[(0, &[0]), (7, &[])], &[(0, &[0, 1])]]);
+        let certificate = certify(&graph, Cost::new(9)).unwrap();
+        assert_eq!(certificate.bound, Cost::new(5));
     }
 
     #[test]
