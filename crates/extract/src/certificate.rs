@@ -6,8 +6,8 @@
 //! A bound that no choice is below, and a cheaper choice if there is one.
 //! # Method
 //! What every way to compute a vertex needs is its *must* set (a greatest fixpoint). Candidates that must need themselves go, and those that
-//! another one is no dearer than with nothing but what they need anyway. One variable for each other candidate of what can be needed: a root has
-//! a candidate; what a chosen candidate needs has one that does not need it back. The relaxation to the interval from 0 to 1 is
+//! another one is no dearer than with nothing but what they need anyway. One variable for each other candidate of what can be needed: what must
+//! be needed has a candidate; what a chosen candidate needs has one that does not need it back. The relaxation to the interval from 0 to 1 is
 //! solved exactly but for rounding, and branched on, at most [`NODES_LIMIT`] times; a chosen cycle is cut off where it turns up.
 //! Costs are integers, so that a bound is rounded up.
 //! # Complexity
@@ -107,6 +107,8 @@ struct Program<'a> {
     candidates: Vec<Vec<usize>>,
     /// For each vertex what every way to compute it needs, itself too.
     must: Vec<FixedBitSet>,
+    /// What every choice needs.
+    forced: FixedBitSet,
 }
 
 impl<'a> Program<'a> {
@@ -119,8 +121,12 @@ impl<'a> Program<'a> {
         let candidates = graph.candidates.iter().map(|candidates| (0..candidates.len()).collect()).collect();
         let mut all = FixedBitSet::with_capacity(n);
         all.insert_range(..);
-        let mut res = Self { graph, vertices: Vec::new(), candidates, must: vec![all; n] };
+        let forced = FixedBitSet::with_capacity(n);
+        let mut res = Self { graph, vertices: Vec::new(), candidates, must: vec![all; n], forced };
         res.find_must();
+        for &root in &graph.roots {
+            res.forced.union_with(&res.must[root]);
+        }
         for vertex in 0..n {
             res.drop_dominated(vertex);
         }
@@ -217,8 +223,8 @@ impl<'a> Program<'a> {
             variables[vertex].iter().filter(|(idx, _)| is_meant(*idx)).map(|&(_, var)| var).sum()
         };
         let mut model = program.minimise(total.clone()).using(microlp);
-        for &root in &self.graph.roots {
-            model.add_constraint(constraint!(among(root, &|_| true) >= 1.0));
+        for vertex in self.forced.ones() {
+            model.add_constraint(constraint!(among(vertex, &|_| true) >= 1.0));
         }
         let children = |vertex: Vertex, idx: usize| &self.graph.candidates[vertex][idx].children;
         for &vertex in &self.vertices {
@@ -246,11 +252,12 @@ impl<'a> Program<'a> {
         for &vertex in &self.vertices {
             for &(idx, var) in &variables[vertex] {
                 let value = solution.value(var);
+                let is_choice = variables[vertex].len() > 1;
                 let distance = value.min(1.0 - value);
-                if distance > least_decided {
+                if is_choice && distance > least_decided {
                     (least_decided, res.fractional) = (distance, Some((vertex, idx)));
                 }
-                if value > 1.0 - INTEGRALITY && res.choice[vertex].is_none() {
+                if res.choice[vertex].is_none() && (value > 1.0 - INTEGRALITY || !is_choice) {
                     res.choice[vertex] = Some(idx);
                 }
             }
@@ -262,7 +269,7 @@ impl<'a> Program<'a> {
 /// The solution of a relaxed program.
 struct Relaxed {
     bound: Cost,
-    /// A candidate that is taken in part.
+    /// A candidate of several that is taken in part.
     fractional: Option<(Vertex, usize)>,
     /// The candidates that are taken as a whole.
     choice: Vec<Option<usize>>,
