@@ -160,7 +160,7 @@ e[p] = p {inames=p}
 
 #[test]
 fn bounds_that_round_below_zero() {
-    for n in [-9, -8, -1, 0, 1, 2, 7, 12] {
+    for n in [-9, -8, 0, 1, 7] {
         check(
             "kernel rounded
 param n : int32
@@ -187,7 +187,7 @@ e[p + 8, q + 8] = p % -3 + q {inames=p:q}
 
 #[test]
 fn several_sizes_of_which_some_are_zero_or_one() {
-    for (n, m) in [(0, 0), (1, 0), (0, 1), (1, 1), (2, 5), (5, 2)] {
+    for (n, m) in [(0, 0), (0, 1), (1, 1), (2, 5), (5, 2)] {
         check(
             "kernel sizes
 param n : int32

@@ -5,7 +5,7 @@
 //! # Output
 //! A linearized kernel with the same meaning, and what happened on the way.
 //! # Method
-//! The stages in their order: linearize, normalise, fold, encode, saturate, select, realize, schedule. A strategy without phases
+//! The stages in their order: linearize, normalise, fold, join domains, encode, saturate, select, realize, schedule. A strategy without phases
 //! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
 //! made; none knows of another.
 //! Each seed that the strategy asks for gets an e-graph of its own; the result with the fewest operations is kept, of equals one that is equal to the kernel exactly, and the first of these.
@@ -104,7 +104,7 @@ pub(crate) fn search(
 /// How often a kernel is brought to value form again because constants decided something.
 const MAX_ROUNDS: usize = 3;
 
-/// The value form of a kernel with its constants folded, and where that was done to the bit only.
+/// The value form of a kernel with its constants folded and enclosed domains joined, and where that was done to the bit only.
 fn value_form(
     linearized: LinearizedKernel,
     pass: &Passes,
@@ -126,6 +126,8 @@ fn value_form(
             break;
         }
     }
+    let form = stages.run("join domains", || pass.done("join domains", nestegg_transform::join_domains(form)))?;
+    pass.verified("join domains", &form)?;
     Ok((form, folds))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
 //! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
-//! [`fold_constants`] computes what is constant; [`eliminate_dead`] takes away what no result needs; [`versions`] says which state of memory a read sees.
+//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one; [`eliminate_dead`] takes away what no result needs; [`versions`] says which state of memory a read sees.
 #![warn(missing_docs)]
 
 mod accumulation;
@@ -13,6 +13,7 @@ mod dead;
 mod depends;
 mod facts;
 pub mod fold;
+mod join_domains;
 mod memory;
 mod nest;
 pub mod normalise;
@@ -27,6 +28,7 @@ mod workspace;
 
 pub use dead::eliminate_dead;
 pub use fold::{Folded, fold_constants};
+pub use join_domains::join_domains;
 pub use nest::NestError;
 pub use normalise::{NormaliseError, ValueForm, normalise};
 pub use shift::{ShiftError, share_shifted};
