@@ -11,6 +11,7 @@ mod excerpt;
 pub mod notation;
 pub mod parameters;
 pub mod pipeline;
+mod probabilities;
 pub mod report;
 pub mod rules;
 mod search;

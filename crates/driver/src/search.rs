@@ -22,6 +22,7 @@ use nestegg_rules::{OptionValue, ResolvedStrategy};
 use crate::config::Config;
 use crate::count::operations;
 use crate::error::Error;
+use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit};
 use crate::seeds::{self, Seed};
 use crate::stages::Stages;
@@ -198,10 +199,13 @@ fn optimized(
         Ok::<_, Error>((domains, encoded))
     })?;
     let functions = functions(&form.kernel);
+    let probabilities = Probabilities::of(&form.kernel);
+    let probability = |condition| probabilities.get(&form.kernel, condition);
     let saturation = stages
         .run("saturate", || pass.done("saturate", saturate::saturate(&mut encoded.graph, strategy, &functions)))?;
-    let extracted =
-        stages.run("select", || pass.done("select", nestegg_extract::extract(form, &encoded, &domains, search)))?;
+    let extracted = stages.run("select", || {
+        pass.done("select", nestegg_extract::extract(form, &encoded, &domains, search, &probability))
+    })?;
     let Extracted { constructed, selection } = extracted;
     pass.verified("select", &constructed.linearized)?;
     let realized =

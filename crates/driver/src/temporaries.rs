@@ -1,8 +1,10 @@
 //! What each temporary of a result is, for the report and for comments in C.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use nestegg_ir::linearization::for_each_run;
-use nestegg_ir::{ArrayId, Expr, ExprId, InsnId, InstructionKind, Kernel, LinearizedKernel, Op};
+use nestegg_ir::{ArrayId, Expr, ExprId, InsnId, InstructionKind, Item, Kernel, LinearizedKernel, Op};
 
 use crate::excerpt::excerpt;
 use crate::parameters;
@@ -104,7 +106,7 @@ fn summand(kernel: &Kernel, insn: InsnId) -> Option<ExprId> {
 struct Sites {
     /// In the order in which they run.
     writers: Vec<Vec<InsnId>>,
-    /// Instructions other than the writers that read it.
+    /// Instructions other than the writers, and conditions, that read it.
     n_readers: Vec<usize>,
 }
 
@@ -123,6 +125,26 @@ impl Sites {
                 n_readers[array.index()] += 1;
             }
         });
+        for item in &program.linearization {
+            if let Item::If(condition) = item {
+                arrays_below(kernel, *condition).into_iter().for_each(|array| n_readers[array.index()] += 1);
+            }
+        }
         Self { writers, n_readers }
     }
+}
+
+/// The arrays that an expression without substitution rules reads.
+fn arrays_below(kernel: &Kernel, root: ExprId) -> BTreeSet<ArrayId> {
+    let (mut seen, mut pending, mut res) = (BTreeSet::new(), vec![root], BTreeSet::new());
+    while let Some(id) = pending.pop() {
+        if seen.insert(id) {
+            let expr = &kernel.exprs[id];
+            pending.extend(expr.children());
+            if let Expr::Access { array, .. } = expr {
+                res.insert(*array);
+            }
+        }
+    }
+    res
 }

@@ -50,6 +50,8 @@ pub struct Encoded {
     pub states: Vec<(ArrayId, MemoryState)>,
     /// Roots in the order of instructions and of [`Instruction::expressions`](nestegg_ir::Instruction::expressions).
     pub roots: Vec<Root>,
+    /// Conditions inside expressions, with their values.
+    pub conditions: Vec<(ExprId, Id)>,
 }
 
 /// Encodes a kernel in value form.
@@ -80,6 +82,7 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains) -> Result<Encode
         insn: InsnId::new(0),
         nests: [InameSet::new()].into_iter().collect(),
         nest: NestIdx::default(),
+        conditions: Vec::new(),
     };
     let mut roots = Vec::new();
     for insn in kernel.insn_ids() {
@@ -92,7 +95,7 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains) -> Result<Encode
             }
         }
     }
-    let mut graph = encoder.graph;
+    let (mut graph, conditions) = (encoder.graph, encoder.conditions);
     let states = encoder.states.into_iter().collect();
     graph.rebuild();
     let origin = graph.classes().filter_map(|class| Some((class.id, class.nodes.first()?.clone()))).collect();
@@ -101,7 +104,7 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains) -> Result<Encode
         root.class = graph.find(root.class);
     }
     graph.analysis.roots = roots.iter().map(|root| root.class).collect();
-    Ok(Encoded { graph, states, roots })
+    Ok(Encoded { graph, states, roots, conditions })
 }
 
 struct Encoder<'a> {
@@ -126,6 +129,7 @@ struct Encoder<'a> {
     nests: IndexSet<InameSet, FxBuildHasher>,
     /// The nest of the operands of the expression at hand.
     nest: NestIdx,
+    conditions: Vec<(ExprId, Id)>,
 }
 
 /// A position in [`Encoder::nests`]; the first is empty.
@@ -216,6 +220,11 @@ impl Encoder<'_> {
             Expr::Access { array, indices } => self.access(id, *array, indices, nest)?,
             Expr::Op { op, operands } => {
                 let class = self.op(*op, operands, ty);
+                match op {
+                    Op::If => self.conditions.push((operands[0], self.operand(operands[0]))),
+                    _ if op.is_comparison() || op.is_logic() => self.conditions.push((id, class)),
+                    _ => {}
+                }
                 let may_trap = may_trap(kernel, &kernel.exprs[id])
                     && ty.is_integer()
                     && !self.graph[self.operand(operands[1])].data.nonzero;

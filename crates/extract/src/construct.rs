@@ -24,13 +24,14 @@ use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::sequences::{SequenceIdx, Sequences};
 use nestegg_ir::types::Type;
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, Exprs, InameId, InameSet, InsnId, Instruction, InstructionKind,
-    Item, Kernel, LinearizedKernel, Op,
+    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, Exprs, InameId, InameSet, InameTag, InsnId, Instruction,
+    InstructionKind, Item, Kernel, LinearizedKernel, Op,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cost::Cost;
 use crate::emit;
+use crate::guard::Need;
 use crate::place::Placement;
 use crate::product::{Candidate, Vertex};
 
@@ -177,7 +178,14 @@ impl Constructor<'_> {
         let data = &self.encoded.graph[class].data;
         let candidate = self.placement.candidate(vertex);
         let ty: Type = data.dtype.dtype().into();
+        let guard = self.placement.guards[vertex].clone();
+        if let Need::AnyOf(reasons) = &guard {
+            for literal in reasons.iter().flatten() {
+                self.define_below(literal.condition, insn)?;
+            }
+        }
         let (expression, sequence) = self.node(vertex, ty);
+        let predicates = self.predicates(&guard);
         let around = &self.sequences.list[sequence];
         let outer: InameSet = around.loops.iter().copied().collect();
         let own: InameSet = data.inames.difference(&outer);
@@ -185,7 +193,10 @@ impl Constructor<'_> {
         let within: Vec<InameId> = around.loops.iter().copied().chain(loops.iter().copied()).collect();
         let item = self.sequences.item_in(self.sequences.places[insn.index()], sequence).unwrap_or(0);
         let name = self.fresh_name();
-        let dims: Vec<InameId> = own.iter().collect();
+        // A loop tagged `vec` runs all at once: what is computed in it has a place for each of its iterations.
+        let is_vector = |iname: &InameId| self.kernel[*iname].tags.contains(&InameTag::Vec);
+        let lanes: InameSet = data.inames.intersection(&outer).iter().filter(is_vector).collect();
+        let dims: Vec<InameId> = own.union(&lanes).iter().collect();
         let mut shape = Vec::with_capacity(dims.len());
         for &iname in &dims {
             shape.push(self.bounds(iname)?.1);
@@ -200,7 +211,7 @@ impl Constructor<'_> {
             kind: InstructionKind::Assignment { assignee: Assignee { array, indices }, expression },
             within,
             depends_on: Vec::new(),
-            predicates: Vec::new(),
+            predicates,
         });
         let mut items: Vec<Item> = loops.iter().map(|&iname| Item::For(iname)).collect();
         items.push(Item::Run(new));
@@ -219,6 +230,30 @@ impl Constructor<'_> {
         });
         self.values[vertex] = Some(Value { array, dims, sequence });
         Ok(())
+    }
+
+    /// The conditions of a definition, all of which hold where it is needed.
+    fn predicates(&mut self, guard: &Need) -> Vec<ExprId> {
+        let Need::AnyOf(reasons) = guard else { return Vec::new() };
+        let mut alternatives: Vec<Vec<ExprId>> = Vec::with_capacity(reasons.len());
+        for reason in reasons {
+            let mut literals = Vec::with_capacity(reason.len());
+            for literal in reason {
+                let (condition, _) = self.expression(literal.condition, Type::Bool);
+                let exprs = &mut self.kernel.exprs;
+                literals.push(if literal.holds { condition } else { exprs.op(Op::Not, [condition]) });
+            }
+            alternatives.push(literals);
+        }
+        match <[Vec<ExprId>; 1]>::try_from(alternatives) {
+            Ok([literals]) => literals,
+            Err(alternatives) => {
+                let exprs = &mut self.kernel.exprs;
+                let all: Vec<ExprId> =
+                    alternatives.into_iter().map(|literals| emit::n_ary(exprs, Op::And, literals)).collect();
+                vec![emit::n_ary(exprs, Op::Or, all)]
+            }
+        }
     }
 
     /// Inames in an order in which they can be nested: those that enclose a domain outside it.

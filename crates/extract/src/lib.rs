@@ -8,14 +8,16 @@ mod certificate;
 pub mod construct;
 pub mod cost;
 pub mod emit;
+pub mod guard;
 pub mod place;
 pub mod product;
 pub mod select;
+mod uses;
 
 use egg::Id;
 use nestegg_egraph::encode::Encoded;
-use nestegg_ir::LinearizedKernel;
 use nestegg_ir::domains::{DomainError, Domains};
+use nestegg_ir::{ExprId, LinearizedKernel};
 
 pub use construct::{Constructed, Temporary};
 pub use cost::Cost;
@@ -52,7 +54,7 @@ pub enum ExtractError {
     NoForm(#[from] NoForm),
 }
 
-/// Chooses and builds.
+/// Chooses and builds. `probability` is what is stated of conditions, by the expressions of predicates and selections.
 ///
 /// # Errors
 /// If a domain cannot be counted, or the rules left a value without form.
@@ -61,6 +63,7 @@ pub fn extract(
     encoded: &Encoded,
     domains: &Domains,
     search: Search,
+    probability: &dyn Fn(ExprId) -> Option<f64>,
 ) -> Result<Extracted, ExtractError> {
     let graph = &encoded.graph;
     let mut encoded = encoded.clone();
@@ -73,8 +76,7 @@ pub fn extract(
         Search::BottomUp => select::select_first(&product)?,
         Search::Local => select::select(&product)?,
     };
-    let points = |inames: &nestegg_ir::InameSet| domains.count(inames).map_or(Cost::ZERO, |n| Cost::from_big(&n));
-    let placement = Placement::new(graph, &linearized.kernel, &encoded.roots, &product, &selection, points);
+    let placement = Placement::new(linearized, &encoded, domains, &product, &selection, probability)?;
     let constructed = construct::construct(linearized, &encoded, &placement, domains)?;
     Ok(Extracted { constructed, selection })
 }

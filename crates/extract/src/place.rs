@@ -6,19 +6,24 @@
 //! For each chosen value: nothing (it is written out where it is used), or a temporary over its iname set.
 //! # Method
 //! A value that costs something is kept if it is used more than once or in a context with more inames than its own, unless
-//! that context has fewer points (a loop that is empty): it is computed once for each point of its own inames. A value that may trap where its instruction does not run is never
+//! that context has fewer points (a loop that is empty) or its uses are so rare that computing it at each of them is expected to cost less:
+//! it is computed once for each point of its own inames. Where all its uses are under conditions that can be tested there, its
+//! definition is under their disjunction ([`crate::uses`]). A value that may trap where its instruction does not run is never
 //! kept. Expressions nested deeper than [`DEPTH_LIMIT`] are cut by temporaries.
 
 use egg::{Id, Language};
 use nestegg_egraph::analysis::{Data, Graph};
-use nestegg_egraph::encode::Root;
+use nestegg_egraph::encode::{Encoded, Root};
 use nestegg_egraph::language::Node;
+use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::types::Type;
-use nestegg_ir::{Dtype, Expr, InameSet, Kernel, Op};
+use nestegg_ir::{Dtype, Expr, ExprId, InameSet, Kernel, LinearizedKernel, Op};
 
 use crate::cost::Cost;
+use crate::guard::Need;
 use crate::product::{Candidate, ProductGraph, Vertex};
 use crate::select::{Selection, needed};
+use crate::uses::Uses;
 
 /// How deep an expression may nest in the result.
 pub const DEPTH_LIMIT: usize = 60;
@@ -38,78 +43,57 @@ pub struct Placement<'a> {
     pub n_uses: Vec<usize>,
     /// For each vertex the points of all its uses together: how often it would run if it were written out.
     pub use_points: Vec<Cost>,
+    /// For each temporary when it is computed.
+    pub guards: Vec<Need>,
 }
 
 impl<'a> Placement<'a> {
     /// Decides for every chosen value.
-    #[must_use]
+    ///
+    /// # Errors
+    /// If a domain cannot be counted.
     pub fn new(
-        graph: &Graph,
-        kernel: &Kernel,
-        roots: &[Root],
+        linearized: &'a LinearizedKernel,
+        encoded: &'a Encoded,
+        domains: &'a Domains,
         product: &'a ProductGraph,
         selection: &'a Selection,
-        points: impl Fn(&InameSet) -> Cost,
-    ) -> Self {
+        probability: &dyn Fn(ExprId) -> Option<f64>,
+    ) -> Result<Self, DomainError> {
+        let (graph, kernel) = (&encoded.graph, &linearized.kernel);
         let order = needed(product, &selection.choice).unwrap_or_default();
         let n = product.len();
-        let mut res = Self {
+        let res = Self {
             product,
             selection,
             order,
             is_kept: vec![false; n],
             n_uses: vec![0; n],
             use_points: vec![Cost::ZERO; n],
+            guards: vec![Need::Always; n],
         };
-        let inames = |vertex: Vertex| &graph[product.classes[vertex]].data.inames;
-        let mut is_hoisted = vec![false; n];
-        let mut is_root = vec![false; n];
-        for root in roots {
-            let vertex = product.vertices[&root.class];
-            let context = kernel[root.insn].within_set();
-            is_root[vertex] = true;
-            is_hoisted[vertex] |= context != *inames(vertex);
-            res.n_uses[vertex] += 1;
-            res.use_points[vertex] = res.use_points[vertex] + points(&context);
-        }
-        let keeps_weak = !has_single(kernel);
-        // Users first: a value that is written out needs its operands wherever it is itself.
-        for idx in (0..res.order.len()).rev() {
-            let vertex = res.order[idx];
-            let candidate = res.candidate(vertex);
-            let data = &graph[product.classes[vertex]].data;
-            // What is accumulated into must be somewhere: the place of the root, or a temporary.
-            let is_target = !candidate.accumulated.is_empty() && !is_root[vertex];
-            let own = product.points[vertex];
-            let is_shared = res.n_uses[vertex] > 1 || is_hoisted[vertex] || res.use_points[vertex] > own;
-            let is_worth = candidate.cost > Cost::ZERO && (is_target || (is_shared && res.use_points[vertex] >= own));
-            let is_strong = keeps_weak || data.dtype != Type::WeakFloat;
-            res.is_kept[vertex] = is_worth && is_strong && can_be_kept(candidate, data);
-            let times = if res.is_kept[vertex] { own } else { res.use_points[vertex] };
-            for &child in &candidate.children {
-                // An operand of an accumulated reduction and of the rest of the sum is in both contexts; the larger counts.
-                let of_accumulated = candidate.accumulated.iter().map(|(_, node)| node);
-                let mut users = [&candidate.node].into_iter().chain(of_accumulated);
-                let user = users.rfind(|node| node.children().contains(&product.classes[child]));
-                let context = context(graph, inames(vertex), user.unwrap_or(&candidate.node));
-                is_hoisted[child] |= context != *inames(child);
-                res.n_uses[child] += 1;
-                let uses = if context == *inames(vertex) { times } else { times.scaled(points(&context), own) };
-                res.use_points[child] = res.use_points[child] + uses;
+        let mut uses = Uses::new(linearized, encoded, domains, (product, selection, &res.order), probability);
+        let mut placer = Placer {
+            graph,
+            domains,
+            keeps_weak: !has_single(kernel),
+            is_hoisted: vec![false; n],
+            is_root: vec![false; n],
+            res,
+        };
+        placer.note_roots(kernel, &encoded.roots, &mut uses)?;
+        // Users first: a value that is written out needs its operands wherever it is itself. What conditions are made of comes
+        // last, for guards use it too.
+        let order: Vec<Vertex> = placer.res.order.iter().rev().copied().collect();
+        for is_condition in [false, true] {
+            for &vertex in &order {
+                if uses.is_in_condition[vertex] == is_condition {
+                    placer.decide(vertex, &mut uses)?;
+                }
             }
         }
-        let mut depth = vec![0_usize; n];
-        for idx in 0..res.order.len() {
-            let vertex = res.order[idx];
-            let candidate = res.candidate(vertex);
-            let below = candidate.children.iter().filter(|&&child| !res.is_kept[child]).map(|&child| depth[child]);
-            depth[vertex] = below.max().unwrap_or(0) + 1;
-            let data = &graph[product.classes[vertex]].data;
-            // An integer division is kept only where it is worth it, and then it is no division that may trap.
-            let is_division = matches!(candidate.node, Node::Op(Op::FloorDiv | Op::Mod, _)) && data.dtype.is_integer();
-            res.is_kept[vertex] |= depth[vertex] > DEPTH_LIMIT && !is_division && can_be_kept(candidate, data);
-        }
-        res
+        placer.cut();
+        Ok(placer.res)
     }
 
     /// The chosen candidate of a needed vertex.
@@ -126,6 +110,103 @@ impl<'a> Placement<'a> {
     #[must_use]
     pub fn vertex(&self, class: Id) -> Vertex {
         self.product.vertices[&class]
+    }
+}
+
+/// The state of the pass.
+struct Placer<'a, 'b> {
+    graph: &'b Graph,
+    domains: &'b Domains,
+    keeps_weak: bool,
+    /// For each vertex whether a use of it has more inames than it has itself.
+    is_hoisted: Vec<bool>,
+    is_root: Vec<bool>,
+    res: Placement<'a>,
+}
+
+impl<'a> Placer<'a, '_> {
+    fn note_roots(&mut self, kernel: &Kernel, roots: &[Root], uses: &mut Uses<'_>) -> Result<(), DomainError> {
+        for root in roots {
+            let vertex = self.res.vertex(root.class);
+            let context = kernel[root.insn].within_set();
+            self.is_root[vertex] = true;
+            self.is_hoisted[vertex] |= context != *self.inames(vertex);
+            self.res.n_uses[vertex] += 1;
+            let points = self.points(&context)?;
+            self.res.use_points[vertex] = self.res.use_points[vertex] + points;
+            uses.add_root(vertex, root, &context, points)?;
+        }
+        Ok(())
+    }
+
+    fn inames(&self, vertex: Vertex) -> &InameSet {
+        &self.graph[self.res.product.classes[vertex]].data.inames
+    }
+
+    fn points(&self, inames: &InameSet) -> Result<Cost, DomainError> {
+        Ok(Cost::from_big(&self.domains.count(inames)?))
+    }
+
+    /// Decides for a vertex whose users are decided, and passes on what it needs of its operands.
+    fn decide(&mut self, vertex: Vertex, uses: &mut Uses<'_>) -> Result<(), DomainError> {
+        let (graph, product) = (self.graph, self.res.product);
+        let candidate = self.res.candidate(vertex);
+        let data = &graph[product.classes[vertex]].data;
+        // What is accumulated into must be somewhere: the place of the root, or a temporary.
+        let is_target = !candidate.accumulated.is_empty() && !self.is_root[vertex];
+        let own = product.points[vertex];
+        let is_shared = self.res.n_uses[vertex] > 1 || self.is_hoisted[vertex] || self.res.use_points[vertex] > own;
+        let guard = uses.guard(vertex, &data.inames)?;
+        let is_worth = candidate.cost > Cost::ZERO
+            && (is_target || (is_shared && self.res.use_points[vertex] >= own && uses.is_worth(vertex, own, &guard)));
+        let is_strong = self.keeps_weak || data.dtype != Type::WeakFloat;
+        self.res.is_kept[vertex] = is_worth && is_strong && can_be_kept(candidate, data);
+        let is_kept = self.res.is_kept[vertex];
+        if is_kept {
+            for condition in guard.conditions() {
+                self.is_hoisted[condition] |= *self.inames(condition) != data.inames;
+                self.res.n_uses[condition] += 1;
+                self.res.use_points[condition] = self.res.use_points[condition] + own;
+            }
+            self.res.guards[vertex] = guard.need.clone();
+            uses.keep(vertex, own, guard);
+        }
+        let times = if is_kept { own } else { self.res.use_points[vertex] };
+        for &child in &candidate.children {
+            // An operand of an accumulated reduction and of the rest of the sum is in both contexts; the larger counts.
+            let of_accumulated = candidate.accumulated.iter().map(|(_, node)| node);
+            let mut users = [&candidate.node].into_iter().chain(of_accumulated);
+            let user = users.rfind(|node| node.children().contains(&product.classes[child]));
+            let context = context(graph, &data.inames, user.unwrap_or(&candidate.node));
+            self.is_hoisted[child] |= context != *self.inames(child);
+            self.res.n_uses[child] += 1;
+            let points = self.points(&context)?;
+            let times = if context == data.inames { times } else { times.scaled(points, own) };
+            self.res.use_points[child] = self.res.use_points[child] + times;
+            uses.add_operand(vertex, child, &context, (points, own))?;
+        }
+        Ok(())
+    }
+
+    /// Cuts deep expressions.
+    fn cut(&mut self) {
+        let (graph, res) = (self.graph, &mut self.res);
+        let mut depth = vec![0_usize; res.product.len()];
+        for idx in 0..res.order.len() {
+            let vertex = res.order[idx];
+            let candidate = res.candidate(vertex);
+            let below = candidate.children.iter().filter(|&&child| !res.is_kept[child]).map(|&child| depth[child]);
+            depth[vertex] = below.max().unwrap_or(0) + 1;
+            let data = &graph[res.product.classes[vertex]].data;
+            // An integer division is kept only where it is worth it, and then it is no division that may trap.
+            let is_division = matches!(candidate.node, Node::Op(Op::FloorDiv | Op::Mod, _)) && data.dtype.is_integer();
+            let is_cut = depth[vertex] > DEPTH_LIMIT && !is_division && can_be_kept(candidate, data);
+            if is_cut && !res.is_kept[vertex] {
+                res.is_kept[vertex] = true;
+                // What it reads must be there wherever it is computed.
+                res.guards.fill(Need::Always);
+            }
+        }
     }
 }
 

@@ -34,7 +34,8 @@ impl Touch {
 /// An access of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Access {
-    /// Which array; [`Accesses::outside`] stands for everything that only opaque instructions know.
+    /// Which array; [`Accesses::outside`] stands for everything that only opaque instructions know, and each of these has one for
+    /// the dependences on it and of it that are stated.
     pub(crate) array: ArrayId,
     /// What it does.
     pub(crate) touch: Touch,
@@ -48,12 +49,33 @@ pub(crate) struct Accesses<'a> {
     kernel: &'a Kernel,
     affine: FxHashMap<ExprId, Option<Rc<Affine>>>,
     reassociate: bool,
+    /// For each instruction the stated dependences on opaque instructions, or of them, that it has a part in.
+    stated: FxHashMap<InsnId, Vec<InsnId>>,
 }
 
 impl<'a> Accesses<'a> {
     /// For the instructions of `kernel`. Without `reassociate` an accumulation is a read and a write.
     pub(crate) fn new(kernel: &'a Kernel, reassociate: bool) -> Self {
-        Self { kernel, affine: FxHashMap::default(), reassociate }
+        let is_opaque = |insn: InsnId| matches!(kernel[insn].kind, InstructionKind::Opaque { .. });
+        let mut stated: FxHashMap<InsnId, Vec<InsnId>> = FxHashMap::default();
+        for insn in kernel.insn_ids() {
+            for &other in &kernel[insn].depends_on {
+                for opaque in [insn, other].into_iter().filter(|&insn| is_opaque(insn)) {
+                    stated.entry(insn).or_default().push(opaque);
+                    stated.entry(other).or_default().push(opaque);
+                }
+            }
+        }
+        for opaque in stated.values_mut() {
+            opaque.sort_unstable();
+            opaque.dedup();
+        }
+        Self { kernel, affine: FxHashMap::default(), reassociate, stated }
+    }
+
+    /// The array that stands for the stated order of an opaque instruction and others.
+    fn order_of(&self, opaque: InsnId) -> ArrayId {
+        ArrayId::new(self.kernel.arrays.len() + 1 + opaque.index())
     }
 
     /// The array that stands for what opaque instructions do beside their arrays: they keep their order.
@@ -71,6 +93,10 @@ impl<'a> Accesses<'a> {
             res.extend(reads.iter().map(unknown(Touch::Read)));
             res.extend(writes.iter().map(unknown(Touch::Write)));
             res.push(unknown(Touch::Write)(&Self::outside(kernel)));
+        }
+        for &opaque in self.stated.get(&insn).into_iter().flatten() {
+            let touch = if opaque == insn { Touch::Write } else { Touch::Read };
+            res.push(Access { array: self.order_of(opaque), touch, indices: None });
         }
         let accumulation = if self.reassociate { accumulation(kernel, instruction) } else { None };
         let roots: Vec<ExprId> = match accumulation {

@@ -2,7 +2,8 @@
 //!
 //! # Method
 //! A dimension goes if every access to the array has one and the same index there, an iname plus a constant, and all of
-//! them are in one loop over that iname: then each iteration uses only its own element.
+//! them are in one loop over that iname: then each iteration uses only its own element. A dimension over an iname tagged `vec` stays:
+//! its loop runs all at once.
 //! # Complexity
 //! Linear in accesses and expressions.
 //! # Source
@@ -10,7 +11,7 @@
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::linearization::{Item, Linearization};
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, Kernel, LinearizedKernel};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameTag, InsnId, Kernel, LinearizedKernel};
 use rustc_hash::FxHashMap;
 
 use crate::walk::below;
@@ -33,12 +34,15 @@ pub(crate) fn contract(linearized: LinearizedKernel) -> LinearizedKernel {
             candidates[array.index()] = None;
         }
     }
-    for item in &linearization {
-        // What a condition of the linearization reads stays as it is.
-        if let Item::If(condition) = item {
-            for array in arrays(&kernel, *condition) {
-                candidates[array.index()] = None;
+    let mut open: Vec<(InameId, usize)> = Vec::new();
+    for (node, item) in linearization.iter().enumerate() {
+        match item {
+            Item::For(iname) => open.push((*iname, node)),
+            Item::End(_) => {
+                open.pop();
             }
+            Item::If(condition) => note_reads(&kernel, [*condition], &open, &mut candidates),
+            Item::Run(_) | Item::EndIf => {}
         }
     }
     let dropped: Vec<Vec<bool>> = candidates
@@ -89,28 +93,47 @@ fn visit(kernel: &Kernel, insn: InsnId, loops: &[(InameId, usize)], candidates: 
             candidates[array.index()] = None;
         }
     }
-    let mut note = |array: ArrayId, indices: &[ExprId]| {
-        let Some(dims) = &mut candidates[array.index()] else { return };
-        for (dim, &index) in dims.iter_mut().zip(indices) {
-            let own = affine::of(&kernel.exprs, index).and_then(|index| {
-                let iname = index.inames().next().filter(|_| index.terms.len() == 1)?;
-                let (_, node) = loops.iter().find(|(open, _)| *open == iname)?;
-                Some(Dimension::Loop { index, node: *node })
-            });
-            let own = own.unwrap_or(Dimension::Kept);
-            if *dim == Dimension::Unseen {
-                *dim = own;
-            } else if *dim != own {
-                *dim = Dimension::Kept;
-            }
-        }
-    };
     for assignee in instruction.assignees() {
-        note(assignee.array, &assignee.indices);
+        note(kernel, assignee.array, &assignee.indices, loops, candidates);
     }
-    for id in below(&kernel.exprs, instruction.expressions()) {
+    note_reads(kernel, instruction.expressions(), loops, candidates);
+}
+
+/// Notes what is read below some expressions.
+fn note_reads(
+    kernel: &Kernel,
+    roots: impl IntoIterator<Item = ExprId>,
+    loops: &[(InameId, usize)],
+    candidates: &mut [Option<Vec<Dimension>>],
+) {
+    for id in below(&kernel.exprs, roots) {
         if let Expr::Access { array, indices } = &kernel.exprs[id] {
-            note(*array, indices);
+            note(kernel, *array, indices, loops, candidates);
+        }
+    }
+}
+
+/// Notes an access inside loops.
+fn note(
+    kernel: &Kernel,
+    array: ArrayId,
+    indices: &[ExprId],
+    loops: &[(InameId, usize)],
+    candidates: &mut [Option<Vec<Dimension>>],
+) {
+    let Some(dims) = &mut candidates[array.index()] else { return };
+    for (dim, &index) in dims.iter_mut().zip(indices) {
+        let own = affine::of(&kernel.exprs, index).and_then(|index| {
+            let iname = index.inames().next().filter(|_| index.terms.len() == 1)?;
+            let is_vector = kernel[iname].tags.contains(&InameTag::Vec);
+            let (_, node) = loops.iter().filter(|_| !is_vector).find(|(open, _)| *open == iname)?;
+            Some(Dimension::Loop { index, node: *node })
+        });
+        let own = own.unwrap_or(Dimension::Kept);
+        if *dim == Dimension::Unseen {
+            *dim = own;
+        } else if *dim != own {
+            *dim = Dimension::Kept;
         }
     }
 }

@@ -6,12 +6,14 @@
 //! changes a value.
 
 mod access;
+mod conditions;
 mod contract;
 pub mod error;
 mod fuse;
 mod names;
 mod nest;
 pub mod realize;
+mod selections;
 mod walk;
 
 use nestegg_ir::LinearizedKernel;
@@ -27,8 +29,10 @@ pub use realize::realize_reductions;
 pub fn schedule(linearized: LinearizedKernel) -> Result<LinearizedKernel, ScheduleError> {
     let LinearizedKernel { mut kernel, linearization } = linearized;
     let tree = to_tree(&linearization)?;
+    let tree = selections::split_selections(&mut kernel, tree);
     let tree = nest::sort_nests(&kernel, tree);
     let tree = fuse::fuse(&kernel, tree);
+    let tree = conditions::enclose(&mut kernel, tree);
     // The old dependences named the old order.
     for instruction in &mut kernel.instructions {
         instruction.depends_on.clear();

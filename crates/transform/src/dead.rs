@@ -3,7 +3,7 @@
 //! # Input
 //! A kernel with its order.
 //! # Output
-//! The same without instructions whose results no store to an argument and no opaque instruction needs, loops and conditions around
+//! The same without instructions whose results no store to an argument and no opaque instruction needs, stores of elements in themselves, loops and conditions around
 //! nothing, and unused temporaries, tables, domains, inames, substitution rules, functions and expressions. Arguments and parameters stay.
 //! # Method
 //! The least fixpoint over arrays: a needed array makes its writers live, a live instruction makes the arrays that it and
@@ -50,6 +50,9 @@ fn live_instructions(linearized: &LinearizedKernel) -> Vec<bool> {
     let mut is_live = vec![false; kernel.instructions.len()];
     let mut pending = Vec::new();
     for insn in kernel.insn_ids() {
+        if stores_what_was_there(kernel, insn) {
+            continue;
+        }
         let mut is_root = matches!(kernel[insn].kind, InstructionKind::Opaque { .. });
         for array in kernel[insn].written_arrays() {
             writers[array.index()].push(insn);
@@ -82,6 +85,12 @@ fn live_instructions(linearized: &LinearizedKernel) -> Vec<bool> {
         }
     }
     is_live
+}
+
+/// Whether an instruction stores an element in itself.
+fn stores_what_was_there(kernel: &Kernel, insn: InsnId) -> bool {
+    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return false };
+    matches!(&kernel.exprs[*expression], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices)
 }
 
 /// Adds the arrays that expressions read which were not seen before, through substitution rules too.

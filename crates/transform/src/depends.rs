@@ -1,11 +1,11 @@
 //! Dependences between instructions as a linearization orders them.
 
-use nestegg_ir::{InsnId, Item, Kernel, Linearization};
+use nestegg_ir::{InsnId, InstructionKind, Item, Kernel, Linearization};
 
 use crate::memory::Memory;
 
 /// Sets `depends_on` to the order of the linearization between instructions that touch a common array, one of them
-/// writing: each depends on the last write, and a write on the reads since then too.
+/// writing: each depends on the last write, and a write on the reads since then too. What is stated of opaque instructions stays.
 pub(crate) fn set_dependences(kernel: &mut Kernel, linearization: &Linearization) {
     let memory = Memory::new(kernel);
     let mut last_write: Vec<Option<InsnId>> = vec![None; kernel.arrays.len()];
@@ -22,6 +22,8 @@ pub(crate) fn set_dependences(kernel: &mut Kernel, linearization: &Linearization
             before.append(&mut reads_since[array.index()]);
             last_write[array.index()] = Some(insn);
         }
+        let is_opaque = |insn: InsnId| matches!(kernel[insn].kind, InstructionKind::Opaque { .. });
+        before.extend(kernel[insn].depends_on.iter().filter(|&&other| is_opaque(insn) || is_opaque(other)));
         before.retain(|&other| other != insn);
         before.sort_unstable();
         before.dedup();

@@ -17,6 +17,7 @@ mod join_domains;
 mod memory;
 mod nest;
 pub mod normalise;
+mod predicates;
 mod quasi;
 mod ranges;
 mod rename;

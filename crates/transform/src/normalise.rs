@@ -37,6 +37,7 @@ use crate::nest::{Entry, Nest, NestError, NodeId, NodeKind};
 use crate::normalise::element::Element;
 use crate::normalise::resolve::Reader;
 use crate::normalise::writers::Writers;
+use crate::predicates::conditions_to_predicates;
 use crate::versions::{self, Versions};
 use crate::workspace::Workspace;
 
@@ -84,7 +85,7 @@ pub enum NormaliseError {
 pub fn normalise(linearized: LinearizedKernel) -> Result<ValueForm, NormaliseError> {
     let resolved = Normaliser::new(linearized)?.run()?;
     let linearized = hoist::hoist_accumulations(eliminate_dead(resolved))?;
-    let mut linearized = eliminate_dead(linearized);
+    let mut linearized = conditions_to_predicates(eliminate_dead(linearized));
     set_dependences(&mut linearized.kernel, &linearized.linearization);
     let versions = versions::versions(&linearized)?;
     Ok(ValueForm { linearized, versions })

@@ -1,0 +1,109 @@
+//! Conditions of the linearization become predicates of the instructions under them.
+//!
+//! # Input
+//! A kernel without substitution rules, with its order.
+//! # Output
+//! The same without the conditions that can be tested at each instruction under them: these have them as their first predicates,
+//! the outermost first. The scheduler makes conditions around neighbours again.
+//! # Legality
+//! Nothing under the condition writes memory that it reads, nothing under it is opaque, and it has no reduction. What a condition
+//! guards is tested after it, so it stays if a condition under it does.
+//! # Complexity
+//! Linear in the linearization times the depth of conditions.
+
+use nestegg_ir::linearization::{LoopTree, from_tree, to_tree};
+use nestegg_ir::{Expr, ExprId, InsnId, InstructionKind, Kernel, LinearizedKernel};
+use rustc_hash::FxHashMap;
+
+use crate::memory::Memory;
+
+/// Makes conditions predicates.
+pub(crate) fn conditions_to_predicates(linearized: LinearizedKernel) -> LinearizedKernel {
+    let LinearizedKernel { mut kernel, linearization } = linearized;
+    let Ok(tree) = to_tree(&linearization) else { return LinearizedKernel { kernel, linearization } };
+    let mut pass = Pass {
+        kernel: &kernel,
+        memory: Memory::new(&kernel),
+        reduces: reduces(&kernel),
+        predicates: FxHashMap::default(),
+    };
+    let (tree, _) = pass.sequence(tree);
+    let predicates = pass.predicates;
+    for (insn, mut own) in predicates {
+        own.reverse();
+        own.extend(kernel[insn].predicates.iter().copied());
+        kernel[insn].predicates = own;
+    }
+    LinearizedKernel { kernel, linearization: from_tree(&tree) }
+}
+
+struct Pass<'a> {
+    kernel: &'a Kernel,
+    memory: Memory,
+    /// For each expression whether a reduction is in it.
+    reduces: Vec<bool>,
+    /// New predicates of instructions, the innermost first.
+    predicates: FxHashMap<InsnId, Vec<ExprId>>,
+}
+
+impl Pass<'_> {
+    /// The sequence without conditions, and whether none is left.
+    fn sequence(&mut self, nodes: Vec<LoopTree>) -> (Vec<LoopTree>, bool) {
+        let mut res = Vec::with_capacity(nodes.len());
+        let mut is_bare = true;
+        for node in nodes {
+            match node {
+                LoopTree::Loop { iname, body } => {
+                    let (body, own) = self.sequence(body);
+                    is_bare &= own;
+                    res.push(LoopTree::Loop { iname, body });
+                }
+                LoopTree::Branch { condition, body } => {
+                    let (body, own) = self.sequence(body);
+                    let insns = instructions(&body);
+                    if own && self.can_be_tested_inside(condition, &insns) {
+                        for insn in insns {
+                            self.predicates.entry(insn).or_default().push(condition);
+                        }
+                        res.extend(body);
+                    } else {
+                        is_bare = false;
+                        res.push(LoopTree::Branch { condition, body });
+                    }
+                }
+                run @ LoopTree::Run(_) => res.push(run),
+            }
+        }
+        (res, is_bare)
+    }
+
+    fn can_be_tested_inside(&self, condition: ExprId, insns: &[InsnId]) -> bool {
+        let reads = self.memory.of(condition);
+        !self.reduces[condition.index()]
+            && insns.iter().all(|&insn| {
+                !matches!(self.kernel[insn].kind, InstructionKind::Opaque { .. })
+                    && !self.kernel[insn].written_arrays().iter().any(|array| reads.contains(array))
+            })
+    }
+}
+
+/// The instructions in a sequence.
+fn instructions(nodes: &[LoopTree]) -> Vec<InsnId> {
+    let mut res = Vec::new();
+    let mut pending: Vec<&LoopTree> = nodes.iter().rev().collect();
+    while let Some(node) = pending.pop() {
+        match node {
+            LoopTree::Run(insn) => res.push(*insn),
+            LoopTree::Loop { body, .. } | LoopTree::Branch { body, .. } => pending.extend(body.iter().rev()),
+        }
+    }
+    res
+}
+
+fn reduces(kernel: &Kernel) -> Vec<bool> {
+    let mut res: Vec<bool> = Vec::with_capacity(kernel.exprs.len());
+    for (_, expr) in kernel.exprs.iter() {
+        res.push(matches!(expr, Expr::Reduce { .. }) || expr.children().iter().any(|child| res[child.index()]));
+    }
+    res
+}
