@@ -148,6 +148,30 @@ fn documents_have_one_sentence_a_line() {
 }
 
 #[test]
+fn techniques_are_shown_by_filetests_that_exist() {
+    let path = root().join("docs/techniques.md");
+    let mut wrong = Vec::new();
+    for line in read(&path).lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---")) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        match cells.as_slice() {
+            ["technique", "source", "shows it", "where it must not"] => {}
+            [technique, _, shows, not] => {
+                let is_test = |link: &String| link.starts_with("../") && link.contains("tests/");
+                let filetests = |cell: &str| links(cell).into_iter().filter(is_test);
+                if filetests(shows).next().is_none() {
+                    wrong.push(format!("{technique}: no filetest shows it"));
+                }
+                let missing =
+                    filetests(shows).chain(filetests(not)).filter(|link| !root().join("docs").join(link).is_file());
+                wrong.extend(missing.map(|link| format!("{technique}: there is no {link}")));
+            }
+            _ => wrong.push(format!("{}: not four cells", cells[0])),
+        }
+    }
+    check(wrong, "techniques without their filetests");
+}
+
+#[test]
 fn nothing_is_left_over() {
     let words = [
         joined("TO", "DO"),

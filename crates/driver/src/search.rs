@@ -16,7 +16,7 @@ use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Extracted, Search};
 use nestegg_forms::Tolerance;
 use nestegg_ir::domains::Domains;
-use nestegg_ir::{Array, FunctionId, Kernel, LinearizedKernel, Program};
+use nestegg_ir::{Array, FunctionId, Item, Kernel, LinearizedKernel, Program};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 
 use crate::config::Config;
@@ -234,6 +234,22 @@ fn optimized(
 }
 
 impl Found {
+    /// Whether a result differs from the input, without its dead code, in nothing but its order.
+    pub(crate) fn is_only_reordered(&self, input: &LinearizedKernel, values: &[(String, i64)]) -> bool {
+        let bytes = |program: &LinearizedKernel| temporaries::bytes(program, values);
+        let has_conditions = |program: &LinearizedKernel| {
+            let kernel = &program.kernel;
+            kernel.instructions.iter().any(|instruction| !instruction.predicates.is_empty())
+                || program.linearization.iter().any(|item| matches!(item, Item::If(_)))
+        };
+        self.saved.is_empty()
+            && self.program.linearization != input.linearization
+            && !has_conditions(input)
+            && !has_conditions(&self.program)
+            && bytes(&self.program) == bytes(input)
+            && self.program.kernel.instructions.len() == input.kernel.instructions.len()
+    }
+
     /// What was found does more operations than the input, which is the result instead.
     pub(crate) fn refused(self, input: LinearizedKernel, operations: u128) -> Self {
         let limits = self.limits;

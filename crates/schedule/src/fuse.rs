@@ -13,8 +13,9 @@
 //! fewest loops stay out. Then the joined body is treated the same way.
 //! # Legality
 //! Two accesses to one array keep their order under a common loop if they meet only in the same iteration of it: some index is
-//! the same function of the iname in both, and varies with nothing else inside. Loops over `sequential` inames and
-//! conditions are not joined.
+//! the same function of the iname in both, and varies with nothing else inside. An element that the first loop touches may also be
+//! overwritten by the second in a later iteration, if iterations run one after the other. That holds for `sequential` inames too: the
+//! iterations of each loop keep their order. Conditions are not joined.
 //! # Complexity
 //! Linear in items and their accesses, times the number of different inames that are ready at once, which is looked
 //! at up to [`LOOK_AHEAD_LIMIT`] items.
@@ -25,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::linearization::LoopTree;
-use nestegg_ir::{ArrayId, ExprId, InameId, Kernel};
+use nestegg_ir::{ArrayId, ExprId, InameId, InameTag, Kernel};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access::{Access, Accesses, Touch};
@@ -56,10 +57,10 @@ struct Item {
 }
 
 impl Item {
-    /// The iname if loops over it may be joined with this one.
-    fn iname(&self, kernel: &Kernel) -> Option<InameId> {
+    /// The iname if it is a loop.
+    fn iname(&self) -> Option<InameId> {
         match &self.node {
-            LoopTree::Loop { iname, .. } if !kernel.is_sequential(*iname) => Some(*iname),
+            LoopTree::Loop { iname, .. } => Some(*iname),
             _ => None,
         }
     }
@@ -159,7 +160,7 @@ impl Pass<'_> {
             n_missing: items.iter().map(|item| item.after.len()).collect(),
             ready: BTreeSet::new(),
             singles: BTreeSet::new(),
-            is_loop: items.iter().map(|item| item.iname(self.kernel).is_some()).collect(),
+            is_loop: items.iter().map(|item| item.iname().is_some()).collect(),
             is_done: vec![false; items.len()],
         };
         for idx in 0..items.len() {
@@ -176,11 +177,11 @@ impl Pass<'_> {
                     let mut choices: BTreeMap<InameId, usize> = BTreeMap::new();
                     if items.len() <= LOOK_AHEAD_LIMIT {
                         for &idx in &state.ready {
-                            if let Some(iname) = items[idx].iname(self.kernel) {
+                            if let Some(iname) = items[idx].iname() {
                                 choices.entry(iname).or_insert(idx);
                             }
                         }
-                    } else if let Some(iname) = items[first].iname(self.kernel) {
+                    } else if let Some(iname) = items[first].iname() {
                         choices.insert(iname, first);
                     }
                     self.best_group(items, &state, &choices)
@@ -202,7 +203,7 @@ impl Pass<'_> {
         let mut best: Option<(usize, usize, Vec<usize>)> = None;
         for (&iname, &first) in choices {
             let group = self.group(items, state, iname);
-            let is_left = |idx: &usize| !state.is_done[*idx] && items[*idx].iname(self.kernel) == Some(iname);
+            let is_left = |idx: &usize| !state.is_done[*idx] && items[*idx].iname() == Some(iname);
             let n_out = (0..items.len()).filter(is_left).count() - group.len();
             if best.as_ref().is_none_or(|(least, earliest, _)| (n_out, first) < (*least, *earliest)) {
                 best = Some((n_out, first, group));
@@ -214,17 +215,16 @@ impl Pass<'_> {
     /// All loops over an iname that can be one loop now.
     fn group(&self, items: &[Item], state: &State, iname: InameId) -> Vec<usize> {
         let mut group: Vec<usize> = Vec::new();
-        let mut members: FxHashSet<usize> = FxHashSet::default();
+        let mut touched = Touched::default();
         let mut n_missing: FxHashMap<usize, usize> = FxHashMap::default();
-        let of_iname = |idx: usize| items[idx].iname(self.kernel) == Some(iname);
+        let of_iname = |idx: usize| items[idx].iname() == Some(iname);
         let mut ready: BTreeSet<usize> = state.ready.iter().copied().filter(|&idx| of_iname(idx)).collect();
         while let Some(idx) = ready.pop_first() {
-            let in_group = items[idx].after.iter().filter(|&earlier| members.contains(earlier));
-            if !in_group.clone().all(|&earlier| self.may_share(&items[earlier], &items[idx], iname)) {
+            if !self.may_join(&touched, &items[idx], iname) {
                 continue;
             }
             group.push(idx);
-            members.insert(idx);
+            touched.add(&items[idx].accesses);
             for &later in &items[idx].before {
                 let missing = n_missing.entry(later).or_insert(state.n_missing[later]);
                 *missing -= 1;
@@ -236,42 +236,79 @@ impl Pass<'_> {
         group
     }
 
-    /// Whether two loops over an iname, the first before the second, keep their dependences as one loop.
-    fn may_share(&self, first: &Item, second: &Item, iname: InameId) -> bool {
-        let mut by_array: FxHashMap<ArrayId, Vec<&Access>> = FxHashMap::default();
-        for access in &first.accesses {
-            by_array.entry(access.array).or_default().push(access);
-        }
-        second.accesses.iter().all(|b| {
-            by_array.get(&b.array).is_none_or(|accesses| {
-                accesses.iter().all(|a| {
-                    let no_order = (!a.touch.changes() && !b.touch.changes()) || a.touch.commutes(b.touch);
-                    no_order || self.meet_in_one_iteration(a, b, iname)
-                })
-            })
+    /// Whether loops over an iname, all before another one, keep their dependences with it as one loop.
+    fn may_join(&self, touched: &Touched<'_>, item: &Item, iname: InameId) -> bool {
+        item.accesses.iter().all(|b| {
+            let others = touched.by_array.get(&b.array).into_iter().flatten();
+            let mut ordered = others.filter(|(touch, _)| {
+                let no_order = (!touch.changes() && !b.touch.changes()) || touch.commutes(b.touch);
+                !no_order
+            });
+            ordered.all(|(_, accesses)| accesses.iter().all(|a| self.keep_order(a, b, iname)))
         })
     }
 
-    fn meet_in_one_iteration(&self, a: &Access, b: &Access, iname: InameId) -> bool {
-        let (Some(a), Some(b)) = (&a.indices, &b.indices) else { return false };
-        a.iter().zip(b.iter()).any(|(a, b)| match (a, b) {
-            (Some(a), Some(b)) => {
+    /// Whether two accesses, the first in an earlier loop over the iname, keep their order as parts of one.
+    fn keep_order(&self, a: &Access, b: &Access, iname: InameId) -> bool {
+        let (Some(first), Some(second)) = (&a.indices, &b.indices) else { return false };
+        let tags = &self.kernel[iname].tags;
+        let is_serial = !tags.contains(&InameTag::Parallel) && !tags.contains(&InameTag::Vec);
+        // What is read a few iterations later keeps iterations apart, so that loop stays alone.
+        let may_be_later = is_serial && b.touch == Touch::Write;
+        first.iter().zip(second.iter()).any(|(first, second)| match (first, second) {
+            (Some(first), Some(second)) => {
                 let is_known =
                     |affine: &Affine| affine.inames().all(|other| other == iname || self.outer.contains(&other));
-                is_known(a) && is_known(b) && self.excludes_others(a, b, iname)
+                let is_in_order = |distance: i64| distance == 0 || (may_be_later && distance > 0);
+                is_known(first)
+                    && is_known(second)
+                    && meetings(first, second, iname).is_some_and(|meetings| match meetings {
+                        Meetings::Never => true,
+                        Meetings::Later(distance) => is_in_order(distance),
+                    })
             }
             _ => false,
         })
     }
+}
 
-    /// Whether two equal values of these functions mean equal values of the iname, or cannot be.
-    fn excludes_others(&self, a: &Affine, b: &Affine, iname: InameId) -> bool {
-        let Some(difference) = a.plus(b, -1) else { return false };
-        let coefficient = a.coefficient(Var::Iname(iname));
-        match difference.as_constant() {
-            Some(0) => coefficient != 0,
-            Some(_) => coefficient == 0 && b.coefficient(Var::Iname(iname)) == 0,
-            None => false,
+/// When two functions of an iname, each in its own iteration, have the same value.
+enum Meetings {
+    /// Never.
+    Never,
+    /// The second so many values of the iname after the first.
+    Later(i64),
+}
+
+/// How iterations meet at one index; `None` if that cannot be told, or they meet in many.
+fn meetings(first: &Affine, second: &Affine, iname: InameId) -> Option<Meetings> {
+    let distance = first.plus(second, -1)?.as_constant()?;
+    // The difference is constant, so both have the same coefficient.
+    match first.coefficient(Var::Iname(iname)) {
+        0 => (distance != 0).then_some(Meetings::Never),
+        coefficient if distance.checked_rem(coefficient)? != 0 => Some(Meetings::Never),
+        coefficient => Some(Meetings::Later(distance.checked_div(coefficient)?)),
+    }
+}
+
+/// What the loops of a group touch: for each array the accesses by what they do, each once.
+#[derive(Default)]
+struct Touched<'i> {
+    by_array: FxHashMap<ArrayId, Vec<(Touch, Vec<&'i Access>)>>,
+    seen: FxHashSet<&'i Access>,
+}
+
+impl<'i> Touched<'i> {
+    fn add(&mut self, accesses: &'i [Access]) {
+        for access in accesses {
+            if !self.seen.insert(access) {
+                continue;
+            }
+            let of_array = self.by_array.entry(access.array).or_default();
+            match of_array.iter_mut().find(|(touch, _)| *touch == access.touch) {
+                Some((_, known)) => known.push(access),
+                None => of_array.push((access.touch, vec![access])),
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //! A loop tree.
 //! # Output
 //! `y = a if c else b` in a loop over which `c` does not vary is `y = a` under the predicate `c` and `y = b` under its negation,
-//! each in loops of its own. Where `b` is what `y` was, or `y` joined with what changes nothing, there is no second instruction.
+//! right after it. Where `b` is what `y` was, or `y` joined with what changes nothing, there is no second instruction.
 //! # Legality
 //! The two run at different points; `c` does not read what they write.
 //! # Complexity
@@ -34,10 +34,21 @@ struct Pass<'a> {
     names: Names,
 }
 
-/// A selection as two instructions: its condition and the values of its branches.
+/// A selection as two instructions: its condition and what its branches store.
 struct Selection {
     condition: ExprId,
-    branches: [ExprId; 2],
+    branches: [Branch; 2],
+}
+
+/// What a branch stores.
+#[derive(Clone, Copy)]
+enum Branch {
+    /// What was there.
+    Same,
+    /// A value.
+    Value(ExprId),
+    /// A value joined to what was there.
+    Joined(Op, ExprId),
 }
 
 impl Pass<'_> {
@@ -47,7 +58,6 @@ impl Pass<'_> {
         for node in nodes {
             match node {
                 LoopTree::Loop { iname, body } => {
-                    // A loop of its own around each instruction lets each nest be sorted and each branch leave it.
                     let body = self.sequence(body, Some(iname));
                     res.push(LoopTree::Loop { iname, body });
                 }
@@ -78,39 +88,70 @@ impl Pass<'_> {
         }
         let other = exprs.op(Op::Not, [condition]);
         let target = exprs.access(assignee.array, assignee.indices.clone());
+        let mut stored = |branch: Branch| match branch {
+            Branch::Same => None,
+            Branch::Value(value) => Some(value),
+            Branch::Joined(op, value) => Some(exprs.op(op, [target, value])),
+        };
+        let [first, second] = branches.map(&mut stored);
         let part = |expression: ExprId, condition: ExprId| {
             let mut part = instruction.clone();
             part.kind = InstructionKind::Assignment { assignee: assignee.clone(), expression };
             part.predicates.push(condition);
             part
         };
-        let [first, second] = branches;
-        if first == target {
-            self.kernel[insn] = part(second, other);
-            return None;
+        match (first, second) {
+            (Some(first), Some(second)) => {
+                self.kernel[insn] = part(first, condition);
+                let mut part = part(second, other);
+                part.id = self.names.instruction(&format!("{}_else", instruction.id));
+                self.kernel.instructions.push(part);
+                Some(InsnId::new(self.kernel.instructions.len() - 1))
+            }
+            (Some(first), None) => {
+                self.kernel[insn] = part(first, condition);
+                None
+            }
+            (None, Some(second)) => {
+                self.kernel[insn] = part(second, other);
+                None
+            }
+            (None, None) => None,
         }
-        self.kernel[insn] = part(first, condition);
-        if second == target {
-            return None;
-        }
-        let mut part = part(second, other);
-        part.id = self.names.instruction(&format!("{}_else", instruction.id));
-        self.kernel.instructions.push(part);
-        Some(InsnId::new(self.kernel.instructions.len() - 1))
     }
 }
 
 /// The selection that an assignment stores, or joins to its element where one branch changes nothing.
 fn find(kernel: &Kernel, instruction: &Instruction, expression: ExprId) -> Option<Selection> {
     let InstructionKind::Assignment { assignee, .. } = &instruction.kind else { return None };
-    let is_safe = |condition: ExprId| {
-        let others = assignee.indices.iter().chain(&instruction.predicates).copied();
-        !reads(&kernel.exprs, others.chain([condition]), assignee.array)
+    let is_target = |id: ExprId| matches!(&kernel.exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices);
+    let Expr::Op { op, operands } = &kernel.exprs[expression] else { return None };
+    let (selection, join) = match (op, &**operands) {
+        (Op::If, _) => (expression, None),
+        (Op::Add | Op::Sub | Op::Mul, &[first, second]) if is_target(first) => (second, Some(*op)),
+        (Op::Add | Op::Mul, &[first, second]) if is_target(second) => (first, Some(*op)),
+        _ => return None,
     };
-    match &kernel.exprs[expression] {
-        Expr::Op { op: Op::If, operands } if is_safe(operands[0]) => {
-            Some(Selection { condition: operands[0], branches: [operands[1], operands[2]] })
-        }
-        _ => None,
+    let Expr::Op { op: Op::If, operands } = &kernel.exprs[selection] else { return None };
+    let [condition, first, second] = **operands else { return None };
+    let others = assignee.indices.iter().chain(&instruction.predicates).copied();
+    if reads(&kernel.exprs, others.chain([condition]), assignee.array) {
+        return None;
     }
+    let branch = |value: ExprId| match join {
+        None if is_target(value) => Branch::Same,
+        None => Branch::Value(value),
+        Some(op) if is_neutral(kernel, op, value) => Branch::Same,
+        Some(op) => Branch::Joined(op, value),
+    };
+    let branches = [branch(first), branch(second)];
+    // Joining in both branches would be written twice.
+    let is_won = join.is_none() || branches.iter().any(|branch| matches!(branch, Branch::Same));
+    is_won.then_some(Selection { condition, branches })
+}
+
+/// Whether joining a value by an operation changes nothing.
+fn is_neutral(kernel: &Kernel, op: Op, value: ExprId) -> bool {
+    let neutral = if op == Op::Mul { 1.0 } else { 0.0 };
+    matches!(&kernel.exprs[value], Expr::Number(number) if number.to_f64() == neutral)
 }
