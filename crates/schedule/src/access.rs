@@ -1,5 +1,6 @@
 //! What an instruction reads and writes, by element as far as that is known.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use nestegg_ir::affine::{self, Affine};
@@ -50,14 +51,14 @@ pub(crate) struct Accesses<'a> {
     affine: FxHashMap<ExprId, Option<Rc<Affine>>>,
     reassociate: bool,
     /// For each instruction the stated dependences on opaque instructions, or of them, that it has a part in.
-    stated: FxHashMap<InsnId, Vec<InsnId>>,
+    stated: BTreeMap<InsnId, Vec<InsnId>>,
 }
 
 impl<'a> Accesses<'a> {
     /// For the instructions of `kernel`. Without `reassociate` an accumulation is a read and a write.
     pub(crate) fn new(kernel: &'a Kernel, reassociate: bool) -> Self {
         let is_opaque = |insn: InsnId| matches!(kernel[insn].kind, InstructionKind::Opaque { .. });
-        let mut stated: FxHashMap<InsnId, Vec<InsnId>> = FxHashMap::default();
+        let mut stated: BTreeMap<InsnId, Vec<InsnId>> = BTreeMap::new();
         for insn in kernel.insn_ids() {
             for &other in &kernel[insn].depends_on {
                 for opaque in [insn, other].into_iter().filter(|&insn| is_opaque(insn)) {

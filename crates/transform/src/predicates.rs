@@ -11,9 +11,10 @@
 //! # Complexity
 //! Linear in the linearization times the depth of conditions.
 
+use std::collections::BTreeMap;
+
 use nestegg_ir::linearization::{LoopTree, from_tree, to_tree};
 use nestegg_ir::{Expr, ExprId, InsnId, InstructionKind, Kernel, LinearizedKernel};
-use rustc_hash::FxHashMap;
 
 use crate::memory::Memory;
 
@@ -25,7 +26,7 @@ pub(crate) fn conditions_to_predicates(linearized: LinearizedKernel) -> Lineariz
         kernel: &kernel,
         memory: Memory::new(&kernel),
         reduces: reduces(&kernel),
-        predicates: FxHashMap::default(),
+        predicates: BTreeMap::default(),
     };
     let (tree, _) = pass.sequence(tree);
     let predicates = pass.predicates;
@@ -43,7 +44,7 @@ struct Pass<'a> {
     /// For each expression whether a reduction is in it.
     reduces: Vec<bool>,
     /// New predicates of instructions, the innermost first.
-    predicates: FxHashMap<InsnId, Vec<ExprId>>,
+    predicates: BTreeMap<InsnId, Vec<ExprId>>,
 }
 
 impl Pass<'_> {
