@@ -154,7 +154,7 @@ fn techniques_are_shown_by_filetests_that_exist() {
     for line in read(&path).lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---")) {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
         match cells.as_slice() {
-            ["technique", "source", "shows it", "where it must not"] => {}
+            ["technique", ..] => {}
             [technique, _, shows, not] => {
                 let is_test = |link: &String| link.starts_with("../") && link.contains("tests/");
                 let filetests = |cell: &str| links(cell).into_iter().filter(is_test);
