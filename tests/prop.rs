@@ -37,6 +37,7 @@ fn main() {
         Knobs::presets().into_iter().map(|(name, knobs)| (name, knobs, false)).collect();
     // Opaque code has a meaning in one world, conversions of floats to integers in the other.
     kinds.push(("whole_format", Knobs::whole_format(), true));
+    kinds.push(("opaque", Knobs::opaque(), true));
     let mut trials = Vec::new();
     for (name, knobs, may_be_not_compared) in kinds {
         for level in book.strategies.keys() {

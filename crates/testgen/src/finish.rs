@@ -3,7 +3,7 @@
 use nestegg_ir::linearization::{LoopTree, from_tree};
 use nestegg_ir::{
     ArrayId, Assignee, Domain, DomainId, Expr, ExprId, FunctionId, InameId, InameTag, InsnId, Instruction,
-    InstructionKind, Item, Kernel, Linearization, LinearizedKernel, ParameterId, Program, SubstitutionId,
+    InstructionKind, Item, Kernel, Linearization, LinearizedKernel, Op, ParameterId, Program, SubstitutionId,
 };
 use rustc_hash::FxHashMap;
 
@@ -29,6 +29,7 @@ impl Builder<'_> {
         let mut compaction = Compaction::default();
         compaction.mark(&self.kernel, &order);
         compaction.close_inames(&self);
+        compaction.shifts = self.shifts();
         let mut kernel = compaction.rebuild(&self.kernel);
         let mut order: Linearization = order.into_iter().map(|item| compaction.item(item)).collect();
         self.assumptions(&mut kernel);
@@ -78,6 +79,12 @@ impl Builder<'_> {
         }
     }
 
+    /// What each iname is less than its value in the state of generation.
+    fn shifts(&mut self) -> Vec<i64> {
+        let n_inames = self.ranges.len();
+        (0..n_inames).map(|_| if self.chance(self.knobs.shifted) { self.pick(&[2, 5, -1]) } else { 0 }).collect()
+    }
+
     fn assumptions(&self, kernel: &mut Kernel) {
         if kernel.parameters.is_empty() {
             return;
@@ -125,11 +132,12 @@ impl Builder<'_> {
                 if let Some(outer) = range.outer().filter(|outer| !group.contains(outer)) {
                     enclosing.push(outer);
                 }
-                constraints.push(range.constraint(
-                    &self.kernel[old].name,
-                    |iname| self.kernel[iname].name.clone(),
-                    |parameter| self.kernel[parameter].name.clone(),
-                ));
+                let shifted = |iname: InameId| match compaction.shifts[iname.index()] {
+                    0 => self.kernel[iname].name.clone(),
+                    shift => format!("({} + {shift})", self.kernel[iname].name),
+                };
+                constraints
+                    .push(range.constraint(&shifted(old), shifted, |parameter| self.kernel[parameter].name.clone()));
             }
             let params: Vec<&str> = parameters
                 .iter()
@@ -239,6 +247,8 @@ struct Compaction {
     functions: Kept<FunctionId>,
     rules: Kept<SubstitutionId>,
     map: FxHashMap<ExprId, ExprId>,
+    /// By old iname: what its new value is less.
+    shifts: Vec<i64>,
 }
 
 impl Compaction {
@@ -322,8 +332,14 @@ impl Compaction {
         kernel.functions = self.functions.list.iter().map(|&function| old[function].clone()).collect();
         for idx in 0..self.exprs.len() {
             let id = self.exprs[idx];
-            let expr = self.expr(&old.exprs[id]);
-            self.map.insert(id, kernel.exprs.intern(expr));
+            let mut new = kernel.exprs.intern(self.expr(&old.exprs[id]));
+            if let Expr::Iname(iname) = old.exprs[id]
+                && let shift @ (..0 | 1..) = self.shifts[iname.index()]
+            {
+                let literal = kernel.exprs.int(shift.abs());
+                new = kernel.exprs.op(if shift > 0 { Op::Add } else { Op::Sub }, [new, literal]);
+            }
+            self.map.insert(id, new);
         }
         for &id in &self.arrays.list {
             let mut array = old[id].clone();

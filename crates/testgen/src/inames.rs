@@ -33,6 +33,8 @@ impl Builder<'_> {
         let least = size.least(&self.parameters);
         let shape = if self.chance(self.knobs.strided) {
             Shape::Strided(self.between(2, 3))
+        } else if self.chance(self.knobs.hole) {
+            Shape::Hole(self.between(0, 2))
         } else if self.chance(self.knobs.interior) && (least >= 2 || size.as_const().is_none()) {
             let low = self.between(0, 1);
             Shape::Box { low, high: if low == 0 { 1 } else { self.between(0, 1) } }

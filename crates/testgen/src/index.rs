@@ -25,6 +25,11 @@ impl Builder<'_> {
             let modulus = self.kernel.exprs.int(least);
             return Some(self.kernel.exprs.op(Op::Mod, [value, modulus]));
         }
+        if self.chance(self.knobs.reshape)
+            && let Some(index) = self.reshaped(size)
+        {
+            return Some(index);
+        }
         if self.chance(self.knobs.offset)
             && let Some(index) = self.compound(size)
         {
@@ -100,6 +105,43 @@ impl Builder<'_> {
             }
             _ => self.difference(first, size),
         }
+    }
+
+    /// An index by division: a part of an iname, or one of two that were made one.
+    fn reshaped(&mut self, size: Size) -> Option<ExprId> {
+        let valued = self.valued();
+        let least = size.least(&self.parameters);
+        if valued.is_empty() || least < 1 {
+            return None;
+        }
+        let first = self.pick(&valued);
+        let value = self.kernel.exprs.iname(first);
+        let second = self.pick(&valued);
+        let extent_of = |iname: InameId| self.ranges[iname.index()].size.as_const();
+        let (extent, other) = (extent_of(first), extent_of(second));
+        let (op, dividend, divisor) = match (self.below(3), extent, other) {
+            (0, Some(extent), _) => (Op::FloorDiv, value, (extent + least - 1) / least),
+            (1, Some(extent), Some(other)) if first != second => {
+                // The pair as one number, and one of the pair back.
+                let radix = self.kernel.exprs.int(other);
+                let high = self.kernel.exprs.op(Op::Mul, [value, radix]);
+                let low = self.kernel.exprs.iname(second);
+                let both = self.kernel.exprs.op(Op::Add, [high, low]);
+                match (extent <= least, other <= least) {
+                    (true, false) => (Op::FloorDiv, both, other),
+                    (true, true) if self.chance(50) => (Op::FloorDiv, both, other),
+                    (_, true) => (Op::Mod, both, other),
+                    (false, false) => return None,
+                }
+            }
+            (2, ..) if first != second => {
+                let second = self.kernel.exprs.iname(second);
+                (Op::Mod, self.kernel.exprs.op(Op::Add, [value, second]), least)
+            }
+            _ => (Op::Mod, value, least),
+        };
+        let divisor = self.kernel.exprs.int(divisor.max(1));
+        Some(self.kernel.exprs.op(op, [dividend, divisor]))
     }
 
     /// The distance of an iname from the one that bounds it.

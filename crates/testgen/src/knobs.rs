@@ -22,6 +22,10 @@ pub struct Knobs {
     pub strided: u8,
     /// Inames that leave out the first or last values of their size.
     pub interior: u8,
+    /// Inames that leave out a value between others, so that their domain is a union.
+    pub hole: u8,
+    /// Inames whose values do not begin at zero, often below it.
+    pub shifted: u8,
     /// Several inames in one domain.
     pub joint_domains: u8,
     /// Inames that are tagged `sequential`, with recurrences over them.
@@ -84,6 +88,8 @@ pub struct Knobs {
     pub indirect: u8,
     /// Indices `i + 1`, `2*i`, `n - 1 - i`, `i + j`.
     pub offset: u8,
+    /// Indices by `//` and `%`.
+    pub reshape: u8,
 
     /// Calls with several results, which have no meaning in floats.
     pub call: u8,
@@ -103,6 +109,8 @@ impl Knobs {
         triangular: 0,
         strided: 0,
         interior: 0,
+        hole: 0,
+        shifted: 0,
         joint_domains: 30,
         sequential: 0,
         decoration: 0,
@@ -133,6 +141,7 @@ impl Knobs {
         truncation: 0,
         indirect: 0,
         offset: 0,
+        reshape: 0,
         call: 0,
         opaque: 0,
     };
@@ -168,6 +177,7 @@ impl Knobs {
             extent: 6,
             parametric: 50,
             interior: 60,
+            shifted: 10,
             sequential: 20,
             temporary: 40,
             update: 20,
@@ -176,6 +186,7 @@ impl Knobs {
             sharing: 15,
             substitution: 15,
             offset: 60,
+            reshape: 10,
             ..Self::PLAIN
         }
     }
@@ -214,6 +225,8 @@ impl Knobs {
             triangular: 15,
             strided: 8,
             interior: 15,
+            hole: 6,
+            shifted: 10,
             joint_domains: 30,
             sequential: 20,
             decoration: 20,
@@ -244,9 +257,75 @@ impl Knobs {
             truncation: 0,
             indirect: 10,
             offset: 25,
+            reshape: 15,
             call: 0,
             opaque: 0,
         }
+    }
+
+    /// Conditions everywhere: predicates, branches, selections, guards, on data and on inames, around values that are shared.
+    #[must_use]
+    pub fn control_flow() -> Self {
+        Self {
+            instructions: 10,
+            extent: 4,
+            sequential: 25,
+            temporary: 70,
+            update: 30,
+            predicate: 80,
+            data_dependent: 60,
+            reopened: 40,
+            linearized: 60,
+            sharing: 30,
+            selection: 20,
+            guard: 20,
+            quotient: 12,
+            integer: 10,
+            boolean: 25,
+            ..Self::everything()
+        }
+    }
+
+    /// Integers, truth values and conversions, mostly.
+    #[must_use]
+    pub fn mixed_types() -> Self {
+        Self {
+            integer: 60,
+            bits: 40,
+            boolean: 30,
+            single: 50,
+            cast: 20,
+            indirect: 20,
+            reshape: 25,
+            selection: 12,
+            ..Self::everything()
+        }
+    }
+
+    /// Loops of every shape around little.
+    #[must_use]
+    pub fn domains() -> Self {
+        Self {
+            depth: 4,
+            operations: 5,
+            parametric: 40,
+            triangular: 40,
+            strided: 20,
+            interior: 20,
+            hole: 20,
+            shifted: 40,
+            joint_domains: 50,
+            reduction: 25,
+            offset: 40,
+            reshape: 30,
+            ..Self::everything()
+        }
+    }
+
+    /// What cannot be changed, among what can.
+    #[must_use]
+    pub fn opaque() -> Self {
+        Self { opaque: 40, call: 20, ..Self::control_flow() }
     }
 
     /// Every feature of the format, also those that only some stages can run.
@@ -257,12 +336,15 @@ impl Knobs {
 
     /// The presets of which every kernel runs, by name.
     #[must_use]
-    pub fn presets() -> [(&'static str, Self); 4] {
+    pub fn presets() -> [(&'static str, Self); 7] {
         [
             ("finite_element", Self::finite_element()),
             ("stencil", Self::stencil()),
             ("statements", Self::statements()),
             ("everything", Self::everything()),
+            ("control_flow", Self::control_flow()),
+            ("mixed_types", Self::mixed_types()),
+            ("domains", Self::domains()),
         ]
     }
 

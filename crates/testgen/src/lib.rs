@@ -16,7 +16,7 @@
 //! # Complexity
 //! Close to linear in the kernel.
 //! # Not done
-//! Kernels that are wrong: tests of errors write those by hand. Pieces of domains that are unions.
+//! Kernels that are wrong: tests of errors write those by hand.
 //!
 //! ```
 //! use nestegg_testgen::{Knobs, Seeded, generate};

@@ -85,6 +85,8 @@ pub(crate) enum Shape {
     },
     /// Multiples of the stride.
     Strided(i64),
+    /// All but this one.
+    Hole(i64),
     /// `i <= outer`, or `i < outer` if strict.
     Below {
         /// The iname that bounds it.
@@ -114,7 +116,7 @@ impl Range {
     pub(crate) fn outer(self) -> Option<InameId> {
         match self.shape {
             Shape::Below { outer, .. } | Shape::Above { outer, .. } => Some(outer),
-            Shape::Box { .. } | Shape::Strided(_) => None,
+            Shape::Box { .. } | Shape::Strided(_) | Shape::Hole(_) => None,
         }
     }
 
@@ -129,6 +131,7 @@ impl Range {
         let points = match self.shape {
             Shape::Box { low, high } => size - low - high,
             Shape::Strided(stride) => (size + stride - 1) / stride,
+            Shape::Hole(_) => size - 1,
             // The outer iname is within the same size, so that its own value is there.
             Shape::Below { strict, .. } | Shape::Above { strict, .. } => i64::from(!strict),
         };
@@ -140,7 +143,7 @@ impl Range {
         match self.shape {
             Shape::Box { low, .. } => low,
             Shape::Above { strict, .. } => i64::from(strict),
-            Shape::Strided(_) | Shape::Below { .. } => 0,
+            Shape::Strided(_) | Shape::Hole(_) | Shape::Below { .. } => 0,
         }
     }
 
@@ -149,7 +152,7 @@ impl Range {
         match self.shape {
             Shape::Box { high, .. } => high,
             Shape::Below { strict, .. } => i64::from(strict),
-            Shape::Strided(_) | Shape::Above { .. } => 0,
+            Shape::Strided(_) | Shape::Hole(_) | Shape::Above { .. } => 0,
         }
     }
 
@@ -170,6 +173,7 @@ impl Range {
         match self.shape {
             Shape::Box { low, high } => format!("{low} <= {iname} < {}", size(high)),
             Shape::Strided(stride) => format!("0 <= {iname} < {} and {iname} mod {stride} = 0", size(0)),
+            Shape::Hole(value) => format!("0 <= {iname} < {} and {iname} != {value}", size(0)),
             Shape::Below { outer, strict } => format!("0 <= {iname} {} {}", relation(strict), name_of(outer)),
             Shape::Above { outer, strict } => {
                 format!("{} {} {iname} < {}", name_of(outer), relation(strict), size(0))

@@ -10,7 +10,8 @@ use nestegg_testgen::{Knobs, generate_seed};
 fn whole(kernel: &Kernel, constraint: &str) -> Option<(InameId, String)> {
     let (name, size) = constraint.strip_prefix("0 <= ")?.split_once(" < ")?;
     let iname = kernel.iname_ids().find(|&iname| kernel[iname].name == name)?;
-    (!size.contains(" - ") && !kernel.inames.iter().any(|other| other.name == size)).then(|| (iname, size.to_owned()))
+    (!size.contains(['-', '(']) && !kernel.inames.iter().any(|other| other.name == size))
+        .then(|| (iname, size.to_owned()))
 }
 
 /// Inames that may run backwards: of boxes, without order, bounding no other.
