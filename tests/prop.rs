@@ -16,6 +16,7 @@ use std::fmt::Write;
 
 use check::{Setting, check, has_meaning};
 use libtest_mimic::{Arguments, Failed, Trial};
+use nestegg_ir::Licence;
 use nestegg_testgen::{Knobs, generate_seed};
 use shrink::{shrink, size};
 
@@ -41,10 +42,14 @@ fn main() {
     let mut trials = Vec::new();
     for (name, knobs, may_be_not_compared) in kinds {
         for level in book.strategies.keys() {
-            let (knobs, seeds, level) = (knobs.clone(), seeds.clone(), level.to_string());
-            let title = format!("{name}/{level}");
-            let trial = move || run(name, &knobs, seeds, &level, may_be_not_compared);
-            trials.push(Trial::test(title, trial));
+            let level = level.to_string();
+            for float in [None, Some(Licence::Strict)] {
+                let (knobs, seeds, level) = (knobs.clone(), seeds.clone(), level.clone());
+                let licence = float.map_or_else(String::new, |licence| format!("/{}", licence.name()));
+                let title = format!("{name}/{level}{licence}");
+                let trial = move || run(name, &knobs, seeds, &level, float, may_be_not_compared);
+                trials.push(Trial::test(title, trial));
+            }
         }
     }
     trials.push(Trial::test("shrinking", shrinking));
@@ -62,6 +67,7 @@ fn run(
     knobs: &Knobs,
     seeds: std::ops::Range<u64>,
     level: &str,
+    float: Option<Licence>,
     may_be_not_compared: bool,
 ) -> Result<(), Failed> {
     let mut found: BTreeMap<String, (u64, usize)> = BTreeMap::new();
@@ -69,7 +75,7 @@ fn run(
     for seed in seeds {
         let generated = generate_seed(seed, knobs);
         let parameters = generated.parameters.clone();
-        let setting = Setting { level: level.to_owned(), parameters, may_be_not_compared };
+        let setting = Setting { level: level.to_owned(), float, parameters, may_be_not_compared };
         let Err(failure) = check(&generated.program, &setting) else { continue };
         let (_, times) = found.entry(failure.kind.clone()).or_insert((seed, 0));
         *times += 1;

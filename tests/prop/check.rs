@@ -9,8 +9,8 @@ use nestegg_driver::config::{Config, Strategy};
 use nestegg_driver::report::Validated;
 use nestegg_driver::{Error, emit, optimize};
 use nestegg_interp::{ValidateOptions, Verdict, validate};
-use nestegg_ir::Program;
 use nestegg_ir::verify::verify;
+use nestegg_ir::{Licence, Program};
 use nestegg_span::Source;
 
 /// An optimization that takes longer than this is taken for an endless loop; kernels here need milliseconds.
@@ -24,6 +24,8 @@ const ENDLESS: &str = "endless";
 pub struct Setting {
     /// The name of a strategy.
     pub level: String,
+    /// What may be done to floats; what the level says if nothing.
+    pub float: Option<Licence>,
     /// Values of the kernel's parameters.
     pub parameters: Vec<(String, i64)>,
     /// Whether the kernel may hold what has no meaning in any world of the interpreter.
@@ -125,6 +127,7 @@ fn unguarded(program: &Program, setting: &Setting) -> Result<(), Failure> {
     let source = Source::new("generated.knl", nestegg_dump::write_text(program));
     let config = Config {
         strategy: Strategy::Named(setting.level.clone()),
+        float: setting.float,
         parameters: setting.parameters.clone(),
         ..Config::default()
     };

@@ -12,7 +12,8 @@
 //! | `normalise` | | answers the kernel in value form |
 //! | `realize` | | answers the kernel with its reductions realized |
 //! | `schedule` | | answers the kernel with its loops rebuilt |
-//! | `optimize` | `level=O1` `param=n:5` `seeds=rolled,split` `max-statements=9` | answers result and story, of those seeds alone; asserts that the result is validated |
+//! | `optimize` | `level=O1` `float=strict` `traps=keep` `param=n:5` `max-statements=9` `seeds=rolled,split` `forms=basis` `phase=hoist` `grant=fast` `selection=as-is` | answers result and story; asserts that the result is validated. The last five make a strategy that extends the level: with those seeds alone, with those forms, with a phase of those rules, with an own licence, with another selection |
+//! | `refuse` | as `optimize` | answers the rendered error; asserts that there is one |
 //! | `run` | `seed=0` `param=n:5` | answers the outputs of the interpreter |
 //! | `c` | `level=O1` | answers the C; asserts that compilers accept it without a warning |
 
@@ -23,15 +24,19 @@ use nestegg_driver::config::{Config, Strategy};
 use nestegg_driver::report::{Report, Validated};
 use nestegg_driver::{Notation, emit, parameters};
 use nestegg_interp::{Inputs, RunOptions, Values};
-use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_ir::{Licence, LinearizedKernel, Program, Traps};
 use nestegg_span::Source;
 
 use crate::compilers;
 use crate::header::TestCommand;
 
 /// Names of commands that answer a text.
-const ANSWERING: [&str; 10] =
-    ["check", "convert", "count", "linearize", "normalise", "realize", "schedule", "optimize", "run", "c"];
+const ANSWERING: [&str; 11] =
+    ["check", "convert", "count", "linearize", "normalise", "realize", "schedule", "optimize", "refuse", "run", "c"];
+
+/// Options of commands that optimize.
+const OPTIMIZE: [&str; 10] =
+    ["level", "param", "max-statements", "float", "traps", "seeds", "forms", "phase", "grant", "selection"];
 
 /// Whether the command answers a text.
 #[must_use]
@@ -59,6 +64,7 @@ pub fn run(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<Optio
             pass(command, source, |program| nestegg_schedule::schedule(program).map_err(|error| error.to_string()))
         }
         "optimize" => optimize(command, source),
+        "refuse" => refuse(command, source),
         "run" => interpret(command, source),
         "c" => c(command, source),
         other => Err(format!("there is no command `{other}`")),
@@ -118,37 +124,65 @@ fn pass(
 }
 
 fn optimize(command: &TestCommand, source: &Source) -> Result<String, String> {
-    command.allow(&["level", "param", "seeds", "max-statements"])?;
+    command.allow(&OPTIMIZE)?;
     let optimized = optimized(command, source)?;
     Ok(format!("{}\n{}", story(&optimized.report), emit::text(&optimized.program).text))
 }
 
 fn optimized(command: &TestCommand, source: &Source) -> Result<nestegg_driver::Optimized, String> {
-    let level = command.option("level").unwrap_or("O1");
-    let max_statements = command.option("max-statements").map(str::parse).transpose();
-    let config = Config {
-        strategy: match command.option("seeds") {
-            Some(seeds) => of_seeds(level, seeds),
-            None => Strategy::Named(level.to_owned()),
-        },
-        max_statements: max_statements.map_err(|error| format!("`max-statements`: {error}"))?,
-        parameters: command.parameters()?,
-        ..Config::default()
-    };
-    let optimized = nestegg_driver::optimize(source, &config).map_err(|error| rendered(&error))?;
+    let optimized = nestegg_driver::optimize(source, &config(command)?).map_err(|error| rendered(&error))?;
     match &optimized.report.validation {
         Validated::Equal { .. } => Ok(optimized),
         Validated::NotCompared { reason } => Err(format!("the result was not validated: {reason}")),
     }
 }
 
-/// A level with those seeds alone.
-fn of_seeds(level: &str, seeds: &str) -> Strategy {
-    let seeds = seeds.replace(',', " ");
-    let text = format!(
-        ";; A level.\n\n;; With some seeds.\n(strategy {level}-seeds :extends {level} :option (seeds {seeds}))\n"
-    );
-    Strategy::InFile(Source::new("seeds.rules", text))
+/// What the optimizer is told by a command.
+fn config(command: &TestCommand) -> Result<Config, String> {
+    let max_statements = command.option("max-statements").map(str::parse).transpose();
+    let float = command.option("float");
+    Ok(Config {
+        strategy: strategy(command),
+        float: float.map(|name| Licence::from_name(name).ok_or(format!("no licence `{name}`"))).transpose()?,
+        traps: match command.option("traps") {
+            None | Some("ignore") => Traps::Ignore,
+            Some("keep") => Traps::Keep,
+            Some(other) => return Err(format!("`traps` is `keep` or `ignore`, not `{other}`")),
+        },
+        max_statements: max_statements.map_err(|error| format!("`max-statements`: {error}"))?,
+        parameters: command.parameters()?,
+        ..Config::default()
+    })
+}
+
+/// The level that a command names, or a strategy that extends it.
+fn strategy(command: &TestCommand) -> Strategy {
+    let level = command.option("level").unwrap_or("O1");
+    let (mut own, mut first) = (String::new(), "");
+    for (key, option) in [("seeds", "seeds"), ("forms", "forms"), ("grant", "float"), ("selection", "selection")] {
+        if let Some(words) = command.option(key) {
+            let _ = write!(own, "\n  :option ({option} {})", words.replace(',', " "));
+            first = if first.is_empty() { key } else { first };
+        }
+    }
+    if let Some(rules) = command.option("phase") {
+        first = if first.is_empty() { "phase" } else { first };
+        let _ = write!(own, "\n  (phase own :rules ({}) :passes 2 :nodes 10000)", rules.replace(',', " "));
+    }
+    if own.is_empty() {
+        return Strategy::Named(level.to_owned());
+    }
+    let text = format!(";; A level.\n\n;; With changes.\n(strategy {level}-{first} :extends {level}{own})\n");
+    Strategy::InFile(Source::new("own.rules", text))
+}
+
+/// What the optimizer says against a command.
+fn refuse(command: &TestCommand, source: &Source) -> Result<String, String> {
+    command.allow(&OPTIMIZE)?;
+    match nestegg_driver::optimize(source, &config(command)?) {
+        Ok(_) => Err("nothing is wrong with this".to_owned()),
+        Err(error) => Ok(rendered(&error)),
+    }
 }
 
 /// The report without what changes from run to run.

@@ -8,13 +8,15 @@
 //! * `operations` optimizes every fixture at each level and sets the counts beside every published figure.
 //! * `ablation` leaves out every seed and form of a strategy in turn.
 //! * `scaling` measures seconds and peak memory of each stage against the size of the kernel.
+//! * `rounding` sets the rounding errors of results beside those of their inputs.
 //! * `runtime` compiles the C of input and output and runs them in turn in one process.
 //!
-//! `operations`, but for its seconds, and `ablation` give the same numbers everywhere; the other two measure this machine.
+//! `operations`, but for its seconds, `ablation` and `rounding` give the same numbers everywhere; the other two measure this machine.
 
 mod ablation;
 mod memory;
 mod operations;
+mod rounding;
 mod runtime;
 mod scaling;
 mod statistics;
@@ -46,6 +48,8 @@ enum Command {
     /// One kernel of `scaling`
     #[command(hide = true)]
     Measure(scaling::MeasureArgs),
+    /// Rounding errors of results beside those of their inputs, over all fixtures
+    Rounding(rounding::RoundingArgs),
     /// Run time of the emitted C of the output against that of the input
     Runtime(runtime::RuntimeArgs),
 }
@@ -82,6 +86,7 @@ fn main() -> miette::Result<()> {
         Command::Ablation(args) => ablation::run(&args)?,
         Command::Scaling(args) => scaling::run(&args)?,
         Command::Measure(args) => scaling::measure(&args)?,
+        Command::Rounding(args) => rounding::run(&args)?,
         Command::Runtime(args) => runtime::run(&args)?,
     };
     // Nobody is left to tell if standard output is gone.

@@ -70,6 +70,12 @@ pub struct OptimizeArgs {
     /// Files with further rules
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub rules: Vec<PathBuf>,
+    /// What may be done to floats; by default what the strategy says, and that is `reassociate` if it says nothing
+    #[arg(long, value_enum, value_name = "LICENCE")]
+    pub float: Option<Float>,
+    /// Whether quotients and calls of floats may be evaluated where the kernel does not
+    #[arg(long, value_enum, default_value_t = Traps::Ignore)]
+    pub traps: Traps,
     /// What is made small
     #[arg(long, value_enum, default_value_t = Cost::Operations)]
     pub cost: Cost,
@@ -191,6 +197,26 @@ pub enum Emit {
 pub enum Cost {
     /// Floating-point operations by the format's rule
     Operations,
+}
+
+/// What `optimize` may do to floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Float {
+    /// Nothing that changes a bit of a result
+    Strict,
+    /// What holds for real numbers
+    Reassociate,
+    /// What holds for real numbers, none of them infinite or a zero divisor
+    Fast,
+}
+
+/// Whether floats may trap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Traps {
+    /// They may be evaluated wherever that is cheapest
+    Ignore,
+    /// They stay under their conditions, and in loops that may be empty
+    Keep,
 }
 
 /// Forms of the report.

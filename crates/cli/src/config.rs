@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use nestegg_driver::config::{Config, CostModel, DEFAULT_STRATEGY, Strategy, Validation};
 use nestegg_driver::emit::Product;
+use nestegg_ir::Licence;
 use nestegg_span::Source;
 
-use crate::args::{Cost, Emit, OptimizeArgs, ReportFormat};
+use crate::args::{Cost, Emit, Float, OptimizeArgs, ReportFormat, Traps};
 use crate::files::{self, Output};
 use crate::terminal::Failure;
 
@@ -97,6 +98,15 @@ impl OptimizeConfig {
         let driver = Config {
             strategy: strategy(args.level, args.strategy)?,
             rules: read_rules(&args.rules)?,
+            float: args.float.map(|float| match float {
+                Float::Strict => Licence::Strict,
+                Float::Reassociate => Licence::Reassociate,
+                Float::Fast => Licence::Fast,
+            }),
+            traps: match args.traps {
+                Traps::Ignore => nestegg_ir::Traps::Ignore,
+                Traps::Keep => nestegg_ir::Traps::Keep,
+            },
             cost: match args.cost {
                 Cost::Operations => CostModel::Operations,
             },

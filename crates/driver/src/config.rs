@@ -1,5 +1,6 @@
 //! What a run of the optimizer is told.
 
+use nestegg_ir::{Licence, Traps};
 use nestegg_span::Source;
 use serde::Serialize;
 
@@ -10,6 +11,10 @@ pub struct Config {
     pub strategy: Strategy,
     /// Rule files beside the built-in ones.
     pub rules: Vec<Source>,
+    /// What may be done to floats; `None` lets the strategy say.
+    pub float: Option<Licence>,
+    /// Whether quotients and calls of floats may trap.
+    pub traps: Traps,
     /// What is made small.
     pub cost: CostModel,
     /// Values of parameters that the cost model and the validation assume, before the kernel's own estimates.
@@ -67,6 +72,8 @@ impl Default for Config {
         Self {
             strategy: Strategy::Named(DEFAULT_STRATEGY.to_owned()),
             rules: Vec::new(),
+            float: None,
+            traps: Traps::default(),
             cost: CostModel::Operations,
             parameters: Vec::new(),
             max_statements: None,

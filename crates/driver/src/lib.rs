@@ -13,6 +13,7 @@ pub mod parameters;
 pub mod pipeline;
 mod probabilities;
 pub mod report;
+pub mod rounding;
 pub mod rules;
 mod search;
 mod seeds;

@@ -11,7 +11,7 @@
 //! # Not done
 //! Nothing here decides about a kernel: rules propose, the extractor chooses, the scheduler orders.
 
-use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_span::Source;
 
 use crate::config::{Config, Validation};
@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::notation::read;
 use crate::parameters;
 use crate::report::{Report, Validated};
-use crate::rules;
+use crate::rules::{self, Licensed};
 use crate::search::{as_it_came, search, verified};
 use crate::stages::{Stages, VALIDATE};
 use crate::temporaries;
@@ -45,10 +45,11 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     let assumed = parameters::assumed(input.kernel(), &config.parameters)?;
     let values = parameters::values(&assumed);
     let (book, name) = rules::of_config(config)?;
-    let strategy = rules::resolved(&book, &name, &config.rules)?;
+    let Licensed { strategy, licence, left_out } = rules::licensed(&book, &name, config)?;
+    let semantics = Semantics { licence, traps: config.traps };
 
     let before = stages.run("count input", || operations(&input, &values))?;
-    let found = search(&input, &strategy, &values, config, &mut stages)?;
+    let found = search(&input, &strategy, semantics, &values, config, &mut stages)?;
     verified("the optimizer", &Program::Linearized(found.program.clone()))?;
     let counted = stages.run("count output", || operations(&Program::Linearized(found.program.clone()), &values))?;
     let wins_nothing = matches!(input, Program::Linearized(_))
@@ -67,7 +68,7 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     let validation = match config.validation {
         Validation::On => {
             let steps = Steps { folds: found.folds, approximated: found.approximated };
-            stages.run(VALIDATE, || validation::check(&input, steps, &output, &values))?
+            stages.run(VALIDATE, || validation::check(&input, steps, &output, &values, licence))?
         }
         Validation::Off => Validated::NotCompared { reason: "switched off".to_owned() },
     };
@@ -75,6 +76,8 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     let report = Report {
         kernel: program.kernel.name.clone(),
         strategy: name,
+        float: licence.name(),
+        left_out,
         seed: found.seed,
         seeds: found.seeds,
         cost: config.cost,

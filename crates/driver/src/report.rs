@@ -21,6 +21,10 @@ pub struct Report {
     pub kernel: String,
     /// The strategy that ran.
     pub strategy: String,
+    /// What was allowed to be done to floats.
+    pub float: &'static str,
+    /// Rules, seeds and forms of the strategy that this does not grant.
+    pub left_out: Vec<String>,
     /// The seed of the strategy that the result was made of.
     pub seed: String,
     /// Operations of what was made of each seed.

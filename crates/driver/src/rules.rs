@@ -1,6 +1,7 @@
 //! The rules and strategies of a run: the built-in ones with those of the caller's files.
 
-use nestegg_rules::{ResolvedPhase, ResolvedStrategy, Rule, RuleBook, Vocabulary};
+use nestegg_ir::Licence;
+use nestegg_rules::{Grant, OptionValue, ResolvedPhase, ResolvedStrategy, Rule, RuleBook, Vocabulary};
 use nestegg_span::Source;
 
 use crate::config::{Config, Strategy};
@@ -45,9 +46,41 @@ pub(crate) fn of_config(config: &Config) -> Result<(RuleBook, String), Error> {
     Ok((book, name))
 }
 
+/// A strategy that may run, and under which licence.
+#[derive(Clone, Debug)]
+pub(crate) struct Licensed<'b> {
+    /// The strategy, without what the licence does not grant.
+    pub(crate) strategy: ResolvedStrategy<'b>,
+    /// What may be done to floats.
+    pub(crate) licence: Licence,
+    /// Rules, seeds and forms that the licence does not grant.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// The strategy of that name under the licence that the configuration grants, or it does itself. What the caller's own files ask for
+/// and cannot have is refused; of what is built in it is left out.
+pub(crate) fn licensed<'b>(book: &'b RuleBook, name: &str, config: &Config) -> Result<Licensed<'b>, Error> {
+    let mut strategy = resolved(book, name, &config.rules)?;
+    let of_strategy = match strategy.options.get("float") {
+        Some(OptionValue::Word(word)) => Licence::from_name(word).unwrap_or_default(),
+        _ => Licence::default(),
+    };
+    let licence = config.float.unwrap_or(of_strategy);
+    let way_out = |tag: &str| {
+        let wider = Licence::needed([tag]).name();
+        format!("`--float {wider}` grants it, or `:option (float {wider})`")
+    };
+    let grant = Grant { name: licence.name(), grants: &|tag| licence.grants(tag), way_out: &way_out };
+    let built_in = nestegg_egraph::builtin::sources();
+    book.check_lawful(name, grant, |strategy| !built_in.contains(&strategy.source))
+        .map_err(|errors| Error::Rules(Box::new(errors)))?;
+    let left_out = strategy.restrict(book, grant);
+    Ok(Licensed { strategy, licence, left_out })
+}
+
 /// The strategy of that name, with a phase before its own for the rules of the caller's files that it does not name: who
 /// gives a rule wants it to run. A strategy without phases stays without.
-pub(crate) fn resolved<'b>(book: &'b RuleBook, name: &str, given: &[Source]) -> Result<ResolvedStrategy<'b>, Error> {
+fn resolved<'b>(book: &'b RuleBook, name: &str, given: &[Source]) -> Result<ResolvedStrategy<'b>, Error> {
     let mut strategy = book.resolve(name).map_err(|_| {
         let known: Vec<String> = book.strategies.keys().map(|name| format!("`{name}`")).collect();
         Error::UnknownStrategy { name: name.to_owned(), help: format!("there are {}", known.join(", ")) }

@@ -16,7 +16,7 @@ use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Extracted, Search};
 use nestegg_forms::Tolerance;
 use nestegg_ir::domains::Domains;
-use nestegg_ir::{Array, FunctionId, Item, Kernel, LinearizedKernel, Program};
+use nestegg_ir::{Array, FunctionId, Item, Kernel, LinearizedKernel, Program, Semantics, Traps};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 
 use crate::config::Config;
@@ -61,6 +61,7 @@ pub(crate) struct Found {
 pub(crate) fn search(
     input: &Program,
     strategy: &ResolvedStrategy<'_>,
+    semantics: Semantics,
     values: &[(String, i64)],
     config: &Config,
     stages: &mut Stages,
@@ -71,10 +72,15 @@ pub(crate) fn search(
         return Ok(Found::untouched(program));
     }
     let linearized = stages.run("linearize", || linearized(input))?;
-    let pass = Passes { kernel: linearized.kernel.name.clone() };
+    let pass = Passes { kernel: linearized.kernel.name.clone(), semantics };
     let (form, folds) = value_form(linearized, &pass, stages)?;
-    let seeds = stages.run("seeds", || seeds::seeds(&form, strategy, config.max_statements))?;
     let mut race = Race { best: None, costs: IndexMap::new(), limits: Vec::new(), values, config };
+    let seeds = if keeps_places(&form, &pass, values)? {
+        race.limits.push(LimitHit { place: "seeds".to_owned(), limit: "traps".to_owned(), value: None });
+        vec![seeds::rolled(&form)]
+    } else {
+        stages.run("seeds", || seeds::seeds(&form, strategy, config.max_statements))?
+    };
     let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
     let mut unfinished = Vec::new();
     for seed in seeds {
@@ -114,7 +120,8 @@ fn value_form(
     let mut folds = Vec::new();
     let mut form = linearized;
     for _ in 0..MAX_ROUNDS {
-        form = stages.run("normalise", || pass.done("normalise", nestegg_transform::normalise(form)))?.linearized;
+        let normalise = || nestegg_transform::normalise_under(form, pass.semantics.licence);
+        form = stages.run("normalise", || pass.done("normalise", normalise()))?.linearized;
         pass.verified("normalise", &form)?;
         let Some(folded) = stages.run("fold", || nestegg_transform::fold_constants(&form)) else { break };
         pass.verified("fold", &folded.linearized)?;
@@ -130,6 +137,16 @@ fn value_form(
     let form = stages.run("join domains", || pass.done("join domains", nestegg_transform::join_domains(form)))?;
     pass.verified("join domains", &form)?;
     Ok((form, folds))
+}
+
+/// Whether floats of a kernel may trap under its conditions: whole-expression forms do not look at these.
+fn keeps_places(form: &LinearizedKernel, pass: &Passes, values: &[(String, i64)]) -> Result<bool, Error> {
+    if pass.semantics.traps == Traps::Ignore {
+        return Ok(false);
+    }
+    let context = nestegg_isl::Context::new();
+    let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(values);
+    Ok(pass.done("encode", encode::encode(form, &domains, pass.semantics))?.guards_floats())
 }
 
 /// Where there are several seeds, each is tried with this part of the e-nodes that a strategy allows first.
@@ -192,10 +209,10 @@ fn optimized(
     let form = &seed.linearized;
     pass.verified("seeds", form)?;
     let context = nestegg_isl::Context::new();
-    let search = selection(strategy);
+    let (search, licence) = (selection(strategy), pass.semantics.licence);
     let (domains, mut encoded) = stages.run("encode", || {
         let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(values);
-        let encoded = pass.done("encode", encode::encode(form, &domains))?;
+        let encoded = pass.done("encode", encode::encode(form, &domains, pass.semantics))?;
         Ok::<_, Error>((domains, encoded))
     })?;
     let functions = functions(&form.kernel);
@@ -208,10 +225,12 @@ fn optimized(
     })?;
     let Extracted { constructed, selection } = extracted;
     pass.verified("select", &constructed.linearized)?;
-    let realized =
-        stages.run("realize", || pass.done("realize", nestegg_schedule::realize_reductions(constructed.linearized)))?;
+    let realized = stages.run("realize", || {
+        pass.done("realize", nestegg_schedule::realize_reductions_under(constructed.linearized, licence))
+    })?;
     pass.verified("realize", &realized)?;
-    let scheduled = stages.run("schedule", || pass.done("schedule", nestegg_schedule::schedule(realized)))?;
+    let scheduled =
+        stages.run("schedule", || pass.done("schedule", nestegg_schedule::schedule_under(realized, licence)))?;
     pass.verified("schedule", &scheduled)?;
     let program = stages.run("eliminate dead", || nestegg_transform::eliminate_dead(scheduled));
     let gap = if selection.bound > nestegg_extract::Cost::ZERO {
@@ -278,9 +297,10 @@ pub(crate) fn as_it_came(input: &Program) -> Result<LinearizedKernel, Error> {
     Ok(nestegg_transform::eliminate_dead(linearized(input)?))
 }
 
-/// Errors of passes, with the kernel's name.
+/// Errors of passes, with the kernel's name, and what passes must keep.
 struct Passes {
     kernel: String,
+    semantics: Semantics,
 }
 
 impl Passes {

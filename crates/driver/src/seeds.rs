@@ -48,9 +48,14 @@ pub(crate) fn seeds(
     all.add_shifted(form)?;
     all.add_linear_maps(form)?;
     if all.found.is_empty() {
-        all.add(Seed::exact("rolled", form.clone()));
+        all.add(rolled(form));
     }
     Ok(all.found)
+}
+
+/// The kernel itself, whatever a strategy asks for.
+pub(crate) fn rolled(form: &LinearizedKernel) -> Seed {
+    Seed::exact("rolled", form.clone())
 }
 
 /// What a strategy asks for.

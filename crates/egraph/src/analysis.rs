@@ -266,6 +266,11 @@ fn dtype(graph: &Graph, node: &Node) -> Type {
             _ => Type::Float64,
         },
         Node::Reduce(_, [body]) => of(body).join(Type::WeakInt),
+        Node::Rounded(_, children) => match join(children) {
+            ty if ty.is_float() => ty,
+            Type::WeakInt => Type::WeakFloat,
+            _ => Type::Float64,
+        },
         Node::Op(op, _) if op.is_comparison() || op.is_logic() => Type::Bool,
         Node::Op(Op::If, children) => match (of(&children[1]), of(&children[2])) {
             (Type::Bool, Type::Bool) => Type::Bool,
@@ -313,6 +318,7 @@ fn fold(graph: &Graph, node: &Node) -> Option<Rational> {
                 _ => None,
             }
         }
+        Node::Rounded(op, children) => fold_rounded(*op, &children.iter().map(value).collect::<Option<Vec<_>>>()?),
         // Validation knows the extrema of floats only as one of them, by chance: those stay unfolded.
         Node::Op(Op::Min | Op::Max, children) if children.iter().any(|id| graph[*id].data.dtype.is_float()) => None,
         Node::Op(op, children) => fold_op(*op, &children.iter().map(value).collect::<Option<Vec<_>>>()?),
@@ -332,6 +338,19 @@ pub(crate) fn fits(value: &Rational, ty: Type) -> bool {
         Type::Bool | Type::WeakInt | Type::Int32 => value.to_int().is_some_and(|value| i32::try_from(value).is_ok()),
         Type::WeakFloat | Type::Float32 | Type::Float64 => true,
     }
+}
+
+/// The same for an operation that is to be rounded as it is. A zero has a sign, which exact numbers lack.
+fn fold_rounded(op: Op, values: &[&Rational]) -> Option<Rational> {
+    let [a, b] = values else { return None };
+    let value = match op {
+        Op::Add => a.plus(b),
+        Op::Sub => a.plus(&b.negated()),
+        Op::Mul => a.times(b),
+        Op::Div => a.times(&b.power(-1)?),
+        _ => return None,
+    };
+    exact(value).filter(|value| !value.is_zero())
 }
 
 fn fold_op(op: Op, values: &[&Rational]) -> Option<Rational> {

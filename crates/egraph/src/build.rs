@@ -5,6 +5,7 @@
 //! class of its own (so `2·x` is shared by all sums that need it), positive; the neutral cases are no node at all.
 
 use egg::Id;
+use nestegg_ir::Op;
 use nestegg_ir::types::Type;
 
 use crate::analysis::{Graph, fits};
@@ -83,6 +84,25 @@ pub fn scale(graph: &mut Graph, factor: Rational, class: Id) -> Id {
     let (inner, base) = unscaled(graph, class, |inner| factor.times(inner).to_exact_f64().is_some());
     let factor = factor.times(&inner);
     if factor.is_one() { base } else { graph.add(Node::sum([(factor, base)])) }
+}
+
+/// Whether algebra of real numbers would round the operation in another way.
+#[must_use]
+pub fn is_rounded(op: Op) -> bool {
+    matches!(op, Op::Add | Op::Sub | Op::Neg | Op::Mul | Op::Div | Op::Pow | Op::Min | Op::Max)
+}
+
+/// The class of an operation of floats that is to be rounded as it is. Sums and products are of two: those of more are evaluated
+/// from the left, and what they begin with may be shared.
+///
+/// # Panics
+/// If there is no operand.
+pub fn rounded(graph: &mut Graph, op: Op, operands: &[Id]) -> Id {
+    if !matches!(op, Op::Add | Op::Mul) {
+        return graph.add(Node::Rounded(op, operands.into()));
+    }
+    let join = |a: Id, b: Id| graph.add(Node::Rounded(op, if a <= b { [a, b].into() } else { [b, a].into() }));
+    operands.iter().copied().reduce(join).expect("sums and products have operands")
 }
 
 /// The class of `Π class^exponent`.

@@ -3,7 +3,7 @@
 use indexmap::IndexSet;
 use nestegg_ir::affine::Affine;
 use nestegg_ir::types::Type;
-use nestegg_ir::{ArrayId, InameId, InameSet, InsnId, Kernel, ReduceOp};
+use nestegg_ir::{ArrayId, InameId, InameSet, InsnId, Kernel, Licence, ReduceOp, Semantics};
 use rustc_hash::FxBuildHasher;
 
 use crate::language::{AccessId, ReductionId};
@@ -47,7 +47,7 @@ pub struct Access {
 pub struct Reduction {
     /// The operation.
     pub op: ReduceOp,
-    /// What is bound, in increasing order.
+    /// What is bound: in increasing order, or in the order of the kernel where sums keep theirs.
     pub inames: Box<[InameId]>,
     /// Inames around it that those are [coupled](crate::coupling) with: it is over the points that belong to their values.
     pub pinned: InameSet,
@@ -78,13 +78,15 @@ pub struct Context {
     extents: Vec<Option<i64>>,
     /// Where tables are zero.
     pub(crate) supports: Supports,
+    /// What must be kept.
+    semantics: Semantics,
 }
 
 impl Context {
     /// The context of a kernel. `extents` gives, per iname, the number of its values where that is constant; `coupled`,
     /// per iname, the inames of its domain that it is coupled with.
     #[must_use]
-    pub fn new(kernel: &Kernel, extents: Vec<Option<i64>>, coupled: Vec<InameSet>) -> Self {
+    pub fn new(kernel: &Kernel, extents: Vec<Option<i64>>, coupled: Vec<InameSet>, semantics: Semantics) -> Self {
         let mut enclosing: Vec<InameSet> = vec![InameSet::new(); kernel.inames.len()];
         // A chain of domains is at most as long as there are domains; each round closes one more step.
         loop {
@@ -111,7 +113,20 @@ impl Context {
             parameter_types: kernel.parameters.iter().map(|parameter| parameter.dtype.into()).collect(),
             extents,
             supports: Supports::new(kernel),
+            semantics,
         }
+    }
+
+    /// Whether operations of floats are rounded as the kernel has them.
+    #[must_use]
+    pub fn is_strict(&self) -> bool {
+        self.semantics.licence == Licence::Strict
+    }
+
+    /// What must be kept.
+    #[must_use]
+    pub fn semantics(&self) -> Semantics {
+        self.semantics
     }
 
     /// The id of an access, which is stored if it is new.
@@ -134,8 +149,16 @@ impl Context {
     /// # Panics
     /// Beyond 2^32 reductions.
     pub fn intern_reduction(&mut self, op: ReduceOp, inames: &InameSet, scope: &InameSet) -> ReductionId {
-        let pinned = scope.intersection(&self.coupled_with(inames));
-        let (idx, _) = self.reductions.insert_full(Reduction { op, inames: inames.as_slice().into(), pinned });
+        self.intern_ordered_reduction(op, inames.as_slice(), scope)
+    }
+
+    /// The same for a reduction that runs over its inames in this order.
+    ///
+    /// # Panics
+    /// Beyond 2^32 reductions.
+    pub fn intern_ordered_reduction(&mut self, op: ReduceOp, inames: &[InameId], scope: &InameSet) -> ReductionId {
+        let pinned = scope.intersection(&self.coupled_with(&inames.iter().copied().collect()));
+        let (idx, _) = self.reductions.insert_full(Reduction { op, inames: inames.into(), pinned });
         ReductionId(u32::try_from(idx).expect("fewer than 2^32 reductions"))
     }
 

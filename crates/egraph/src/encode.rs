@@ -12,13 +12,18 @@
 //! # Complexity
 //! Linear in the DAG (per instruction, for expressions that read what the kernel writes).
 
+mod guards;
+mod rounded;
+
 use egg::Id;
 use indexmap::IndexSet;
 use nestegg_ir::affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::sequences::{MemoryState, Sequences};
 use nestegg_ir::types::{Type, Types};
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, Kernel, LinearizedKernel, Number, Op, ReduceOp};
+use nestegg_ir::{
+    ArrayId, Expr, ExprId, InameId, InameSet, InsnId, Kernel, LinearizedKernel, Number, Op, ReduceOp, Semantics,
+};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::analysis::{Facts, Graph};
@@ -54,28 +59,41 @@ pub struct Encoded {
     pub conditions: Vec<(ExprId, Id)>,
 }
 
+impl Encoded {
+    /// Whether some value of floats may trap where the kernel does not compute it.
+    #[must_use]
+    pub fn guards_floats(&self) -> bool {
+        let is_guard = |node: &Node| matches!(node, Node::Guard(..));
+        self.graph.classes().any(|class| class.data.dtype.is_float() && class.nodes.iter().any(is_guard))
+    }
+}
+
 /// Encodes a kernel in value form.
 ///
 /// # Errors
 /// If isl fails on a domain.
-pub fn encode(linearized: &LinearizedKernel, domains: &Domains) -> Result<Encoded, DomainError> {
+pub fn encode(linearized: &LinearizedKernel, domains: &Domains, semantics: Semantics) -> Result<Encoded, DomainError> {
     let kernel = &linearized.kernel;
     let bounds = Bounds::new(kernel, domains)?;
-    let (in_branches, in_conditions) = (in_branches(kernel), in_conditions(linearized));
+    let (in_branches, in_conditions) = (guards::in_branches(kernel), guards::in_conditions(linearized));
+    let types = Types::infer(kernel);
+    let may_trap = |id: ExprId| guards::may_trap(kernel, &types, id, semantics.traps);
+    let may_trap: Vec<bool> = kernel.exprs.iter().map(|(id, _)| may_trap(id)).collect();
     let may_be_guarded =
         !in_branches.is_empty() || !in_conditions.is_empty() || !bounds.always_runs(&kernel.iname_ids().collect());
     let sequences = Sequences::new(linearized);
     let coupled = coupling::coupled(kernel, domains)?;
     let mut encoder = Encoder {
         kernel,
-        types: Types::infer(kernel),
+        types,
         in_branches,
         in_conditions,
-        versioned: versioned(kernel, may_be_guarded, &coupled),
+        versioned: versioned(kernel, may_be_guarded.then_some(&may_trap), &coupled),
+        may_trap,
         definitions: Definitions::new(kernel, domains, &sequences),
         sequences: &sequences,
         states: IndexSet::default(),
-        graph: Graph::new(Facts::new(Context::new(kernel, bounds.extents(), coupled.clone()))),
+        graph: Graph::new(Facts::new(Context::new(kernel, bounds.extents(), coupled.clone(), semantics))),
         bounds,
         shared: FxHashMap::default(),
         own: FxHashMap::default(),
@@ -115,6 +133,8 @@ struct Encoder<'a> {
     in_branches: FxHashSet<ExprId>,
     /// Instructions under a predicate or condition.
     in_conditions: FxHashSet<InsnId>,
+    /// Expressions that may trap.
+    may_trap: Vec<bool>,
     /// For each expression whether it reads an array that the kernel writes.
     versioned: Vec<bool>,
     sequences: &'a Sequences,
@@ -210,6 +230,9 @@ impl Encoder<'_> {
             Expr::Number(Number::Int(value)) => {
                 build::number(&mut self.graph, Rational::from_int(*value), Kind::Integer)
             }
+            Expr::Number(Number::Float(value)) if self.is_strict() => {
+                self.rounded_literal(value.get()).expect("literals are finite")
+            }
             Expr::Number(Number::Float(value)) => {
                 let value = Rational::from_f64(value.get()).expect("literals are finite");
                 build::number(&mut self.graph, value, Kind::Float)
@@ -219,25 +242,26 @@ impl Encoder<'_> {
             Expr::Formal(_) | Expr::Substitution { .. } => unreachable!("value form has no substitution rules"),
             Expr::Access { array, indices } => self.access(id, *array, indices, nest)?,
             Expr::Op { op, operands } => {
-                let class = self.op(*op, operands, ty);
+                let is_kept = self.may_trap[id.index()] && self.is_guarded(id, nest);
+                let class = self.op(*op, operands, ty, is_kept || self.is_strict());
                 match op {
                     Op::If => self.conditions.push((operands[0], self.operand(operands[0]))),
                     _ if op.is_comparison() || op.is_logic() => self.conditions.push((id, class)),
                     _ => {}
                 }
-                let may_trap = may_trap(kernel, &kernel.exprs[id])
-                    && ty.is_integer()
-                    && !self.graph[self.operand(operands[1])].data.nonzero;
-                if may_trap { self.guarded(id, class, nest) } else { class }
+                let is_divided = matches!(op, Op::FloorDiv | Op::Mod | Op::Div);
+                let is_harmless = is_divided && self.graph[self.operand(operands[1])].data.nonzero;
+                if is_harmless { class } else { self.guarded(id, class, nest) }
             }
             Expr::Call { function, arguments } => {
                 let children = arguments.iter().map(|&argument| self.literal_as(argument, ty)).collect();
-                self.graph.add(Node::Call(*function, children))
+                let class = self.graph.add(Node::Call(*function, children));
+                self.guarded(id, class, nest)
             }
             Expr::Reduce { op, inames, body } => {
                 let body_class = self.operand(*body);
                 let scope = self.around(nest);
-                self.reduce(*op, &inames.iter().copied().collect(), &scope, body_class)
+                self.reduce(*op, inames, &scope, body_class)
             }
             Expr::Cast { dtype, operand } => {
                 let class = self.operand(*operand);
@@ -245,15 +269,21 @@ impl Encoder<'_> {
                     class
                 } else {
                     let cast = self.graph.add(Node::Cast(*dtype, [class]));
-                    // A float beyond the integers has no value as one.
-                    let may_trap = dtype.is_integer() && self.types.of(*operand).is_float();
-                    if may_trap { self.guarded(id, cast, nest) } else { cast }
+                    self.guarded(id, cast, nest)
                 }
             }
         })
     }
 
-    fn op(&mut self, op: Op, operands: &[ExprId], ty: Type) -> Id {
+    fn is_strict(&self) -> bool {
+        self.graph.analysis.context.is_strict()
+    }
+
+    /// An operation; one of floats that `keeps` its rounding or its place is no other form's part.
+    fn op(&mut self, op: Op, operands: &[ExprId], ty: Type, keeps: bool) -> Id {
+        if keeps && ty.is_float() && build::is_rounded(op) {
+            return self.rounded(op, operands, ty);
+        }
         let all: Vec<Id> = match op {
             Op::Add | Op::Mul | Op::Neg | Op::Sub | Op::Div | Op::Min | Op::Max => {
                 operands.iter().map(|&operand| self.operand_as(operand, ty)).collect()
@@ -287,8 +317,13 @@ impl Encoder<'_> {
         }
     }
 
-    fn reduce(&mut self, op: ReduceOp, inames: &InameSet, scope: &InameSet, body: Id) -> Id {
-        let reduction = self.graph.analysis.context.intern_reduction(op, inames, scope);
+    fn reduce(&mut self, op: ReduceOp, inames: &[InameId], scope: &InameSet, body: Id) -> Id {
+        let context = &mut self.graph.analysis.context;
+        let reduction = if context.is_strict() {
+            context.intern_ordered_reduction(op, inames, scope)
+        } else {
+            context.intern_reduction(op, &inames.iter().copied().collect(), scope)
+        };
         self.graph.add(Node::Reduce(reduction, [body]))
     }
 
@@ -304,9 +339,9 @@ impl Encoder<'_> {
         self.kernel[self.insn].within_set().union(&self.nests[nest])
     }
 
-    /// A value that may trap, kept where the input computes it if that is not everywhere.
+    /// A value, kept where the input computes it if that is not everywhere and it may trap.
     fn guarded(&mut self, id: ExprId, class: Id, nest: NestIdx) -> Id {
-        if !self.is_guarded(id, nest) {
+        if !self.may_trap[id.index()] || !self.is_guarded(id, nest) {
             return class;
         }
         let inames = self.around(nest);
@@ -358,58 +393,20 @@ fn whole_exponent(kernel: &Kernel, id: ExprId) -> Option<i32> {
     (value.fract() == 0.0 && value.abs() <= LARGEST_EXPONENT).then_some(value as i32)
 }
 
-/// Whether it is a division that traps if it is one of integers and the divisor is zero.
-fn may_trap(kernel: &Kernel, expr: &Expr) -> bool {
-    match expr {
-        Expr::Op { op: Op::FloorDiv | Op::Mod, operands } => !matches!(kernel.exprs[operands[1]], Expr::Number(_)),
-        _ => false,
-    }
-}
-
-/// Expressions that are evaluated only if a condition inside an expression says so.
-fn in_branches(kernel: &Kernel) -> FxHashSet<ExprId> {
-    let mut seen: FxHashSet<ExprId> = FxHashSet::default();
-    let mut pending: Vec<ExprId> = Vec::new();
-    for (_, expr) in kernel.exprs.iter() {
-        match expr {
-            Expr::Op { op: Op::If, operands } => pending.extend(&operands[1..]),
-            Expr::Op { op: Op::And | Op::Or, operands } => pending.extend(&operands[1..]),
-            _ => {}
-        }
-    }
-    while let Some(id) = pending.pop() {
-        if seen.insert(id) {
-            pending.extend(kernel.exprs[id].children());
-        }
-    }
-    seen
-}
-
-/// Instructions under a predicate, or under a condition of the linearization.
-fn in_conditions(linearized: &LinearizedKernel) -> FxHashSet<InsnId> {
-    let kernel = &linearized.kernel;
-    let mut res: FxHashSet<InsnId> = kernel.insn_ids().filter(|&insn| !kernel[insn].predicates.is_empty()).collect();
-    nestegg_ir::linearization::for_each_run(&linearized.linearization, |insn, around| {
-        if !around.conditions.is_empty() {
-            res.insert(insn);
-        }
-    });
-    res
-}
-
 /// For each expression whether its class depends on the instruction that evaluates it: it reads an array that the
-/// kernel writes, or something that may have to stay with its instruction, or its points depend on the loops around.
-fn versioned(kernel: &Kernel, may_be_guarded: bool, coupled: &[InameSet]) -> Vec<bool> {
+/// kernel writes, or (where there are conditions or loops that may be empty) something that may have to stay with its instruction, or its points depend on the loops around.
+fn versioned(kernel: &Kernel, may_trap: Option<&Vec<bool>>, coupled: &[InameSet]) -> Vec<bool> {
     let mut is_written = vec![false; kernel.arrays.len()];
     for array in kernel.instructions.iter().flat_map(|instruction| instruction.written_arrays()) {
         is_written[array.index()] = true;
     }
     let mut res: Vec<bool> = Vec::with_capacity(kernel.exprs.len());
-    for (_, expr) in kernel.exprs.iter() {
+    for (id, expr) in kernel.exprs.iter() {
         let own = match expr {
-            Expr::Access { array, indices } => is_written[array.index()] || (may_be_guarded && !indices.is_empty()),
-            Expr::Op { .. } => may_be_guarded && may_trap(kernel, expr),
-            Expr::Cast { dtype, .. } => may_be_guarded && dtype.is_integer(),
+            Expr::Access { array, indices } => is_written[array.index()] || (may_trap.is_some() && !indices.is_empty()),
+            Expr::Op { .. } | Expr::Call { .. } | Expr::Cast { .. } => {
+                may_trap.is_some_and(|may_trap| may_trap[id.index()])
+            }
             Expr::Reduce { inames, .. } => inames.iter().any(|iname| !coupled[iname.index()].is_empty()),
             _ => false,
         };

@@ -4,6 +4,9 @@
 //! are canonicalised, so congruence holds modulo associativity of what is flat and commutativity. There is no
 //! negation, difference or quotient: coefficients and exponents carry them. Numbers are exact.
 //!
+//! All this holds for real numbers. Where floats must be equal to the bit ([`Licence::Strict`](nestegg_ir::Licence)), operations on
+//! them are [`Node::Rounded`] instead, which no algebra looks into.
+//!
 //! Payloads that need the kernel (accesses, reductions) are ids of the e-graph's own interners, so that their order
 //! depends on nothing but the kernel.
 
@@ -68,6 +71,9 @@ pub enum Node {
     },
     /// A reduction of its child.
     Reduce(ReductionId, [Id; 1]),
+    /// An operation of floats just as the kernel has it: no other form of it is equal to the bit, or traps where it does. Operands keep
+    /// their order, but that of a sum or product of two, which makes no difference, is increasing.
+    Rounded(Op, Box<[Id]>),
     /// Any other operator of the format.
     Op(Op, Box<[Id]>),
     /// A pure function.
@@ -151,6 +157,7 @@ impl Language for Node {
             Self::Sum { .. } => Discriminant::Sum,
             Self::Product { .. } => Discriminant::Product,
             Self::Reduce(reduction, _) => Discriminant::Payload(Self::Reduce(*reduction, [Id::from(0)])),
+            Self::Rounded(op, _) => Discriminant::Payload(Self::Rounded(*op, Box::new([]))),
             Self::Op(op, _) => Discriminant::Payload(Self::Op(*op, Box::new([]))),
             Self::Call(function, _) => Discriminant::Payload(Self::Call(*function, Box::new([]))),
             Self::Cast(dtype, _) => Discriminant::Payload(Self::Cast(*dtype, [Id::from(0)])),
@@ -172,6 +179,7 @@ impl Language for Node {
             Self::Access(_, children)
             | Self::Sum { children, .. }
             | Self::Product { children, .. }
+            | Self::Rounded(_, children)
             | Self::Op(_, children)
             | Self::Call(_, children) => children,
             Self::Reduce(_, child) | Self::Cast(_, child) | Self::Guard(_, child) => child,
@@ -184,6 +192,7 @@ impl Language for Node {
             Self::Access(_, children)
             | Self::Sum { children, .. }
             | Self::Product { children, .. }
+            | Self::Rounded(_, children)
             | Self::Op(_, children)
             | Self::Call(_, children) => children,
             Self::Reduce(_, child) | Self::Cast(_, child) | Self::Guard(_, child) => child,
@@ -217,6 +226,7 @@ impl Language for Node {
                         (*exponents, *children) = ([0].into(), [first].into());
                     }
                 }
+                Self::Rounded(Op::Add | Op::Mul, children) if children.len() == 2 => children.sort_unstable(),
                 Self::Op(Op::Min | Op::Max, children) => {
                     let mut sorted = std::mem::take(children).into_vec();
                     sorted.sort_unstable();

@@ -172,7 +172,7 @@ impl Matcher<'_> {
                     let exponent = build::number(self.graph, Rational::from_int(exponents[0].into()), Kind::Integer);
                     res.push(vec![Operand::plain(bases[0]), Operand::plain(exponent)]);
                 }
-                (_, Node::Op(op, operands)) if op.spelling() == operator => {
+                (_, Node::Op(op, operands) | Node::Rounded(op, operands)) if op.spelling() == operator => {
                     res.push(operands.iter().copied().map(Operand::plain).collect());
                 }
                 (_, Node::Call(function, arguments)) if self.functions.get(operator) == Some(function) => {
@@ -337,6 +337,13 @@ fn number(graph: &mut Graph, value: &BigRational, kind: Kind) -> Id {
 
 fn apply(graph: &mut Graph, functions: &Functions, operator: &str, operands: &[Operand]) -> Option<Id> {
     let classes: Box<[Id]> = operands.iter().map(|operand| operand.class).collect();
+    let is_float = classes.iter().any(|&class| graph[class].data.dtype.is_float());
+    if graph.analysis.context.is_strict() && (is_float || operator == "/") {
+        match Op::from_spelling(operator, operands.len()) {
+            Some(op) if build::is_rounded(op) => return Some(build::rounded(graph, op, &classes)),
+            _ => {}
+        }
+    }
     Some(match (operator, operands) {
         ("+", _) => build::sum(graph, operands.iter().map(|o| (o.coefficient.clone(), o.class))),
         ("*", _) => build::product(graph, operands.iter().map(|o| (o.exponent, o.class))),

@@ -1,6 +1,7 @@
 //! The words that rule files may use, with their meaning here.
 
-use nestegg_rules::{ArgumentKind, Arity, OptionKind, OptionValue, Vocabulary};
+use nestegg_ir::Licence;
+use nestegg_rules::{ArgumentKind, Arity, Need, OptionKind, OptionValue, Vocabulary};
 
 use crate::apply::APPLIERS;
 
@@ -98,10 +99,28 @@ pub fn vocabulary() -> Vocabulary {
             OptionValue::Integer(2_000),
             "How many statements straight-line code may have.",
         );
-    words.option(
+    let words = words.option(
         "selection",
         OptionKind::word(&["as-is", "local-search"]),
         OptionValue::word("local-search"),
         "How forms are chosen: the first of each value, or the cheapest found by local search.",
-    )
+    );
+    let licences = Licence::ALL.map(Licence::name);
+    words
+        .option(
+            "float",
+            OptionKind::word(&licences),
+            OptionValue::word(Licence::default().name()),
+            "What may be done to floats where the command line does not say: nothing that changes a bit; what holds for real numbers; what holds for finite ones.",
+        )
+        .tagged(
+            "seeds",
+            Licence::Reassociate.tag(),
+            &["split", "digits", "deltas", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "pairs"],
+        )
+        .option_needs(
+            "forms",
+            Need::one_of("seeds", &["features", "linear-map", "merged", "pairs"], "only some seeds are made with forms"),
+        )
+        .phases_need(Need::one_of("selection", &["local-search"], "the first form of each value is the one it came with"))
 }

@@ -9,6 +9,7 @@ use std::ops::{Add, Mul};
 use egg::Id;
 use nestegg_egraph::analysis::Graph;
 use nestegg_egraph::language::Node;
+use nestegg_egraph::rational::Rational;
 use nestegg_ir::Op;
 use num_traits::ToPrimitive;
 
@@ -110,6 +111,24 @@ pub fn operations(graph: &Graph, class: Id, node: &Node) -> u128 {
             let powers: u128 = exponents.iter().map(|exponent| power_operations(exponent.unsigned_abs())).sum();
             let quotient = u128::from(n_below > 0);
             powers + n_above.saturating_sub(1) + n_below.saturating_sub(1) + quotient
+        }
+        Node::Rounded(op, children) => {
+            let value = |id: Id| graph[id].data.constant.as_ref();
+            let joined = |n: usize| (n as u128).saturating_sub(1);
+            match op {
+                Op::Neg => 0,
+                Op::Mul => {
+                    let is_unit = |id: &&Id| value(**id).is_some_and(|value| value.abs().is_one());
+                    joined(children.len() - children.iter().filter(is_unit).count())
+                }
+                Op::Pow => match value(children[1]).and_then(Rational::to_int) {
+                    Some(n) => {
+                        power_operations(u32::try_from(n.unsigned_abs()).unwrap_or(u32::MAX)) + u128::from(n < 0)
+                    }
+                    None => 5,
+                },
+                _ => joined(children.len()),
+            }
         }
         Node::Op(Op::Min | Op::Max, children) => (children.len() as u128).saturating_sub(1),
         Node::Op(Op::Pow, _) => 5,

@@ -65,6 +65,13 @@ pub fn node(
             let body = child(exprs, *body, ty);
             exprs.intern(Expr::Reduce { op: reduction.op, inames: reduction.inames, body })
         }
+        Node::Rounded(op, children) => {
+            let is_exponent = |idx: usize| *op == Op::Pow && idx == 1;
+            let types =
+                children.iter().enumerate().map(|(idx, id)| if is_exponent(idx) { graph[*id].data.dtype } else { ty });
+            let operands: Vec<ExprId> = children.iter().zip(types).map(|(&id, ty)| child(exprs, id, ty)).collect();
+            exprs.op(*op, operands)
+        }
         Node::Op(op, children) => {
             let joined =
                 |ids: &[Id]| ids.iter().map(|&id| graph[id].data.dtype).reduce(Type::join).unwrap_or(Type::WeakInt);

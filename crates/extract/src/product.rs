@@ -82,7 +82,7 @@ impl ProductGraph {
         }
         for (vertex, &class) in res.classes.iter().enumerate() {
             let mut candidates = Vec::new();
-            for node in &graph[class].nodes {
+            for node in graph[class].nodes.iter().flat_map(|node| behind_guard(graph, node)) {
                 if let Some(candidate) = res.candidate(graph, vertex, class, node, domains)? {
                     candidates.push(candidate);
                 }
@@ -213,6 +213,14 @@ impl ProductGraph {
             candidates.push(Candidate { node: node.clone(), accumulated, children, cost });
         }
         Ok(())
+    }
+}
+
+/// An e-node; of a guard the e-nodes of what it guards, which is computed in its place and nowhere else.
+fn behind_guard<'a>(graph: &'a Graph, node: &'a Node) -> &'a [Node] {
+    match node {
+        Node::Guard(_, [operand]) => &graph[*operand].nodes,
+        _ => std::slice::from_ref(node),
     }
 }
 

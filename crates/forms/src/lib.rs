@@ -92,7 +92,7 @@ impl Options {
 /// What the tolerance for tables changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tolerance {
-    /// How many numbers were replaced by another of their cluster.
+    /// How many numbers were replaced by another of their cluster, or rounded.
     pub n_changed: usize,
     /// The largest change, as a fraction of the largest magnitude of its column.
     pub largest_change: f64,

@@ -13,6 +13,7 @@
 //! the fewest operations, terms with the same tables in the dimensions that are left being summed first. Swapping `j` and `k` in a dimension changes the sign of
 //! what has `W` there: all orders of the pairs are sums and differences of the same few values. A table with one entry for each diagonal
 //! element needs no reduction.
+//! Entries of parts are halves of sums of products, in floats: what of them is rounded, and by how much at most, is reported.
 //! # Complexity
 //! Exponential in the number of dimensions, at most [`MAX_DIMENSIONS`].
 //! Source: even and odd parts as in Kronbichler and Kormann, "Fast matrix-free evaluation of discontinuous Galerkin finite element operators", ACM TOMS 2019.
@@ -52,11 +53,15 @@ pub fn paired_tables(linearized: &LinearizedKernel, options: &Options) -> Result
     let mut kernel = linearized.kernel.clone();
     let mut names = Names::new(&kernel);
     let mut replaced: FxHashMap<usize, Vec<LoopTree>> = FxHashMap::default();
+    let mut tolerance = Tolerance::default();
     for store in &found.stores {
         let Some((form, after)) = Bilinear::of(&kernel, store, &extents) else { continue };
         let mut before = std::mem::replace(&mut kernel, after);
+        let of_form = form.tolerance;
         match form.write(&mut kernel, &mut names, store, options) {
             Some(trees) => {
+                tolerance.n_changed += of_form.n_changed;
+                tolerance.largest_change = tolerance.largest_change.max(of_form.largest_change);
                 replaced.insert(store.position, trees);
             }
             None => std::mem::swap(&mut kernel, &mut before),
@@ -67,7 +72,15 @@ pub fn paired_tables(linearized: &LinearizedKernel, options: &Options) -> Result
     }
     let n_stores = replaced.len();
     let linearized = LinearizedKernel { linearization: from_tree(&with_replaced(found.trees, replaced)), kernel };
-    Ok(Some(LinearMaps { linearized, n_stores, n_features: 0, tolerance: Tolerance::default() }))
+    Ok(Some(LinearMaps { linearized, n_stores, n_features: 0, tolerance }))
+}
+
+/// What is missing of `a + b` in floats, exactly.
+/// Source: Knuth, "The Art of Computer Programming", volume 2, section 4.2.2.
+fn rounding_of_sum(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    let of_b = sum - a;
+    (a - (sum - of_b)) + (b - of_b)
 }
 
 /// Inames that tables connect.
@@ -102,6 +115,8 @@ struct Bilinear {
     /// For each product, one part a dimension, what it is multiplied with.
     terms: IndexMap<Vec<PartId>, IndexMap<MonomialId, f64, FxBuildHasher>, FxBuildHasher>,
     atoms: Atoms,
+    /// The entries of parts that were rounded.
+    tolerance: Tolerance,
 }
 
 impl Bilinear {
@@ -117,7 +132,13 @@ impl Bilinear {
         let PointSum { value, tables, atoms, reduced, kernel } =
             PointSum::of(kernel, store, &axes, TableStore::new(extents.to_vec()), extents)?;
         let dimensions = dimensions(&tables, &value, &tests, &trials, &reduced)?;
-        let mut res = Self { dimensions, parts: IndexSet::default(), terms: IndexMap::default(), atoms };
+        let mut res = Self {
+            dimensions,
+            parts: IndexSet::default(),
+            terms: IndexMap::default(),
+            atoms,
+            tolerance: Tolerance::default(),
+        };
         for (monomial, product, coefficient) in value.terms() {
             let parts: Option<Vec<Vec<(PartId, f64)>>> =
                 (0..res.dimensions.len()).map(|dimension| res.parts_of(&tables, product, dimension)).collect();
@@ -159,26 +180,46 @@ impl Bilinear {
         let (extent, n_points) = (*extent, *n_points);
         let axes: Vec<InameId> = reduced.iter().copied().chain([*test, *trial]).collect();
         let values = tables.values(product, &axes);
+        let n_factors =
+            tables.factors(product).filter(|table| table.axes.iter().all(|axis| axes.contains(axis))).count();
         let at = |point: usize, j: usize, k: usize| values[(point * extent + j) * extent + k];
         let mut res = Vec::new();
         for is_antisymmetric in [false, true] {
             let mut data = Vec::with_capacity(values.len());
+            let mut errors = Vec::with_capacity(values.len());
             for point in 0..n_points {
                 for j in 0..extent {
                     for k in 0..extent {
-                        let other = at(point, k, j);
-                        let sum = at(point, j, k) + if is_antisymmetric { -other } else { other };
+                        let other = if is_antisymmetric { -at(point, k, j) } else { at(point, k, j) };
+                        let sum = at(point, j, k) + other;
                         data.push(sum / 2.0);
+                        errors.push(rounding_of_sum(at(point, j, k), other) / 2.0);
                     }
                 }
             }
             let Some(&first) = data.iter().find(|&&value| value != 0.0) else { continue };
             let sign = first.signum();
             let data: Option<Vec<Float>> = data.iter().map(|&value| Float::new(value * sign + 0.0)).collect();
-            let (idx, _) = self.parts.insert_full(Part { dimension, is_antisymmetric, data: data? });
+            let (idx, is_new) = self.parts.insert_full(Part { dimension, is_antisymmetric, data: data? });
+            if is_new {
+                self.note_rounding(&self.parts[idx].data.clone(), &errors, n_factors);
+            }
             res.push((PartId(idx), sign));
         }
         Some(res)
+    }
+
+    /// Notes the entries of a part that are not exact: halves of sums of products of `n_factors` tables.
+    fn note_rounding(&mut self, data: &[Float], errors: &[f64], n_factors: usize) {
+        let largest = data.iter().map(|value| value.get().abs()).fold(0.0, f64::max);
+        for (value, error) in data.iter().zip(errors) {
+            let of_products = n_factors.saturating_sub(1) as f64 * value.get().abs() * f64::EPSILON / 2.0;
+            let change = error.abs() + of_products;
+            if change > 0.0 {
+                self.tolerance.n_changed += 1;
+                self.tolerance.largest_change = self.tolerance.largest_change.max(change / largest);
+            }
+        }
     }
 
     /// The instructions over unordered pairs; `None` if they would be no better.

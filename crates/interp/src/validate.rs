@@ -10,7 +10,8 @@
 //! and once on outputs that start at zero (contributions may be tiny beside what they are added to). A float result may
 //! differ by the tolerance times its condition: the magnitude that a first-order error analysis of the *first* program
 //! gives for that element, so cancellation in the kernel itself is no fault of the other. What has no finite value or
-//! no finite condition in the first program must be the same infinity, or not a number, in the second.
+//! no finite condition in the first program must be the same infinity, or not a number, in the second. Where the programs must
+//! [agree to the bit](Agreement::Bits), no tolerance is given.
 //! A difference names the instruction of the second program that last wrote the element.
 //! # Certainty
 //! Two programs that are different rational functions of their data, of degree d, agree in the field on one seed with
@@ -48,8 +49,19 @@ pub struct ValidateOptions {
     pub tolerance: f64,
     /// The same for float32 results, and for all results of programs that hold float32 values: they may round on the way.
     pub tolerance_single: f64,
+    /// What floats of the two programs must have in common.
+    pub agreement: Agreement,
     /// Where a run is stopped.
     pub run: RunOptions,
+}
+
+/// What floats of two programs must have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// They are close, by the tolerances.
+    Close,
+    /// All bits, but for those of what is not a number.
+    Bits,
 }
 
 impl Default for ValidateOptions {
@@ -59,6 +71,7 @@ impl Default for ValidateOptions {
             seeds: vec![1, 2],
             tolerance: 1e-9,
             tolerance_single: 1e-4,
+            agreement: Agreement::Close,
             run: RunOptions::default(),
         }
     }

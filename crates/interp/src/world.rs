@@ -1,8 +1,9 @@
 //! What a float is: the worlds in which a kernel can be run.
 //!
 //! The machine evaluates integers and truth values itself, exactly. Everything it does with floats goes through a
-//! [`World`]: IEEE arithmetic ([`Floats`](crate::float::Floats)), a prime field ([`Field`](crate::field::Field)), or
-//! floats with a bound of their condition ([`Conditioned`](crate::conditioned::Conditioned)).
+//! [`World`]: IEEE arithmetic ([`Floats`](crate::float::Floats)), a prime field ([`Field`](crate::field::Field)),
+//! floats with a bound of their condition ([`Conditioned`](crate::conditioned::Conditioned)), or floats of twice the length
+//! ([`Doubled`](crate::doubled::Doubled)).
 
 use std::fmt::Debug;
 
@@ -26,12 +27,16 @@ pub(crate) const MAX_STAND_IN_SLOPE: f64 = 1.5;
 /// The value that stands for result `result` of a function that only the kernel's user knows: smooth and of moderate size,
 /// so that rounded arguments give nearly the same, and different for different names, results and positions of arguments.
 pub(crate) fn stand_in(function: &Function, result: u64, arguments: &[f64]) -> f64 {
-    let unit = |position: u64| {
-        let hash = hash_with(hash_with(function.hash, result), position);
-        0.5 + (hash >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    let phase = arguments.iter().enumerate().fold(unit(0), |sum, (idx, x)| sum + unit(idx as u64 + 1) * x);
+    let weight = |position| stand_in_weight(function, result, position);
+    let phase = arguments.iter().enumerate().fold(weight(0), |sum, (idx, x)| sum + weight(idx as u64 + 1) * x);
     1.5 + libm::sin(phase)
+}
+
+/// The weight of the argument before this position in the phase of a stand-in, which is the sine of its phase and 1.5; that of position 0
+/// is where it starts.
+pub(crate) fn stand_in_weight(function: &Function, result: u64, position: u64) -> f64 {
+    let hash = hash_with(hash_with(function.hash, result), position);
+    0.5 + (hash >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// One operand of a batch: a value for each point, or one for all.

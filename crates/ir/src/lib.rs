@@ -11,6 +11,7 @@ pub mod expr;
 pub mod ids;
 pub mod inline;
 pub mod kernel;
+pub mod licence;
 pub mod linearization;
 pub mod number;
 pub mod order;
@@ -24,5 +25,6 @@ pub use kernel::{
     ArgumentAccess, Array, ArrayKind, Assignee, Domain, Iname, InameTag, Instruction, InstructionKind, Kernel,
     LinearizedKernel, Parameter, Program, Substitution,
 };
+pub use licence::{Licence, Semantics, Traps};
 pub use linearization::{Item, Linearization, LoopTree};
 pub use number::{Dtype, Float, Number};

@@ -6,7 +6,7 @@ use nestegg_span::{Source, Span};
 use crate::condition::Condition;
 use crate::name::Name;
 use crate::pattern::Pattern;
-use crate::vocabulary::OptionValue;
+use crate::vocabulary::{Need, OptionValue};
 
 /// All rules, sets and strategies of some files, in the order of the files.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,12 @@ pub struct RuleBook {
     pub strategies: IndexMap<Name, Strategy>,
     /// The values of options that no strategy sets, from the vocabulary.
     pub default_options: IndexMap<Name, OptionValue>,
+    /// For options, their words that need a tag, from the vocabulary.
+    pub word_tags: IndexMap<Name, IndexMap<Name, Name>>,
+    /// For options, what they can do nothing without, from the vocabulary.
+    pub option_needs: IndexMap<Name, Need>,
+    /// What phases can do nothing without, from the vocabulary.
+    pub phases_need: Option<Need>,
 }
 
 /// A rule file.
@@ -105,6 +111,8 @@ pub struct Strategy {
     pub extends: Option<Mention>,
     /// The options it sets itself.
     pub options: IndexMap<Name, OptionValue>,
+    /// Where it sets them.
+    pub option_spans: IndexMap<Name, Span>,
     /// The inherited phases that it leaves out.
     pub without: Vec<Mention>,
     /// The rules and sets that it takes out of all its phases, inherited ones included.

@@ -616,6 +616,40 @@ pub enum RuleError {
         at: Span,
     },
 
+    /// A rule or a form that needs a tag which is not granted.
+    #[error("{what} is `{tag}`, which `{licence}` does not grant")]
+    #[diagnostic(code(rules::not_licensed))]
+    NotLicensed {
+        /// The rule or word, as a phrase.
+        what: String,
+        /// Its tag.
+        tag: Name,
+        /// What is granted.
+        licence: String,
+        /// Where the strategy names it.
+        #[label("needs `{tag}`")]
+        at: Span,
+        /// What grants the tag.
+        #[help]
+        help: String,
+    },
+
+    /// A phase or option of a strategy that can do nothing without another option.
+    #[error("{what} has no effect: {why}")]
+    #[diagnostic(code(rules::unmet))]
+    Unmet {
+        /// The phase or option, as a phrase.
+        what: String,
+        /// Why.
+        why: String,
+        /// Where it stands.
+        #[label("has no effect here")]
+        at: Span,
+        /// What is missing.
+        #[help]
+        help: String,
+    },
+
     /// An option that strategies do not have.
     #[error("unknown option `{name}`")]
     #[diagnostic(code(rules::unknown_option))]

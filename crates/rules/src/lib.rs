@@ -50,6 +50,7 @@ mod comments;
 mod condition;
 mod error;
 mod form;
+mod lawful;
 mod link;
 mod literal;
 mod name;
@@ -69,6 +70,7 @@ mod vocabulary;
 pub use book::{Mention, Phase, Rule, RuleBook, RuleFile, RuleKind, RuleSet, Strategy};
 pub use condition::{Argument, Condition, ConditionId, ConditionNode, Test};
 pub use error::RuleError;
+pub use lawful::Grant;
 pub use name::Name;
 pub use pattern::{Pattern, PatternId, PatternNode};
 pub use read_strategy::{MAX_NODES, MAX_PASSES};
@@ -76,6 +78,6 @@ pub use report::{LocatedError, MAX_ERRORS, RuleErrors};
 pub use resolve::{ResolvedPhase, ResolvedStrategy};
 pub use sexpr::{MAX_ATOM_BYTES, MAX_DEPTH};
 pub use vocabulary::{
-    Applier, ArgumentKind, Arity, CONNECTIVES, ConditionForm, Limit, Operator, OptionForm, OptionKind, OptionValue,
-    Vocabulary,
+    Applier, ArgumentKind, Arity, CONNECTIVES, ConditionForm, Limit, Need, Operator, OptionForm, OptionKind,
+    OptionValue, Vocabulary,
 };

@@ -30,7 +30,13 @@ impl RuleBook {
     pub fn parse(sources: &[Source], vocabulary: &Vocabulary) -> Result<Self, RuleErrors> {
         let mut sink = Sink::default();
         let defaults = vocabulary.options.iter().map(|(name, option)| (name.clone(), option.default.clone()));
-        let mut book = Self { default_options: defaults.collect(), ..Self::default() };
+        let mut book = Self {
+            default_options: defaults.collect(),
+            word_tags: vocabulary.word_tags.clone(),
+            option_needs: vocabulary.option_needs.clone(),
+            phases_need: vocabulary.phases_need.clone(),
+            ..Self::default()
+        };
         let mut declared = Declared::default();
         for (idx, source) in sources.iter().enumerate() {
             let file = File { source, idx };

@@ -62,11 +62,13 @@ impl Reader<'_> {
             let name = self.name(value, "strategy")?;
             Some(Mention { name, span: document.span(value) })
         });
+        let (options, option_spans) = self.options(parts);
         let mut strategy = Strategy {
             name: name.clone(),
             doc: doc.into(),
             extends,
-            options: self.options(parts),
+            options,
+            option_spans,
             without: Vec::new(),
             off: self.off(parts),
             phases: Vec::new(),
@@ -153,7 +155,8 @@ impl Reader<'_> {
         names.into_iter().map(|(name, span)| Mention { name, span }).collect()
     }
 
-    fn options(&mut self, parts: &Parts) -> IndexMap<Name, OptionValue> {
+    /// The options with their values, and where they stand.
+    fn options(&mut self, parts: &Parts) -> (IndexMap<Name, OptionValue>, IndexMap<Name, Span>) {
         let mut options = IndexMap::new();
         let mut given: IndexMap<Name, Span> = IndexMap::new();
         for (_, option_at) in parts.values("option") {
@@ -172,7 +175,7 @@ impl Reader<'_> {
                 options.insert(name, value);
             }
         }
-        options
+        (options, given)
     }
 
     fn option_value(&mut self, option: &Name, kind: &OptionKind, values: &[NodeId], at: NodeId) -> Option<OptionValue> {

@@ -97,7 +97,7 @@ pub(crate) fn ancestors<'a>(book: &'a RuleBook, strategy: &'a Strategy) -> Optio
 }
 
 /// The names that are no sets among `names` and the members of sets, each once, in order of first mention.
-fn expand<'a>(book: &'a RuleBook, names: impl IntoIterator<Item = &'a Name>) -> IndexSet<&'a Name> {
+pub(crate) fn expand<'a>(book: &'a RuleBook, names: impl IntoIterator<Item = &'a Name>) -> IndexSet<&'a Name> {
     let mut rules = IndexSet::new();
     let mut expanded: IndexSet<&Name> = IndexSet::new();
     let mut pending: Vec<&Name> = names.into_iter().collect();

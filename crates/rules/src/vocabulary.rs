@@ -28,6 +28,12 @@ pub struct Vocabulary {
     pub tags: IndexMap<Name, String>,
     /// What may follow `:option`.
     pub options: IndexMap<Name, OptionForm>,
+    /// For options, their words that need a tag.
+    pub word_tags: IndexMap<Name, IndexMap<Name, Name>>,
+    /// For options, what they can do nothing without.
+    pub option_needs: IndexMap<Name, Need>,
+    /// What phases can do nothing without.
+    pub phases_need: Option<Need>,
 }
 
 /// How many children an operator has.
@@ -116,6 +122,24 @@ pub enum OptionKind {
     Number,
 }
 
+/// Something that can do nothing unless an option has one of some words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// The option.
+    pub option: Name,
+    /// The words of which one will do.
+    pub words: Vec<Name>,
+    /// Why, as a clause.
+    pub why: String,
+}
+
+impl Need {
+    /// One of these words of this option.
+    pub fn one_of(option: &str, words: &[&str], why: &str) -> Self {
+        Self { option: option.into(), words: words.iter().copied().map(Name::from).collect(), why: why.into() }
+    }
+}
+
 /// The value of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionValue {
@@ -174,6 +198,25 @@ impl Vocabulary {
     /// Adds a tag.
     pub fn tag(mut self, name: &str, doc: &str) -> Self {
         self.tags.insert(name.into(), doc.into());
+        self
+    }
+
+    /// Says that these words of an option need a tag.
+    pub fn tagged(mut self, option: &str, tag: &str, words: &[&str]) -> Self {
+        let tags = self.word_tags.entry(option.into()).or_default();
+        tags.extend(words.iter().map(|word| (Name::from(*word), Name::from(tag))));
+        self
+    }
+
+    /// Says what an option can do nothing without.
+    pub fn option_needs(mut self, option: &str, need: Need) -> Self {
+        self.option_needs.insert(option.into(), need);
+        self
+    }
+
+    /// Says what phases can do nothing without.
+    pub fn phases_need(mut self, need: Need) -> Self {
+        self.phases_need = Some(need);
         self
     }
 
@@ -293,6 +336,13 @@ impl fmt::Display for Vocabulary {
         writeln!(f, "\nOptions of strategies:")?;
         for (name, option) in &self.options {
             writeln!(f, "  :option ({name} {})  {}: {}", option.default, option.kind, option.doc)?;
+            let mut by_tag: IndexMap<&Name, Vec<&str>> = IndexMap::new();
+            for (word, tag) in self.word_tags.get(name).into_iter().flatten() {
+                by_tag.entry(tag).or_default().push(word.as_str());
+            }
+            for (tag, words) in by_tag {
+                writeln!(f, "    {tag}: {}", words.join(", "))?;
+            }
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use nestegg_ir::affine::{self, Affine};
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, Op, ReduceOp};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, Licence, Op, ReduceOp};
 use rustc_hash::FxHashMap;
 
 use crate::walk::below;
@@ -49,14 +49,14 @@ pub(crate) struct Access {
 pub(crate) struct Accesses<'a> {
     kernel: &'a Kernel,
     affine: FxHashMap<ExprId, Option<Rc<Affine>>>,
-    reassociate: bool,
+    licence: Licence,
     /// For each instruction the stated dependences on opaque instructions, or of them, that it has a part in.
     stated: BTreeMap<InsnId, Vec<InsnId>>,
 }
 
 impl<'a> Accesses<'a> {
-    /// For the instructions of `kernel`. Without `reassociate` an accumulation is a read and a write.
-    pub(crate) fn new(kernel: &'a Kernel, reassociate: bool) -> Self {
+    /// For the instructions of `kernel`. Under a strict licence an accumulation is a read and a write.
+    pub(crate) fn new(kernel: &'a Kernel, licence: Licence) -> Self {
         let is_opaque = |insn: InsnId| matches!(kernel[insn].kind, InstructionKind::Opaque { .. });
         let mut stated: BTreeMap<InsnId, Vec<InsnId>> = BTreeMap::new();
         for insn in kernel.insn_ids() {
@@ -71,7 +71,7 @@ impl<'a> Accesses<'a> {
             opaque.sort_unstable();
             opaque.dedup();
         }
-        Self { kernel, affine: FxHashMap::default(), reassociate, stated }
+        Self { kernel, affine: FxHashMap::default(), licence, stated }
     }
 
     /// The array that stands for the stated order of an opaque instruction and others.
@@ -99,7 +99,7 @@ impl<'a> Accesses<'a> {
             let touch = if opaque == insn { Touch::Write } else { Touch::Read };
             res.push(Access { array: self.order_of(opaque), touch, indices: None });
         }
-        let accumulation = if self.reassociate { accumulation(kernel, instruction) } else { None };
+        let accumulation = accumulation(kernel, instruction).filter(|_| self.licence != Licence::Strict);
         let roots: Vec<ExprId> = match accumulation {
             None => instruction.expressions().collect(),
             Some((_, added)) => {

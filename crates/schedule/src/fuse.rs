@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::linearization::LoopTree;
-use nestegg_ir::{ArrayId, ExprId, InameId, InameTag, Kernel};
+use nestegg_ir::{ArrayId, ExprId, InameId, InameTag, Kernel, Licence};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access::{Access, Accesses, Touch};
@@ -35,8 +35,8 @@ use crate::access::{Access, Accesses, Touch};
 pub(crate) const LOOK_AHEAD_LIMIT: usize = 2_000;
 
 /// Fuses the loops of a tree.
-pub(crate) fn fuse(kernel: &Kernel, tree: Vec<LoopTree>) -> Vec<LoopTree> {
-    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, true), outer: Vec::new() };
+pub(crate) fn fuse(kernel: &Kernel, tree: Vec<LoopTree>, licence: Licence) -> Vec<LoopTree> {
+    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, licence), outer: Vec::new() };
     pass.sequence(tree)
 }
 

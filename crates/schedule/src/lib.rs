@@ -16,22 +16,30 @@ pub mod realize;
 mod selections;
 mod walk;
 
-use nestegg_ir::LinearizedKernel;
 use nestegg_ir::linearization::{from_tree, to_tree};
+use nestegg_ir::{Licence, LinearizedKernel};
 
 pub use error::ScheduleError;
-pub use realize::realize_reductions;
+pub use realize::{realize_reductions, realize_reductions_under};
 
 /// Rebuilds the loops of a kernel.
 ///
 /// # Errors
 /// If the linearization is not well nested.
 pub fn schedule(linearized: LinearizedKernel) -> Result<LinearizedKernel, ScheduleError> {
+    schedule_under(linearized, Licence::default())
+}
+
+/// Rebuilds the loops of a kernel. Under a strict licence accumulations into one element keep their order.
+///
+/// # Errors
+/// If the linearization is not well nested.
+pub fn schedule_under(linearized: LinearizedKernel, licence: Licence) -> Result<LinearizedKernel, ScheduleError> {
     let LinearizedKernel { mut kernel, linearization } = linearized;
     let tree = to_tree(&linearization)?;
     let tree = selections::split_selections(&mut kernel, tree);
-    let tree = nest::sort_nests(&kernel, tree);
-    let tree = fuse::fuse(&kernel, tree);
+    let tree = nest::sort_nests(&kernel, tree, licence);
+    let tree = fuse::fuse(&kernel, tree, licence);
     let tree = conditions::enclose(&mut kernel, tree);
     // The old dependences named the old order.
     for instruction in &mut kernel.instructions {

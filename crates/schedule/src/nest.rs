@@ -11,19 +11,19 @@
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::linearization::LoopTree;
-use nestegg_ir::{InameId, InameSet, InameTag, InsnId, Kernel};
+use nestegg_ir::{InameId, InameSet, InameTag, InsnId, Kernel, Licence};
 
 use crate::access::{Access, Accesses, Touch};
 
 /// Sorts the perfect nests of a tree.
-pub(crate) fn sort_nests(kernel: &Kernel, tree: Vec<LoopTree>) -> Vec<LoopTree> {
+pub(crate) fn sort_nests(kernel: &Kernel, tree: Vec<LoopTree>, licence: Licence) -> Vec<LoopTree> {
     let mut n_within = vec![0_usize; kernel.inames.len()];
     for instruction in &kernel.instructions {
         for iname in &instruction.within {
             n_within[iname.index()] += 1;
         }
     }
-    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, true), n_within };
+    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, licence), n_within };
     tree.into_iter().map(|node| pass.visit(node)).collect()
 }
 

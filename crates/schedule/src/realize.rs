@@ -27,7 +27,7 @@ use nestegg_ir::linearization::MAX_NESTING;
 use nestegg_ir::types::{Type, Types};
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Exprs, InameId, InsnId, Instruction, InstructionKind,
-    Item, Op, ReduceOp,
+    Item, Licence, Op, ReduceOp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -43,6 +43,18 @@ use terms::Term;
 /// # Errors
 /// If the linearization is not well nested, or isl fails on a domain.
 pub fn realize_reductions(linearized: LinearizedKernel) -> Result<LinearizedKernel, ScheduleError> {
+    realize_reductions_under(linearized, Licence::default())
+}
+
+/// Replaces reductions by initialisations and accumulations. Under a strict licence a reduction of floats begins with its neutral
+/// value, whatever it is joined to.
+///
+/// # Errors
+/// If the linearization is not well nested, or isl fails on a domain.
+pub fn realize_reductions_under(
+    linearized: LinearizedKernel,
+    licence: Licence,
+) -> Result<LinearizedKernel, ScheduleError> {
     nestegg_ir::linearization::to_tree(&linearized.linearization)?;
     let LinearizedKernel { kernel, linearization } = linearized;
     let mut has_reduction = vec![false; kernel.exprs.len()];
@@ -59,6 +71,7 @@ pub fn realize_reductions(linearized: LinearizedKernel) -> Result<LinearizedKern
         extents: Extents::new(&kernel)?,
         shared: SharedReductions::count(&kernel, &linearization, &has_reduction),
         has_reduction,
+        licence,
         kernel,
         open: Vec::new(),
         realized: Vec::new(),
@@ -73,6 +86,7 @@ struct Realize {
     types: Types,
     extents: Extents,
     shared: SharedReductions,
+    licence: Licence,
     /// For each expression whether a reduction is in it.
     has_reduction: Vec<bool>,
     /// Open loops, outermost first.
@@ -236,7 +250,9 @@ impl Realize {
         let Some(op) = terms::joining(exprs, value) else {
             return (ReduceOp::Sum, Vec::new(), vec![Term { negated: false, expr: value }]);
         };
-        let terms = terms::terms(exprs, op, value);
+        let is_strict = self.licence == Licence::Strict && self.types.of(value).is_float();
+        let whole = vec![Term { negated: false, expr: value }];
+        let terms = if is_strict { whole } else { terms::terms(exprs, op, value) };
         let n_uses = uses(exprs, &terms);
         let (direct, rest): (Vec<Term>, Vec<Term>) = terms.iter().partition(|term| {
             n_uses[&term.expr] == 1

@@ -1,6 +1,6 @@
 //! Accumulations: `t = t + e` and its kin.
 
-use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, Op, ReduceOp, affine};
+use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, Licence, Op, ReduceOp, affine};
 
 use crate::workspace::Workspace;
 
@@ -15,8 +15,12 @@ pub(crate) struct Accumulation {
 
 impl Workspace {
     /// Reads `value`, which is stored in `array[indices]`, as that element joined with something that does not
-    /// read the array: along sums, differences, products, minima or maxima, down to the one read of the element.
+    /// read the array: along sums, differences, products, minima or maxima, down to the one read of the element. What is joined
+    /// to an element first is rounded differently, so that floats that must be equal to the bit have no accumulations.
     pub(crate) fn accumulation(&mut self, array: ArrayId, indices: &[ExprId], value: ExprId) -> Option<Accumulation> {
+        if self.licence == Licence::Strict && self.kernel[array].dtype.is_float() {
+            return None;
+        }
         let mut op: Option<ReduceOp> = None;
         let mut terms: Vec<(Op, ExprId)> = Vec::new();
         let mut spine = value;

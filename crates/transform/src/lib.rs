@@ -31,7 +31,7 @@ pub use dead::eliminate_dead;
 pub use fold::{Folded, fold_constants};
 pub use join_domains::join_domains;
 pub use nest::NestError;
-pub use normalise::{NormaliseError, ValueForm, normalise};
+pub use normalise::{NormaliseError, ValueForm, normalise, normalise_under};
 pub use shift::{ShiftError, share_shifted};
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
 pub use versions::{Version, Versions};

@@ -28,7 +28,7 @@ mod writers;
 
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::inline::RecursiveRule;
-use nestegg_ir::{Expr, ExprId, InsnId, InstructionKind, Item, LinearizedKernel, ReduceOp};
+use nestegg_ir::{Expr, ExprId, InsnId, InstructionKind, Item, Licence, LinearizedKernel, ReduceOp};
 use rustc_hash::FxHashMap;
 
 use crate::dead::eliminate_dead;
@@ -78,13 +78,21 @@ pub enum NormaliseError {
     },
 }
 
-/// Brings a kernel to value form.
+/// Brings a kernel to value form, its sums as those of real numbers.
 ///
 /// # Errors
 /// If the kernel is not well-formed, or reads a temporary that nothing writes.
 pub fn normalise(linearized: LinearizedKernel) -> Result<ValueForm, NormaliseError> {
-    let resolved = Normaliser::new(linearized)?.run()?;
-    let linearized = hoist::hoist_accumulations(eliminate_dead(resolved))?;
+    normalise_under(linearized, Licence::default())
+}
+
+/// Brings a kernel to value form. Under a strict licence accumulations of floats stay in memory, in their order.
+///
+/// # Errors
+/// If the kernel is not well-formed, or reads a temporary that nothing writes.
+pub fn normalise_under(linearized: LinearizedKernel, licence: Licence) -> Result<ValueForm, NormaliseError> {
+    let resolved = Normaliser::new(linearized, licence)?.run()?;
+    let linearized = hoist::hoist_accumulations(eliminate_dead(resolved), licence)?;
     let mut linearized = conditions_to_predicates(eliminate_dead(linearized));
     set_dependences(&mut linearized.kernel, &linearized.linearization);
     let versions = versions::versions(&linearized)?;
@@ -122,8 +130,9 @@ struct Normaliser {
 }
 
 impl Normaliser {
-    fn new(linearized: LinearizedKernel) -> Result<Self, NormaliseError> {
-        let (work, linearization) = prepare::prepare(linearized)?;
+    fn new(linearized: LinearizedKernel, licence: Licence) -> Result<Self, NormaliseError> {
+        let (mut work, linearization) = prepare::prepare(linearized)?;
+        work.licence = licence;
         let kernel = &work.kernel;
         let nest = Nest::new(kernel, &linearization)?;
         let mut writers = vec![Vec::new(); kernel.arrays.len()];

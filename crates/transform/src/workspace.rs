@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use nestegg_ir::affine::Affine;
 use nestegg_ir::domains::{DomainError, Domains};
-use nestegg_ir::{Expr, ExprId, InameId, Kernel};
+use nestegg_ir::{Expr, ExprId, InameId, Kernel, Licence};
 use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -28,6 +28,8 @@ pub(crate) struct Workspace {
     pub(crate) ranges: Ranges,
     /// The domains of the inames that the kernel came with.
     pub(crate) domains: Domains,
+    /// Whether sums of floats may be taken in another order.
+    pub(crate) licence: Licence,
     /// Whether floats of two sizes can meet.
     pub(crate) has_two_float_types: bool,
     /// Names that a new iname must not have.
@@ -55,6 +57,7 @@ impl Workspace {
         let names = names.chain(kernel.substitutions.iter().map(|rule| &rule.name)).chain(&kernel.functions);
         Ok(Self {
             facts: Facts::new(&kernel, &ranges),
+            licence: Licence::default(),
             has_two_float_types: has_two_float_types(&kernel),
             names: names.cloned().collect(),
             aliases: Aliases::default(),

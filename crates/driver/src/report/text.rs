@@ -3,6 +3,7 @@
 use std::fmt;
 
 use comfy_table::{CellAlignment, Table, presets};
+use nestegg_ir::Licence;
 
 use super::{Gap, ParameterSource, Report, Validated};
 use crate::search::AS_IT_CAME;
@@ -29,6 +30,12 @@ impl fmt::Display for Report {
         } else if self.seeds.len() > 1 {
             let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
             writeln!(f, "made of: {}; of all: {}", self.seed, costs.join(", "))?;
+        }
+        if self.float != Licence::default().name() {
+            match self.left_out.as_slice() {
+                [] => writeln!(f, "floats: {}", self.float)?,
+                left_out => writeln!(f, "floats: {}; left out: {}", self.float, left_out.join(", "))?,
+            }
         }
         self.write_parameters(f)?;
         self.write_kinds(f)?;

@@ -9,6 +9,7 @@ pub mod factor;
 pub mod flatten;
 pub mod group;
 pub mod linear;
+pub mod reciprocal;
 pub mod reduction;
 
 use std::collections::BTreeSet;
@@ -191,6 +192,12 @@ pub static APPLIERS: &[Applier] = &[
         doc: "Terms of a sum with a common factor, a value or a number, become one product; the most profitable factors first, and after one another.",
         limits: &[("terms", 64, 2..=4096), ("factors", 4, 1..=64)],
         apply: factor::common_factor,
+    },
+    Applier {
+        name: "reciprocal",
+        doc: "A quotient is a product with the reciprocals of its divisors, and with that of all of them.",
+        limits: &[],
+        apply: reciprocal::reciprocals,
     },
     Applier {
         name: "linear-form",

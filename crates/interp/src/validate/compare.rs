@@ -9,7 +9,7 @@ use crate::float::Floats;
 use crate::input::{Inputs, Values};
 use crate::memory::{Data, Storage};
 use crate::run::Compiled;
-use crate::validate::{Difference, Evidence, ValidateOptions};
+use crate::validate::{Agreement, Difference, Evidence, ValidateOptions};
 use crate::world::World;
 
 /// How many other seeds are tried where more than half of what the first program writes is undefined.
@@ -130,6 +130,9 @@ impl Comparison<'_> {
         let is_single = dtype == Dtype::Float32 || self.has_single;
         let tolerance = if is_single { self.options.tolerance_single } else { self.options.tolerance };
         let (a, b) = (first.value, *second);
+        if self.options.agreement == Agreement::Bits && a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan()) {
+            return Err((format!("{a:e}"), format!("{b:e}")));
+        }
         if a == b || (a.is_nan() && b.is_nan()) {
             return Ok(0.0);
         }

@@ -12,7 +12,8 @@
 //! For each accumulation the touches of its array inside the loop that it leaves.
 
 use nestegg_ir::{
-    ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Item, Linearization, LinearizedKernel, ReduceOp,
+    ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Item, Licence, Linearization, LinearizedKernel,
+    ReduceOp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -32,10 +33,14 @@ struct Move {
 }
 
 /// Moves accumulations out of the loops that they reduce over.
-pub(crate) fn hoist_accumulations(linearized: LinearizedKernel) -> Result<LinearizedKernel, NormaliseError> {
+pub(crate) fn hoist_accumulations(
+    linearized: LinearizedKernel,
+    licence: Licence,
+) -> Result<LinearizedKernel, NormaliseError> {
     let LinearizedKernel { kernel, linearization } = linearized;
     let nest = Nest::new(&kernel, &linearization)?;
-    let work = Workspace::new(kernel)?;
+    let mut work = Workspace::new(kernel)?;
+    work.licence = licence;
     let n_arrays = work.kernel.arrays.len();
     let mut hoister = Hoister {
         work,
