@@ -55,7 +55,7 @@ pub fn run(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<Optio
         "count" => count(command, source),
         "linearize" => pass(command, source, Ok),
         "normalise" => pass(command, source, |program| {
-            Ok(nestegg_transform::normalise(program).map_err(|error| error.to_string())?.linearized)
+            Ok(nestegg_transform::normalise(program).map_err(|error| error.to_string())?)
         }),
         "realize" => pass(command, source, |program| {
             nestegg_schedule::realize_reductions(program).map_err(|error| error.to_string())

@@ -121,7 +121,7 @@ fn value_form(
     let mut form = linearized;
     for _ in 0..MAX_ROUNDS {
         let normalise = || nestegg_transform::normalise_under(form, pass.semantics.licence);
-        form = stages.run("normalise", || pass.done("normalise", normalise()))?.linearized;
+        form = stages.run("normalise", || pass.done("normalise", normalise()))?;
         pass.verified("normalise", &form)?;
         let Some(folded) = stages.run("fold", || nestegg_transform::fold_constants(&form)) else { break };
         pass.verified("fold", &folded.linearized)?;

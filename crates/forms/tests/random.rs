@@ -106,7 +106,7 @@ fn forms_of_random_kernels_compute_the_same() {
             Ok(read) => read.program,
             Err(errors) => panic!("{errors}: {:#?}\n{text}", errors.errors()),
         };
-        let form = normalise(input.clone().into_linearized().unwrap()).unwrap().linearized;
+        let form = normalise(input.clone().into_linearized().unwrap()).unwrap();
         let isolated = isolate_stores(form.clone()).expect("text grows");
         let switches = generator.below(16);
         let options = Options {

@@ -2,7 +2,7 @@
 //!
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
 //! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
-//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one; [`eliminate_dead`] takes away what no result needs; [`versions`] says which state of memory a read sees.
+//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one; [`eliminate_dead`] takes away what no result needs.
 #![warn(missing_docs)]
 
 mod accumulation;
@@ -24,14 +24,12 @@ mod rename;
 mod sets;
 pub mod shift;
 pub mod split_at_zeros;
-pub mod versions;
 mod workspace;
 
 pub use dead::eliminate_dead;
 pub use fold::{Folded, fold_constants};
 pub use join_domains::join_domains;
 pub use nest::NestError;
-pub use normalise::{NormaliseError, ValueForm, normalise, normalise_under};
+pub use normalise::{NormaliseError, normalise, normalise_under};
 pub use shift::{ShiftError, share_shifted};
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
-pub use versions::{Version, Versions};

@@ -6,7 +6,7 @@
 //! A kernel of the same meaning, its expressions a DAG in SSA form: substitution rules are inlined as sharing, reads of
 //! temporaries are the expressions that were stored, with inames substituted, accumulations in loops are reductions. What remains are the
 //! stores to arguments, opaque instructions, calls with several results, and the temporaries that could not be resolved, in their order, in the loops that they
-//! need. Each remaining read of memory that the kernel writes has a [`Version`](crate::versions::Version), which says from where to where it may move.
+//! need.
 //! # Method
 //! Instructions in program order. Operands are rewritten bottom-up; for a read of a temporary the earlier writes of it are searched
 //! backwards (`resolve`); their values are resolved already, so that a read is a substitution of inames in a known expression. A write `t = t + e` whose
@@ -38,17 +38,7 @@ use crate::normalise::element::Element;
 use crate::normalise::resolve::Reader;
 use crate::normalise::writers::Writers;
 use crate::predicates::conditions_to_predicates;
-use crate::versions::{self, Versions};
 use crate::workspace::Workspace;
-
-/// A kernel in value form.
-#[derive(Clone, Debug)]
-pub struct ValueForm {
-    /// What remains, in its order.
-    pub linearized: LinearizedKernel,
-    /// Which state of memory each remaining read sees.
-    pub versions: Versions,
-}
 
 /// Why a kernel has no value form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +72,7 @@ pub enum NormaliseError {
 ///
 /// # Errors
 /// If the kernel is not well-formed, or reads a temporary that nothing writes.
-pub fn normalise(linearized: LinearizedKernel) -> Result<ValueForm, NormaliseError> {
+pub fn normalise(linearized: LinearizedKernel) -> Result<LinearizedKernel, NormaliseError> {
     normalise_under(linearized, Licence::default())
 }
 
@@ -90,13 +80,12 @@ pub fn normalise(linearized: LinearizedKernel) -> Result<ValueForm, NormaliseErr
 ///
 /// # Errors
 /// If the kernel is not well-formed, or reads a temporary that nothing writes.
-pub fn normalise_under(linearized: LinearizedKernel, licence: Licence) -> Result<ValueForm, NormaliseError> {
+pub fn normalise_under(linearized: LinearizedKernel, licence: Licence) -> Result<LinearizedKernel, NormaliseError> {
     let resolved = Normaliser::new(linearized, licence)?.run()?;
     let linearized = hoist::hoist_accumulations(eliminate_dead(resolved), licence)?;
     let mut linearized = conditions_to_predicates(eliminate_dead(linearized));
     set_dependences(&mut linearized.kernel, &linearized.linearization);
-    let versions = versions::versions(&linearized)?;
-    Ok(ValueForm { linearized, versions })
+    Ok(linearized)
 }
 
 /// What an instruction stored, resolved.

@@ -31,7 +31,7 @@ fn real_kernels_are_resolved_completely() {
         let text = std::fs::read_to_string(&path).expect("a kernel is text");
         let program = parse(&name, &text);
         let linearized = program.clone().into_linearized().expect("a kernel has an order");
-        let kernel = nestegg_transform::normalise(linearized).expect("a kernel has a value form").linearized;
+        let kernel = nestegg_transform::normalise(linearized).expect("a kernel has a value form");
         for instruction in &kernel.kernel.instructions {
             let InstructionKind::Assignment { assignee, .. } = &instruction.kind else {
                 panic!("{name}: `{}` is no assignment", instruction.id)

@@ -174,7 +174,7 @@ fn check(seed: u64) -> Option<(usize, usize)> {
     let text = generator.text;
     let linearized = parse("flow", &text).into_linearized().expect("the kernel has an order");
     // A temporary that nothing writes is an error of its own.
-    let form = normalise(linearized.clone()).ok()?.linearized;
+    let form = normalise(linearized.clone()).ok()?;
     let context = isl::Context::new();
     let domains = Domains::new(&context, &linearized.kernel).expect("the domains are sets");
     let accesses = Accesses::new(&linearized, &domains);

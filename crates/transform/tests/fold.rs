@@ -11,7 +11,7 @@ use nestegg_transform::{fold_constants, normalise};
 use support::{parse, text};
 
 fn value_form(name: &str, given: &str) -> LinearizedKernel {
-    normalise(parse(name, given).into_linearized().unwrap()).unwrap().linearized
+    normalise(parse(name, given).into_linearized().unwrap()).unwrap()
 }
 
 fn check(given: &str, expect: Expect) {

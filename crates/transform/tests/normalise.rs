@@ -9,7 +9,7 @@ use support::{body, normalised};
 
 /// The value form of a kernel, without its arguments.
 fn check(text: &str, expect: Expect) {
-    expect.assert_eq(&body(normalised("test", text).linearized));
+    expect.assert_eq(&body(normalised("test", text)));
 }
 
 #[test]

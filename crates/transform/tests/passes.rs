@@ -1,4 +1,4 @@
-//! Dead code, versions of memory, and refusals, by example.
+//! Dead code, states of memory, and refusals, by example.
 #![allow(missing_docs)]
 
 mod support;
@@ -6,6 +6,9 @@ mod support;
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
+use nestegg_ir::InsnId;
+use nestegg_ir::order::arrays_read;
+use nestegg_ir::sequences::Sequences;
 use nestegg_transform::{eliminate_dead, normalise};
 
 use support::{assert_same_meaning, normalised, parse, text};
@@ -94,33 +97,29 @@ code \"use(t);\" reads t
     .assert_eq(&text(eliminate_dead(linearized)));
 }
 
-/// The value form, and for each read of memory that is written: what it comes after, before, and at which inames.
-fn check_versions(given: &str, expect: Expect) {
+/// For each read of memory that is written in the value form: the loops at whose iteration its state is another, and the writers before it.
+fn check_states(given: &str, expect: Expect) {
     let form = normalised("test", given);
-    let kernel = &form.linearized.kernel;
-    let ids =
-        |insns: &[nestegg_ir::InsnId]| insns.iter().map(|&insn| kernel[insn].id.as_str()).collect::<Vec<_>>().join(" ");
+    let kernel = &form.kernel;
+    let sequences = Sequences::new(&form);
     let mut res = String::new();
-    for (insn, version) in form.versions.reads() {
-        let pinned: Vec<&str> = version.pinned.iter().map(|iname| kernel[iname].name.as_str()).collect();
-        writeln!(
-            res,
-            "{} reads {} version {} at [{}] after [{}] before [{}]",
-            kernel[insn].id,
-            kernel[version.array].name,
-            version.id,
-            pinned.join(" "),
-            ids(version.after()),
-            ids(version.before())
-        )
-        .expect("a string takes text");
+    for (insn, arrays) in arrays_read(kernel).into_iter().enumerate() {
+        let insn = InsnId::new(insn);
+        for array in arrays {
+            if let Some(state) = sequences.memory_state(insn, array) {
+                let pinned: Vec<&str> = state.pinned.iter().map(|iname| kernel[iname].name.as_str()).collect();
+                let (id, name) = (&kernel[insn].id, &kernel[array].name);
+                let (pinned, n) = (pinned.join(" "), state.n_writers_before);
+                writeln!(res, "{id} reads {name} at [{pinned}] after {n} writers").expect("a string takes text");
+            }
+        }
     }
     expect.assert_eq(&res);
 }
 
 #[test]
-fn versions_lie_between_writers() {
-    check_versions(
+fn states_of_memory_lie_between_writers() {
+    check_states(
         "kernel k linearized
 domain { [i, j] : 0 <= i, j < 4 }
 domain { [t] : 0 <= t < 3 }
@@ -146,14 +145,14 @@ end
 A[0] = A[1] + B[0]                  {id=a1}
 ",
         expect![[r#"
-            b0 reads A version 0 at [] after [] before [a0 a1]
-            b1 reads A version 1 at [t] after [] before [a0]
-            a0 reads B version 2 at [i t] after [] before [b2 b3]
-            b2 reads A version 3 at [i t] after [a0] before []
-            b2 reads B version 4 at [i j t] after [] before [b2 b3]
-            b3 reads A version 3 at [i t] after [a0] before []
-            a1 reads A version 5 at [] after [a0] before [a1]
-            a1 reads B version 6 at [] after [b0 b1 b2 b3] before []
+            b0 reads A at [] after 0 writers
+            b1 reads A at [t] after 0 writers
+            a0 reads B at [i t] after 0 writers
+            b2 reads A at [i t] after 1 writers
+            b2 reads B at [i j t] after 0 writers
+            b3 reads A at [i t] after 1 writers
+            a1 reads A at [] after 1 writers
+            a1 reads B at [] after 2 writers
         "#]],
     );
 }
@@ -190,7 +189,7 @@ fn chains_are_resolved_as_dags() {
     let last = LENGTH - 1;
     writeln!(given, "for i\n  y[i] = t{last}[2 - i]\nend").expect("a string takes text");
     let linearized = parse("chain", &given).into_linearized().expect("the kernel has an order");
-    let kernel = normalise(linearized).expect("the kernel has a value form").linearized.kernel;
+    let kernel = normalise(linearized).expect("the kernel has a value form").kernel;
     assert_eq!(kernel.instructions.len(), 1);
     assert!(kernel.exprs.len() < 5 * LENGTH, "{} expressions", kernel.exprs.len());
 }

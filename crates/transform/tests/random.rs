@@ -195,8 +195,8 @@ fn check(seed: u64) -> Option<usize> {
     let linearized = program.clone().into_linearized().expect("the kernel has an order");
     assert_same_meaning(&name, &program, &eliminate_dead(linearized.clone()));
     let form = normalise(linearized).unwrap_or_else(|error| panic!("{name}: {error}"));
-    assert_same_meaning(&name, &program, &form.linearized);
-    Some(form.linearized.kernel.arrays.iter().filter(|array| array.is_temporary()).count())
+    assert_same_meaning(&name, &program, &form);
+    Some(form.kernel.arrays.iter().filter(|array| array.is_temporary()).count())
 }
 
 #[test]

@@ -8,7 +8,7 @@ use support::{body, normalised};
 
 fn check(given: &str, expect: Expect) {
     let form = normalised("test", given);
-    expect.assert_eq(&body(form.linearized));
+    expect.assert_eq(&body(form));
 }
 
 #[test]

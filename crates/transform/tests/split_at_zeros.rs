@@ -19,7 +19,7 @@ const OPTIONS: SplitOptions = SplitOptions {
 /// The value form of a kernel, and what splitting makes of it, which means the same.
 fn split(name: &str, text: &str, options: &SplitOptions) -> (LinearizedKernel, Option<LinearizedKernel>) {
     let linearized = parse(name, text).into_linearized().expect("the kernel has an order");
-    let form = normalise(linearized).unwrap_or_else(|error| panic!("{name}: {error}")).linearized;
+    let form = normalise(linearized).unwrap_or_else(|error| panic!("{name}: {error}"));
     let res = split_at_zeros(form.clone(), options).unwrap_or_else(|error| panic!("{name}: {error}"));
     if let Some(split) = &res {
         assert_same_meaning(name, &Program::Linearized(form.clone()), split);
@@ -238,17 +238,11 @@ end
             domain { [j] : 0 <= j < 4 }
             domain { [j_0] : 1 <= j_0 < 3 }
             for i
-              if x[i, 0] > 0.0
-                for j_0
-                  if x[i, j_0] > x[0, 0]
-                    y[i, j_0] = y[i, j_0] + T[j_0]*x[i, j_0]  {id=insn0_1, if=j_0 > i}
-                  end
-                end
-                for j
-                  if x[i, j] > x[0, 0]
-                    y[i, j] = y[i, j] + x[i, j]  {id=insn1, dep=insn0_1}
-                  end
-                end
+              for j_0
+                y[i, j_0] = y[i, j_0] + T[j_0]*x[i, j_0]  {id=insn0_1, if=x[i, 0] > 0.0:x[i, j_0] > x[0, 0]:j_0 > i}
+              end
+              for j
+                y[i, j] = y[i, j] + x[i, j]  {id=insn1, dep=insn0_1, if=x[i, 0] > 0.0:x[i, j] > x[0, 0]}
               end
             end
         "#]],

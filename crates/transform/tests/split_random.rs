@@ -183,7 +183,7 @@ fn check(seed: u64) -> usize {
     let text = generator.kernel();
     let name = format!("seed {seed}\n{text}");
     let linearized = parse(&name, &text).into_linearized().expect("the kernel has an order");
-    let form = normalise(linearized.clone()).unwrap_or_else(|error| panic!("{name}: {error}")).linearized;
+    let form = normalise(linearized.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut n_split = 0;
     for kernel in [linearized, form] {
         let before = Program::Linearized(kernel.clone());

@@ -7,7 +7,7 @@ use nestegg_interp::{Inputs, RunOptions, run_field};
 use nestegg_ir::verify::verify;
 use nestegg_ir::{LinearizedKernel, Program};
 use nestegg_span::Source;
-use nestegg_transform::{ValueForm, normalise};
+use nestegg_transform::normalise;
 
 /// A kernel in either notation.
 pub fn parse(name: &str, text: &str) -> Program {
@@ -21,11 +21,11 @@ pub fn parse(name: &str, text: &str) -> Program {
 }
 
 /// The value form of a kernel, which is verified and means the same.
-pub fn normalised(name: &str, text: &str) -> ValueForm {
+pub fn normalised(name: &str, text: &str) -> LinearizedKernel {
     let program = parse(name, text);
     let linearized = program.clone().into_linearized().expect("the kernel has an order");
     let form = normalise(linearized).unwrap_or_else(|error| panic!("{name}: {error}"));
-    assert_same_meaning(name, &program, &form.linearized);
+    assert_same_meaning(name, &program, &form);
     form
 }
 
