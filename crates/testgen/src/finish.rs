@@ -333,9 +333,8 @@ impl Compaction {
         for idx in 0..self.exprs.len() {
             let id = self.exprs[idx];
             let mut new = kernel.exprs.intern(self.expr(&old.exprs[id]));
-            if let Expr::Iname(iname) = old.exprs[id]
-                && let shift @ (..0 | 1..) = self.shifts[iname.index()]
-            {
+            let shift = if let Expr::Iname(iname) = old.exprs[id] { self.shifts[iname.index()] } else { 0 };
+            if shift != 0 {
                 let literal = kernel.exprs.int(shift.abs());
                 new = kernel.exprs.op(if shift > 0 { Op::Add } else { Op::Sub }, [new, literal]);
             }
