@@ -103,6 +103,15 @@ impl Rational {
         Some(Self::from_big(self.to_big().pow(exponent)))
     }
 
+    /// Bits of its numerator and denominator.
+    #[must_use]
+    pub fn n_bits(&self) -> u64 {
+        match &self.0 {
+            Repr::Small(..) => 128,
+            Repr::Big(big) => big.numer().bits() + big.denom().bits(),
+        }
+    }
+
     /// The number with the opposite sign.
     #[must_use]
     pub fn negated(&self) -> Self {

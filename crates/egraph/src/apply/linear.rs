@@ -7,7 +7,7 @@
 //! of the kernel. The monomials are handed to [`contract`], which gives every order of the reductions and every
 //! factorisation by iname as forms of the same value.
 //! # Complexity
-//! The number of monomials, at most the rule's limit, times orders and factorisations, at most [`FORMS_LIMIT`] forms.
+//! The number of monomials, at most the rule's limit and each with at most [`MAX_TERMS`] terms, times orders and factorisations, at most [`FORMS_LIMIT`] forms.
 //! # Source
 //! Reference 001 (factorisation), the sharing elimination of COFFEE (`peers/coffee.md`, 10), TSFC's argument
 //! factorisation and sum factorisation; `egraph-study.md`, stages C and S.
@@ -26,6 +26,26 @@ use crate::rational::Rational;
 
 /// Monomials by their atoms.
 type Monomials = BTreeMap<Vec<Id>, Vec<(Rational, Id)>>;
+
+/// A coefficient of more terms than this becomes a value of its own, lest sums of sums copy their terms again and again.
+const MAX_TERMS: usize = 256;
+
+/// No number of a coefficient has more bits: a float has 53, so that this is a product of dozens.
+const MAX_BITS: u64 = 4096;
+
+/// Adds what terms of the same value have as factors: values that are shared would otherwise be there once for each
+/// way to them, and there are exponentially many. `None` where a number is beyond its limit.
+fn merge(terms: &mut Vec<(Rational, Id)>) -> Option<()> {
+    terms.sort_by_key(|&(_, id)| id);
+    terms.dedup_by(|(next, next_id), (sum, id)| {
+        let is_same = next_id == id;
+        if is_same {
+            *sum = sum.plus(next);
+        }
+        is_same
+    });
+    terms.iter().all(|(number, _)| number.n_bits() <= MAX_BITS).then_some(())
+}
 
 /// `Σ_q (a·x[q, j] + b·y[q, j])·z[q, k]` as monomials, contracted in every order, factorised by every iname.
 pub fn linear_form(pass: &mut Pass<'_>) {
@@ -174,6 +194,12 @@ impl LinearForm<'_> {
                     for (atoms, terms) in &self.known[child] {
                         let scaled = terms.iter().map(|(c, id)| (coefficient.times(c), *id));
                         res.entry(atoms.clone()).or_default().extend(scaled);
+                    }
+                }
+                for terms in res.values_mut() {
+                    merge(terms)?;
+                    if terms.len() > MAX_TERMS {
+                        *terms = vec![(Rational::ONE, build::sum(pass.graph, terms.iter().cloned()))];
                     }
                 }
             }

@@ -1,0 +1,134 @@
+//! Large kernels go through every level: many instructions, many loops, large tables.
+//!
+//! How long each takes is measured by `nestegg-bench scaling`; here it is only asked that each ends, with a result that is equal.
+//! A stage that needs more than about linear time does not end within anybody's patience.
+
+use std::fmt::Write;
+
+use nestegg_driver::config::{Config, Strategy};
+use nestegg_driver::optimize;
+use nestegg_driver::report::Validated;
+use nestegg_span::Source;
+
+/// Instructions of the kernels that have many.
+const N_INSTRUCTIONS: usize = 10_000;
+/// Loops of the kernels that have many.
+const DEPTH: usize = 12;
+
+fn check(text: &str, levels: &[&str]) {
+    let source = Source::new("large.knl", text);
+    for level in levels {
+        let config = Config { strategy: Strategy::Named((*level).to_owned()), ..Config::default() };
+        let optimized = optimize(&source, &config).unwrap_or_else(|error| panic!("{level}: {error}"));
+        assert!(matches!(optimized.report.validation, Validated::Equal { .. }), "{level} is not compared");
+        assert!(optimized.report.after.total <= optimized.report.before.total, "{level} has more operations");
+    }
+}
+
+/// Loop names `i0, i1, …` and a domain in which each has two values.
+fn deep_head(name: &str) -> (String, Vec<String>) {
+    let inames: Vec<String> = (0..DEPTH).map(|idx| format!("i{idx}")).collect();
+    let bounds: Vec<String> = inames.iter().map(|iname| format!("0 <= {iname} < 2")).collect();
+    let mut text = format!("kernel {name}\ndomain {{ [{}] : {} }}\n", inames.join(", "), bounds.join(" and "));
+    for idx in 0..DEPTH {
+        let _ = writeln!(text, "arg a{idx} : float64[2] read");
+    }
+    (text, inames)
+}
+
+/// A product of sums, each over two neighbouring loops.
+fn deep_product() -> String {
+    let factors = (0..DEPTH).map(|idx| {
+        let next = (idx + 1) % DEPTH;
+        format!("(a{idx}[i{idx}] + a{next}[i{next}])")
+    });
+    factors.collect::<Vec<_>>().join("*")
+}
+
+/// Scalars in loops: each from the one before and another, some selected and some stored under a condition.
+fn statements(n_instructions: usize) -> String {
+    let mut text = "kernel statements\ndomain { [i, j] : 0 <= i, j < 3 }\narg x : float64[3, 3] read\n\
+                    arg c : float64[8] read\narg y : float64[3, 3] readwrite\n"
+        .to_owned();
+    for idx in 0..n_instructions {
+        let _ = writeln!(text, "temp t{idx} : float64");
+    }
+    text += "for i, j\n  t0 = x[i, j] {id=s0}\n";
+    for idx in 1..n_instructions {
+        let (last, other) = (idx - 1, idx.saturating_sub(1 + idx * idx % 17));
+        let (input, limit) = (idx % 8, idx % 5);
+        let value = match idx % 4 {
+            1 => format!("if(c[{input}] > {limit}.0, 0.5*t{last}, t{other} + 1.0)"),
+            2 => format!("t{last}*c[{input}]"),
+            _ => format!("0.25*t{last} + t{other}"),
+        };
+        let _ = writeln!(text, "  t{idx} = {value} {{id=s{idx}}}");
+        if idx % 4 == 2 {
+            let _ = writeln!(text, "  y[i, j] = y[i, j] + t{idx} {{id=y{idx}, if=c[{input}] < {limit}.5}}");
+        }
+    }
+    text + "end\n"
+}
+
+/// Arrays, each computed in a loop of its own from the one before and another.
+fn loops(n_instructions: usize) -> String {
+    let mut text =
+        "kernel loops\ndomain { [i] : 0 <= i < 3 }\narg x : float64[3] read\narg y : float64[3] write\n".to_owned();
+    for idx in 0..n_instructions {
+        let _ = writeln!(text, "temp t{idx} : float64[3]");
+    }
+    text += "for i\n  t0[i] = x[i]\nend\n";
+    for idx in 1..n_instructions {
+        let (last, other) = (idx - 1, idx.saturating_sub(1 + idx * idx % 17));
+        let _ = writeln!(text, "for i\n  t{idx}[i] = 0.25*t{last}[i] + t{other}[i]\nend");
+    }
+    let _ = writeln!(text, "for i\n  y[i] = t{}[i]\nend", n_instructions - 1);
+    text
+}
+
+/// A table of small dyadic numbers.
+fn table(n_rows: usize, n_columns: usize) -> String {
+    let entry = |at: usize| format!("{:?}", ((at * at + 7 * at) % 129) as f64 / 64.0 - 1.0);
+    let row = |row: usize| (0..n_columns).map(|column| entry(row * n_columns + column)).collect::<Vec<_>>().join(", ");
+    format!("[[{}]]", (0..n_rows).map(row).collect::<Vec<_>>().join("], ["))
+}
+
+#[test]
+fn ten_thousand_loops() {
+    check(&loops(N_INSTRUCTIONS), &["O0", "O1", "O2", "O3"]);
+}
+
+/// Values that are shared must not be taken apart once for each way to them.
+#[test]
+fn a_thousand_shared_values_with_conditions() {
+    check(&statements(1_000), &["O0", "O1", "O2", "O3"]);
+}
+
+#[test]
+fn twelve_loops() {
+    let (mut text, inames) = deep_head("deep");
+    let sizes = ["2"; DEPTH].join(", ");
+    let indices = inames.join(", ");
+    let _ = writeln!(text, "arg y : float64[{sizes}] readwrite\nfor {indices}");
+    let _ = writeln!(text, "  y[{indices}] = y[{indices}] + {}\nend", deep_product());
+    check(&text, &["O0", "O1", "O2", "O3"]);
+}
+
+#[test]
+fn eleven_loops_are_summed_over() {
+    let (mut text, inames) = deep_head("deep_sum");
+    let _ = writeln!(text, "arg y : float64[2] write\nfor i0");
+    let _ = writeln!(text, "  y[i0] = sum([{}], {})\nend", inames[1..].join(", "), deep_product());
+    check(&text, &["O0", "O1", "O2", "O3"]);
+}
+
+#[test]
+fn a_table_of_a_hundred_thousand_numbers() {
+    let text = format!(
+        "kernel large_table\ndomain {{ [q, j] : 0 <= q < 2000 and 0 <= j < 50 }}\narg x : float64[2000] read\n\
+         arg y : float64[50] readwrite\ntable phi : float64[2000, 50] = {}\n\
+         for q, j\n  y[j] = y[j] + x[q]*x[q]*phi[q, j]\nend\n",
+        table(2000, 50)
+    );
+    check(&text, &["O0", "O1", "O2", "O3"]);
+}
