@@ -54,9 +54,9 @@ pub fn run(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<Optio
         "convert" => convert(command, source),
         "count" => count(command, source),
         "linearize" => pass(command, source, Ok),
-        "normalise" => pass(command, source, |program| {
-            Ok(nestegg_transform::normalise(program).map_err(|error| error.to_string())?)
-        }),
+        "normalise" => {
+            pass(command, source, |program| nestegg_transform::normalise(program).map_err(|error| error.to_string()))
+        }
         "realize" => pass(command, source, |program| {
             nestegg_schedule::realize_reductions(program).map_err(|error| error.to_string())
         }),
