@@ -1,7 +1,7 @@
 //! The world of double-double floats: some 106 bits, which stand for exact real numbers.
 //!
 //! Nothing is rounded to float32, and the functions of math.h have 20 digits at least, which shows the rounding of float64; those that
-//! are not known so precisely, and conversions that lose digits, stop the run. Comparisons are of these values: a kernel that chooses by a
+//! are not known so precisely (exponentials, logarithms and powers with other exponents than whole numbers among them), and conversions that lose digits, stop the run. Comparisons are of these values: a kernel that chooses by a
 //! comparison which rounding decides has no exact meaning here.
 
 use twofloat::TwoFloat;
@@ -120,8 +120,8 @@ impl World for Doubled {
         Some(long(if exponent < 0 { quotient(TwoFloat::from_f64(1.0), res) } else { res }))
     }
 
-    fn power_any(&self, base: Long, exponent: Long) -> Option<Long> {
-        Some(long(base.0.powf(exponent.0)))
+    fn power_any(&self, _base: Long, _exponent: Long) -> Option<Long> {
+        None
     }
 
     fn floor_div(&self, a: Long, b: Long) -> Long {
@@ -142,13 +142,10 @@ impl World for Doubled {
         let value = match (function.name.as_str(), arguments) {
             ("fabs" | "abs", [a]) => a.0.abs(),
             ("sqrt", [a]) => a.0.sqrt(),
-            ("exp", [a]) => a.0.exp(),
-            ("log", [a]) => a.0.ln(),
             ("sin", [a]) => a.0.sin(),
             ("cos", [a]) => a.0.cos(),
             ("floor", [a]) => a.0.floor(),
             ("ceil", [a]) => a.0.ceil(),
-            ("pow", [a, b]) => a.0.powf(b.0),
             ("hypot", [a, b]) => (a.0 * a.0 + b.0 * b.0).sqrt(),
             ("fmin", [a, b]) => self.min(*a, *b).0,
             ("fmax", [a, b]) => self.max(*a, *b).0,
@@ -199,8 +196,6 @@ mod tests {
             let (sine, cosine) = (x.sin(), x.cos());
             let circle = sine * sine + cosine * cosine - TwoFloat::from_f64(1.0);
             assert!(circle.hi().abs() < 1e-20, "{x:?}: {circle:?}");
-            let rest = x.exp().ln() - x;
-            assert!(rest.hi().abs() < 1e-20, "{x:?}: {rest:?}");
             let root = x.abs().sqrt();
             assert!((root * root - x.abs()).hi().abs() < 1e-30, "{x:?}");
         }
