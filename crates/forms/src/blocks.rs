@@ -105,7 +105,8 @@ pub(crate) fn blocks(map: &Map, stores: &[Store], tables: &TableStore, use_basis
             .collect();
         let segments: Vec<Vec<(usize, usize)>> =
             (0..shape.len()).map(|axis| segments(&columns, &shape, axis)).collect();
-        let partners = partners(store, &shape, &columns)
+        let limits = &map.limits[first_row..first_row + n_rows];
+        let partners = partners(store, &shape, &columns, limits)
             .filter(|partners| (0..shape.len()).all(|axis| segments[axis] == segments[partners[axis]]));
         let mut all_ranges = vec![Vec::new()];
         for of_axis in &segments {
@@ -137,7 +138,7 @@ pub(crate) fn blocks(map: &Map, stores: &[Store], tables: &TableStore, use_basis
                     tables: Vec::new(),
                     features: Vec::new(),
                 };
-                res.extend(filled(empty, store, &columns, &shape, use_basis));
+                res.extend(filled(empty, store, (&columns, limits), &shape, use_basis));
             }
         }
     }
@@ -146,7 +147,7 @@ pub(crate) fn blocks(map: &Map, stores: &[Store], tables: &TableStore, use_basis
 
 /// For each axis the one that it can be swapped with, all at once: half of them stand in each index, and all columns are symmetric within the
 /// tolerance for tables. `None` if they cannot be.
-fn partners(store: &Store, shape: &[usize], columns: &[Column]) -> Option<Vec<usize>> {
+fn partners(store: &Store, shape: &[usize], columns: &[Column], limits: &[f64]) -> Option<Vec<usize>> {
     let [first, second] = store.indices.as_slice() else { return None };
     let of_index = |index: &Affine| -> Vec<usize> {
         (0..shape.len()).filter(|&axis| index.coefficient(Var::Iname(store.axes[axis])) != 0).collect()
@@ -167,7 +168,10 @@ fn partners(store: &Store, shape: &[usize], columns: &[Column]) -> Option<Vec<us
     };
     let is_symmetric = columns.iter().all(|column| {
         let largest = column.values.iter().fold(0.0_f64, |max, value| max.max(value.abs()));
-        (0..n_rows).all(|row| (column.values[row] - column.values[swapped(row)]).abs() <= TOLERANCE * largest)
+        (0..n_rows).all(|row| {
+            let tolerance = limits[row].min(TOLERANCE * largest);
+            (column.values[row] - column.values[swapped(row)]).abs() <= tolerance
+        })
     });
     is_symmetric.then_some(partners)
 }
@@ -210,7 +214,13 @@ fn segments(columns: &[Column], shape: &[usize], axis: usize) -> Vec<(usize, usi
 }
 
 /// A block with its tables; `None` if nothing is added there.
-fn filled(block: Block, store: &Store, columns: &[Column], shape: &[usize], use_basis: bool) -> Option<Block> {
+fn filled(
+    block: Block,
+    store: &Store,
+    (columns, limits): (&[Column], &[f64]),
+    shape: &[usize],
+    use_basis: bool,
+) -> Option<Block> {
     let n_points: usize = block.ranges.iter().map(|range| range.1).product();
     let mut rows = Vec::with_capacity(n_points);
     for point in 0..n_points {
@@ -237,12 +247,13 @@ fn filled(block: Block, store: &Store, columns: &[Column], shape: &[usize], use_
         values: rows.iter().map(|row| row.map_or(0.0, |row| column.values[row])).collect(),
         feature: column.feature.clone(),
     });
-    let mut columns = merged(restricted.collect());
+    let limits: Vec<f64> = rows.iter().map(|row| row.map_or(0.0, |row| limits[row])).collect();
+    let mut columns = merged(restricted.collect(), &limits);
     if columns.is_empty() && store.is_accumulation {
         return None;
     }
     if use_basis
-        && let Some(map) = in_basis(&Map { stores: Vec::new(), n_rows: n_points, columns: columns.clone() })
+        && let Some(map) = in_basis(&Map { stores: Vec::new(), n_rows: n_points, columns: columns.clone(), limits })
         && map.columns.len() < columns.len()
     {
         columns = map.columns;

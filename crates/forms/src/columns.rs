@@ -7,13 +7,14 @@
 //! in scalar atoms.
 //! # Method
 //! The coefficients of one monomial are a column. In each column values closer than the tolerance are made equal
-//! (`nestegg_solve::cluster`, whose policy it is). Monomials with proportional columns are merged into one feature.
+//! (`nestegg_solve::cluster`, whose policy it is). Monomials with proportional columns are merged into one feature. The magnitude of a row is the sum of
+//! the magnitudes of all terms that its entries were added up from: what cancels is small in it, what was small is not.
 //! # Complexity
 //! Limit: [`MAX_ENTRIES`] numbers.
 
 use indexmap::IndexMap;
 use nestegg_ir::InameId;
-use nestegg_solve::cluster::{self, cluster};
+use nestegg_solve::cluster::{self, cluster_each};
 use nestegg_solve::{Basis, basis};
 use rustc_hash::FxBuildHasher;
 
@@ -46,6 +47,8 @@ pub(crate) struct Map {
     pub(crate) columns: Vec<Column>,
     /// The number of rows.
     pub(crate) n_rows: usize,
+    /// For each row how far an entry may be moved.
+    pub(crate) limits: Vec<f64>,
 }
 
 /// All maps of a kernel.
@@ -82,13 +85,14 @@ pub(crate) fn of_stores(found: &mut Found) -> Columns {
         if let Some(mut map) = matrix(found, &stores) {
             for column in &mut map.columns {
                 let largest = column.values.iter().fold(0.0_f64, |max, value| max.max(value.abs()));
-                let clustered = cluster(&mut column.values, cluster::TOLERANCE * largest);
+                let tolerance = |row: usize| map.limits[row].min(cluster::TOLERANCE * largest);
+                let clustered = cluster_each(&mut column.values, tolerance);
                 res.tolerance.n_changed += clustered.n_changed;
                 if largest > 0.0 {
                     res.tolerance.largest_change = res.tolerance.largest_change.max(clustered.largest_change / largest);
                 }
             }
-            map.columns = merged(map.columns);
+            map.columns = merged(map.columns, &map.limits);
             res.maps.push(map);
         }
     }
@@ -105,6 +109,7 @@ fn matrix(found: &Found, stores: &[(usize, Polynomial)]) -> Option<Map> {
         n_rows += extent(&found.stores[*store_idx].axes)?;
     }
     let mut columns: IndexMap<MonomialId, Vec<f64>, FxBuildHasher> = IndexMap::default();
+    let mut limits = vec![0.0; n_rows];
     for ((store_idx, value), &(_, first_row)) in stores.iter().zip(&rows) {
         let axes = &found.stores[*store_idx].axes;
         for (monomial, product, coefficient) in value.terms() {
@@ -118,16 +123,19 @@ fn matrix(found: &Found, stores: &[(usize, Polynomial)]) -> Option<Map> {
             for (entry, value) in column[first_row..].iter_mut().zip(tables.values(product, axes)) {
                 *entry += coefficient * value;
             }
+            for (limit, magnitude) in limits[first_row..].iter_mut().zip(tables.magnitudes(product, axes)) {
+                *limit += cluster::PART * coefficient.abs() * magnitude;
+            }
         }
     }
     let columns = columns.into_iter().map(|(monomial, values)| Column { values, feature: vec![(monomial, 1.0)] });
-    Some(Map { stores: rows, columns: columns.collect(), n_rows })
+    Some(Map { stores: rows, columns: columns.collect(), n_rows, limits })
 }
 
 /// The map with columns that depend on others made from them; `None` if no column does.
 pub(crate) fn in_basis(map: &Map) -> Option<Map> {
     let columns: Vec<Vec<f64>> = map.columns.iter().map(|column| column.values.clone()).collect();
-    let Basis { columns: kept, features } = basis(&columns)?;
+    let Basis { columns: kept, features } = basis(&columns, &map.limits)?;
     let columns = kept
         .into_iter()
         .zip(features)
@@ -141,11 +149,11 @@ pub(crate) fn in_basis(map: &Map) -> Option<Map> {
             Column { values: map.columns[idx].values.clone(), feature: terms.into_iter().collect() }
         })
         .collect();
-    Some(Map { stores: map.stores.clone(), columns, n_rows: map.n_rows })
+    Some(Map { stores: map.stores.clone(), columns, n_rows: map.n_rows, limits: map.limits.clone() })
 }
 
-/// Columns of which no two are proportional; none is zero.
-pub(crate) fn merged(columns: Vec<Column>) -> Vec<Column> {
+/// Columns of which no two are proportional; none is zero. The limits say of each row how far an entry may be moved.
+pub(crate) fn merged(columns: Vec<Column>, limits: &[f64]) -> Vec<Column> {
     let mut res: Vec<Column> = Vec::new();
     // Columns with the same places of entries may be proportional.
     let mut by_shape: IndexMap<Vec<u32>, Vec<usize>, FxBuildHasher> = IndexMap::default();
@@ -156,7 +164,7 @@ pub(crate) fn merged(columns: Vec<Column>) -> Vec<Column> {
             continue;
         }
         let alike = by_shape.entry(shape).or_default();
-        let same = alike.iter().find_map(|&idx| Some((idx, ratio(&column.values, &res[idx].values)?)));
+        let same = alike.iter().find_map(|&idx| Some((idx, ratio(&column.values, &res[idx].values, limits)?)));
         match same {
             Some((idx, ratio)) => {
                 let terms = column.feature.iter().map(|&(monomial, coefficient)| (monomial, coefficient * ratio));
@@ -171,14 +179,16 @@ pub(crate) fn merged(columns: Vec<Column>) -> Vec<Column> {
     res
 }
 
-/// `a / b` if that is the same at all rows, within the tolerance.
-fn ratio(a: &[f64], b: &[f64]) -> Option<f64> {
+/// `a / b` if that is the same at all rows, within the tolerance and the limits.
+fn ratio(a: &[f64], b: &[f64], limits: &[f64]) -> Option<f64> {
     let (at, largest) = b
         .iter()
         .enumerate()
         .fold((0, 0.0_f64), |best, (row, value)| if value.abs() > best.1 { (row, value.abs()) } else { best });
     let ratio = a[at] / b[at];
-    let is_proportional = a.iter().zip(b).all(|(x, y)| (x - ratio * y).abs() <= PROPORTIONAL * largest * ratio.abs());
+    let tolerance = PROPORTIONAL * largest * ratio.abs();
+    let is_proportional =
+        a.iter().zip(b).zip(limits).all(|((x, y), &limit)| (x - ratio * y).abs() <= tolerance.min(limit));
     // What is a whole number, or one over it, but for rounding, is meant to be.
     let (whole, inverse) = (ratio.round(), (1.0 / ratio).round());
     let is_close = |value: f64| (value - ratio).abs() <= PROPORTIONAL * ratio.abs();

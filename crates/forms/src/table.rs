@@ -31,10 +31,31 @@ pub(crate) struct Table {
     pub(crate) axes: Vec<InameId>,
     /// The numbers, row-major.
     pub(crate) data: Vec<f64>,
+    /// For each number the sum of the magnitudes of the terms that it was added up from; absent where none of them cancelled to little.
+    magnitudes: Option<Vec<f64>>,
 }
 
-/// Entries of a sum over a reduction iname below this fraction of the sum of the largest magnitudes are what rounding left of zero.
+impl Table {
+    fn new(axes: Vec<InameId>, data: Vec<f64>) -> Self {
+        Self { axes, data, magnitudes: None }
+    }
+
+    /// The magnitudes of the terms of an entry.
+    fn magnitude(&self, offset: usize) -> f64 {
+        self.magnitudes.as_ref().map_or_else(|| self.data[offset].abs(), |magnitudes| magnitudes[offset])
+    }
+
+    /// The table of these magnitudes.
+    fn of_magnitudes(&self) -> Self {
+        Self::new(self.axes.clone(), (0..self.data.len()).map(|offset| self.magnitude(offset)).collect())
+    }
+}
+
+/// Entries of a sum over a reduction iname below this fraction of the magnitudes of its terms, for each term, are what rounding left of zero.
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
+
+/// Entries of a sum below this fraction of what it could be are looked at: their terms may have cancelled.
+const SUSPECT: f64 = 1e-9;
 
 /// The tables of a kernel and those made from them.
 #[derive(Debug)]
@@ -89,21 +110,32 @@ impl TableStore {
 
     /// The product that is one table: a number where all entries are equal, nothing where they are all zero.
     pub(crate) fn table(&mut self, axes: Vec<InameId>, data: Vec<f64>) -> Scaled {
-        self.work += data.len() as u64;
-        let first = data.first().copied().unwrap_or(0.0);
-        if data.iter().all(|&value| value == first) {
+        self.scaled(Table::new(axes, data))
+    }
+
+    fn scaled(&mut self, table: Table) -> Scaled {
+        self.work += table.data.len() as u64;
+        let first = table.data.first().copied().unwrap_or(0.0);
+        if table.data.iter().all(|&value| value == first) {
             return (first != 0.0).then_some((first, ProductId::ONE));
         }
-        let table = self.intern(axes, data);
+        let table = self.intern(table);
         Some((1.0, self.product(vec![table])))
     }
 
-    fn intern(&mut self, axes: Vec<InameId>, data: Vec<f64>) -> TableId {
+    fn intern(&mut self, table: Table) -> TableId {
         // Zeros of both signs are one.
-        let bits = data.iter().map(|value| (value + 0.0).to_bits()).collect();
-        let (idx, is_new) = self.interned.insert_full((axes.clone(), bits));
+        let bits = table.data.iter().map(|value| (value + 0.0).to_bits()).collect();
+        let (idx, is_new) = self.interned.insert_full((table.axes.clone(), bits));
         if is_new {
-            self.tables.push(Table { axes, data });
+            self.tables.push(table);
+        } else {
+            // Equal numbers that came to be in several ways are only as much noise as each of them.
+            let known = &mut self.tables[idx].magnitudes;
+            *known = known
+                .take()
+                .zip(table.magnitudes)
+                .map(|(known, new)| known.iter().zip(new).map(|(known, new)| known.min(new)).collect());
         }
         TableId(u32::try_from(idx).expect("work is limited far below 2^32 tables"))
     }
@@ -150,9 +182,12 @@ impl TableStore {
             return known;
         }
         let (left, right) = (&self.tables[key.0.0 as usize], &self.tables[key.1.0 as usize]);
-        let data: Vec<f64> = left.data.iter().zip(&right.data).map(|(x, y)| x * y).collect();
-        let axes = left.axes.clone();
-        let res = self.table(axes, data);
+        let product = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(x, y)| x * y).collect() };
+        let mut table = Table::new(left.axes.clone(), product(&left.data, &right.data));
+        if left.magnitudes.is_some() || right.magnitudes.is_some() {
+            table.magnitudes = Some(product(&left.of_magnitudes().data, &right.of_magnitudes().data));
+        }
+        let res = self.scaled(table);
         self.multiplied.insert(key, res);
         res
     }
@@ -206,27 +241,41 @@ impl TableStore {
     }
 
     fn sum_group(&mut self, group: &[TableId], inames: &InameSet) -> Scaled {
-        let mut tables: Vec<Table> = group.iter().map(|table| self.tables[table.0 as usize].clone()).collect();
-        let magnitude: f64 =
+        let tables: Vec<Table> = group.iter().map(|table| self.tables[table.0 as usize].clone()).collect();
+        let largest: f64 =
             tables.iter().map(|table| table.data.iter().fold(0.0_f64, |max, x| max.max(x.abs()))).product();
         let n_points: usize = inames.iter().filter_map(|iname| self.extent(iname)).product();
+        let bound = largest * n_points as f64;
+        let magnitudes: Vec<Table> = tables.iter().map(Table::of_magnitudes).collect();
+        let has_magnitudes = tables.iter().any(|table| table.magnitudes.is_some());
+        let mut res = self.sum_tables(tables, inames);
+        if has_magnitudes || res.data.iter().any(|&value| value != 0.0 && value.abs() < SUSPECT * bound) {
+            // The same once more, which is no more work than was allowed.
+            let work = self.work;
+            let magnitudes = self.sum_tables(magnitudes, inames).data;
+            self.work = work;
+            for (value, &magnitude) in res.data.iter_mut().zip(&magnitudes) {
+                if value.abs() <= ROUNDING * bound.min(magnitude * n_points as f64) {
+                    *value = 0.0;
+                }
+            }
+            res.magnitudes = Some(magnitudes);
+        }
+        self.scaled(res)
+    }
+
+    /// The sum of a product over `inames`.
+    fn sum_tables(&mut self, mut tables: Vec<Table>, inames: &InameSet) -> Table {
         while tables.len() > 2 {
             tables.sort_by_key(|table| table.data.len());
             let (a, b) = (tables.remove(0), tables.remove(0));
             let merged = self.combine(&a, &b, &InameSet::new());
             tables.push(merged);
         }
-        let one = Table { axes: Vec::new(), data: vec![1.0] };
+        let one = Table::new(Vec::new(), vec![1.0]);
         let last = tables.pop().unwrap_or_else(|| one.clone());
         let other = tables.pop().unwrap_or(one);
-        let mut res = self.combine(&other, &last, inames);
-        let threshold = ROUNDING * magnitude * n_points as f64;
-        for value in &mut res.data {
-            if value.abs() <= threshold {
-                *value = 0.0;
-            }
-        }
-        self.table(res.axes, res.data)
+        self.combine(&other, &last, inames)
     }
 
     /// `a*b` summed over `inames`.
@@ -266,7 +315,7 @@ impl TableStore {
             let mut position = outer.len();
             loop {
                 if position == 0 {
-                    return Table { axes: kept, data: res };
+                    return Table::new(kept, res);
                 }
                 position -= 1;
                 let axis = outer[position];
@@ -285,6 +334,15 @@ impl TableStore {
 
     /// The entries of the product of those tables that have all their axes in `axes`, at all points of these, row-major.
     pub(crate) fn values(&self, product: ProductId, axes: &[InameId]) -> Vec<f64> {
+        self.entries(product, axes, |table, offset| table.data[offset])
+    }
+
+    /// The same of the magnitudes of the terms from which the entries were added up.
+    pub(crate) fn magnitudes(&self, product: ProductId, axes: &[InameId]) -> Vec<f64> {
+        self.entries(product, axes, Table::magnitude)
+    }
+
+    fn entries(&self, product: ProductId, axes: &[InameId], entry: impl Fn(&Table, usize) -> f64) -> Vec<f64> {
         let shape: Vec<usize> = axes.iter().map(|&axis| self.extent(axis).unwrap_or(1)).collect();
         let mut res = vec![1.0; shape.iter().product()];
         for table in self.factors(product).filter(|table| table.axes.iter().all(|axis| axes.contains(axis))) {
@@ -298,7 +356,7 @@ impl TableStore {
             }
             let all: Vec<usize> = (0..axes.len()).collect();
             for ((offset, _), value) in points(&all, &shape, &strides, &strides).iter().zip(&mut res) {
-                *value *= table.data[*offset];
+                *value *= entry(table, *offset);
             }
         }
         res

@@ -1,7 +1,7 @@
 //! A few sparse independent columns of a matrix, and the other columns as their combinations.
 //!
 //! # Input
-//! The columns of a matrix C, dense, all of one length, finite.
+//! The columns of a matrix C, dense, all of one length, finite, and how far each row may be off.
 //! # Output
 //! Positions of independent columns B and a sparse R with C = B R, so that C x = B (R x); none where that has no fewer
 //! entries than C. Proportional columns are the simplest case: one column, and multiples of it.
@@ -10,7 +10,7 @@
 //! all bases. A column is independent if more than [`INDEPENDENT`] of its length remains after modified Gram-Schmidt, run
 //! twice. Other columns are solved for by the triangular factor and refined once. Coefficients within [`CLEAN`] of 0, 1 or −1
 //! become these, others within it of each other become one of them, if the column is then still met. A column that is not met
-//! within [`RESIDUAL`] of the largest entry stays in B, and no other column is a combination of it.
+//! within [`RESIDUAL`] of the largest entry, and in each row within what that allows, stays in B, and no other column is a combination of it.
 //! # Complexity
 //! O(rows · columns · rank).
 
@@ -34,14 +34,15 @@ pub struct Basis {
     pub features: Vec<Vec<(usize, f64)>>,
 }
 
-/// Finds a basis that wins.
+/// Finds a basis that wins; `limits` says of each row how far an entry of it may be off.
 #[must_use]
-pub fn basis(columns: &[Vec<f64>]) -> Option<Basis> {
+pub fn basis(columns: &[Vec<f64>], limits: &[f64]) -> Option<Basis> {
     let n_nonzeros = |column: &[f64]| column.iter().filter(|&&value| value != 0.0).count();
     let total: usize = columns.iter().map(|column| n_nonzeros(column)).sum();
     let mut order: Vec<usize> = (0..columns.len()).filter(|&idx| n_nonzeros(&columns[idx]) > 0).collect();
     order.sort_by_key(|&idx| (n_nonzeros(&columns[idx]), idx));
     let largest = columns.iter().flatten().fold(0.0f64, |most, value| most.max(value.abs()));
+    let tolerances: Vec<f64> = limits.iter().map(|limit| limit.min(RESIDUAL * largest)).collect();
     let mut spanned = Spanned::default();
     let mut dependent: Vec<(usize, Vec<f64>)> = Vec::new();
     let mut alone: Vec<usize> = Vec::new();
@@ -51,13 +52,13 @@ pub fn basis(columns: &[Vec<f64>]) -> Option<Basis> {
         if remaining > INDEPENDENT * norm(&columns[idx]) {
             spanned.push(idx, projections, rest, remaining);
         } else {
-            match spanned.solve(columns, idx, projections, RESIDUAL * largest) {
+            match spanned.solve(columns, idx, projections, &tolerances) {
                 Some(solution) => dependent.push((idx, solution)),
                 None => alone.push(idx),
             }
         }
     }
-    clean(columns, &spanned.columns, &mut dependent, RESIDUAL * largest);
+    clean(columns, &spanned.columns, &mut dependent, &tolerances);
     let mut features: Vec<(usize, Vec<(usize, f64)>)> =
         spanned.columns.iter().chain(&alone).map(|&idx| (idx, vec![(idx, 1.0)])).collect();
     for (idx, solution) in &dependent {
@@ -107,13 +108,13 @@ impl Spanned {
         self.triangle.push(projections);
     }
 
-    /// The column as a combination of the independent ones, if it is met within the tolerance.
-    fn solve(&self, columns: &[Vec<f64>], idx: usize, projections: Vec<f64>, tolerance: f64) -> Option<Vec<f64>> {
+    /// The column as a combination of the independent ones, if it is met within the tolerances of the rows.
+    fn solve(&self, columns: &[Vec<f64>], idx: usize, projections: Vec<f64>, tolerances: &[f64]) -> Option<Vec<f64>> {
         let mut solution = self.solve_triangle(projections);
         let residual = residual(columns, idx, &self.columns, &solution);
         let correction = self.solve_triangle(self.frame.iter().map(|direction| dot(direction, &residual)).collect());
         solution.iter_mut().zip(&correction).for_each(|(value, part)| *value += part);
-        is_met(columns, idx, &self.columns, &solution, tolerance).then_some(solution)
+        is_met(columns, idx, &self.columns, &solution, tolerances).then_some(solution)
     }
 
     fn solve_triangle(&self, mut right: Vec<f64>) -> Vec<f64> {
@@ -129,7 +130,7 @@ impl Spanned {
 }
 
 /// Cleans coefficients, each column only if it is still met.
-fn clean(columns: &[Vec<f64>], basis: &[usize], dependent: &mut [(usize, Vec<f64>)], tolerance: f64) {
+fn clean(columns: &[Vec<f64>], basis: &[usize], dependent: &mut [(usize, Vec<f64>)], tolerances: &[f64]) {
     let mut coefficients: Vec<f64> = dependent.iter().flat_map(|(_, solution)| solution.iter().copied()).collect();
     for value in &mut coefficients {
         if value.abs() <= CLEAN {
@@ -147,14 +148,15 @@ fn clean(columns: &[Vec<f64>], basis: &[usize], dependent: &mut [(usize, Vec<f64
             .iter()
             .map(|&value| if (value.abs() - 1.0).abs() <= CLEAN { value.signum() } else { value })
             .collect();
-        if is_met(columns, *idx, basis, &cleaned, tolerance) {
+        if is_met(columns, *idx, basis, &cleaned, tolerances) {
             *solution = cleaned;
         }
     }
 }
 
-fn is_met(columns: &[Vec<f64>], idx: usize, basis: &[usize], solution: &[f64], tolerance: f64) -> bool {
-    residual(columns, idx, basis, solution).iter().all(|value| value.abs() <= tolerance)
+fn is_met(columns: &[Vec<f64>], idx: usize, basis: &[usize], solution: &[f64], tolerances: &[f64]) -> bool {
+    let residual = residual(columns, idx, basis, solution);
+    residual.iter().zip(tolerances).all(|(value, tolerance)| value.abs() <= *tolerance)
 }
 
 /// A column less a combination of the basis.
@@ -189,14 +191,21 @@ mod tests {
             vec![0.5, 0.0, 0.15, 0.0],
             vec![0.0; 4],
         ];
-        let found = basis(&columns).unwrap();
+        let found = basis(&columns, &[f64::INFINITY; 4]).unwrap();
         let features = vec![vec![(0, 1.0), (2, 1.0), (3, 0.5)], vec![(1, 1.0), (2, 1.0)]];
         assert_eq!(found, Basis { columns: vec![0, 1], features });
     }
 
     #[test]
     fn independent_columns_stay() {
-        assert_eq!(basis(&[vec![1.0, 0.0], vec![1.0, 1.0]]), None);
-        assert_eq!(basis(&[]), None);
+        assert_eq!(basis(&[vec![1.0, 0.0], vec![1.0, 1.0]], &[1.0; 2]), None);
+        assert_eq!(basis(&[], &[]), None);
+    }
+
+    #[test]
+    fn rows_say_how_far_they_may_be_off() {
+        let columns = vec![vec![1.0, 1e-15], vec![2.0, 1e-15]];
+        assert!(basis(&columns, &[1e-10, 1e-10]).is_some());
+        assert_eq!(basis(&columns, &[1e-10, 1e-25]), None);
     }
 }

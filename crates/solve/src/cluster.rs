@@ -5,8 +5,12 @@
 //! therefore absolute, a multiple of the table's maximum: [`TOLERANCE`] to tell values apart, [`DROP`] of it below which a value
 //! is zero. A cluster is represented by its median member, never by a fraction near it: snapping to fractions costs digits
 //! and saves nothing.
+//!
+//! That is meant for noise, which is noise because it is added to something larger. What stands alone is not: an element of
+//! a result made of small numbers only needs them as they are. So no number moves by more than [`PART`] of the magnitude of
+//! the sum that it goes into, either.
 //! # Input
-//! Finite values and an absolute tolerance.
+//! Finite values and absolute tolerances.
 //! # Output
 //! Values of which any two have equal or clearly different magnitudes; no value moved by more than the tolerance.
 //! # Method
@@ -20,6 +24,9 @@ pub const TOLERANCE: f64 = 1e-12;
 
 /// Entries below so much of the tolerance are zero.
 pub const DROP: f64 = 0.1;
+
+/// How far a number may be moved at most, as a multiple of the magnitude of the sum that it goes into.
+pub const PART: f64 = 1e-10;
 
 /// What clustering did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -35,10 +42,15 @@ pub struct Clustered {
 /// Replaces each value by the representative of its cluster of magnitudes, with the sign kept; magnitudes below
 /// [`DROP`]` * tolerance` become zero. A tolerance of zero changes nothing. Values that are not finite stay as they are.
 pub fn cluster(values: &mut [f64], tolerance: f64) -> Clustered {
+    cluster_each(values, |_| tolerance)
+}
+
+/// The same with a tolerance for each value: a cluster is at most as wide as the least of its members.
+pub fn cluster_each(values: &mut [f64], tolerance: impl Fn(usize) -> f64) -> Clustered {
     let mut res = Clustered::default();
     let mut order: Vec<usize> = Vec::with_capacity(values.len());
     for (value_idx, value) in values.iter_mut().enumerate() {
-        if *value != 0.0 && value.abs() < DROP * tolerance {
+        if *value != 0.0 && value.abs() < DROP * tolerance(value_idx) {
             res.largest_change = res.largest_change.max(value.abs());
             res.n_changed += 1;
             *value = 0.0;
@@ -51,7 +63,12 @@ pub fn cluster(values: &mut [f64], tolerance: f64) -> Clustered {
     let mut begin = 0;
     while begin < order.len() {
         let first = values[order[begin]].abs();
-        let n_members = order[begin..].partition_point(|&value_idx| values[value_idx].abs() - first <= tolerance);
+        let mut width = f64::INFINITY;
+        let mut is_member = |value_idx: usize| {
+            width = width.min(tolerance(value_idx));
+            values[value_idx].abs() - first <= width
+        };
+        let n_members = order[begin..].iter().copied().take_while(|&value_idx| is_member(value_idx)).count().max(1);
         let members = &order[begin..begin + n_members];
         let representative = values[members[(n_members - 1) / 2]].abs();
         for &value_idx in members {
@@ -70,7 +87,7 @@ pub fn cluster(values: &mut [f64], tolerance: f64) -> Clustered {
 
 #[cfg(test)]
 mod tests {
-    use super::cluster;
+    use super::{cluster, cluster_each};
 
     #[test]
     fn scatter_goes_and_signs_stay() {
@@ -89,6 +106,15 @@ mod tests {
         assert!(res.largest_change <= 1.0);
         assert!(res.n_magnitudes >= 30);
         assert!(before.iter().zip(&values).all(|(old, new)| (old - new).abs() <= 1.0));
+    }
+
+    #[test]
+    fn each_value_has_its_tolerance() {
+        let mut values = [1e-16, 64.0, 3e-16, 64.0 + 1e-13, 1e-16];
+        let tolerances = [1e-26, 1e-12, 1e-26, 1e-12, 1e-3];
+        let res = cluster_each(&mut values, |value_idx| tolerances[value_idx]);
+        assert_eq!(values, [1e-16, 64.0, 3e-16, 64.0, 0.0]);
+        assert_eq!((res.n_changed, res.n_magnitudes), (2, 3));
     }
 
     #[test]

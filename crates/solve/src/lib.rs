@@ -33,7 +33,7 @@ pub mod ratio;
 pub mod terms;
 
 pub use basis::{Basis, basis};
-pub use cluster::{Clustered, cluster};
+pub use cluster::{Clustered, cluster, cluster_each};
 pub use linear::{LinearOptions, linear_map};
 pub use polynomial::{Polynomial, PolynomialOptions, Reciprocals, polynomials};
 pub use program::{Operand, Program, Step, Term};

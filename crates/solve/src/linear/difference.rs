@@ -8,10 +8,11 @@
 //! # Method
 //! A minimum spanning tree of all rows and zero by Prim: a row alone weighs its additions, n − 1; next to another row the terms
 //! of their difference or sum, whichever has fewer. Of equal weights zero comes first, then the row that joined the tree
-//! first. A row at the end of a chain of [`LinearOptions::max_chain`] differences starts no other one.
+//! first. A row at the end of a chain of [`LinearOptions::max_chain`] differences starts no other one, and no row reads one
+//! that is more than [`LARGER`] times as large: its rounding would be all that is left.
 //!
-//! Differences of equal values scatter. They are clustered within [`LinearOptions::tolerance`], and those that meet an entry
-//! of the matrix become that entry.
+//! Differences of equal values scatter. They are clustered within [`LinearOptions::tolerance`], and within the part of their
+//! row that [`PART`] allows, and those that meet an entry of the matrix become that entry.
 //! # Complexity
 //! O(rows² · columns) comparisons of small integers, [`COMPARISONS`] of which count as one unit of work.
 //! Source: Kirby, Knepley, Logg, Scott, SIAM J. Sci. Comput. 27(3), 2005.
@@ -20,11 +21,14 @@ use rustc_hash::FxHashMap;
 
 use super::LinearOptions;
 use super::net::Net;
-use crate::cluster::cluster;
+use crate::cluster::{PART, cluster_each};
 use crate::terms::Row;
 
 /// How far rounding alone can separate equal differences, as a multiple of the largest entry.
 pub const ROUNDING: f64 = 8.0 * f64::EPSILON;
+
+/// How many times as large as a row one that it reads may be.
+pub const LARGER: f64 = 1e4;
 
 /// Comparisons of entries that are as much work as one pair of entries.
 pub const COMPARISONS: u64 = 64;
@@ -71,9 +75,12 @@ pub fn difference(net: &Net, options: &LinearOptions, work: &mut u64) -> Option<
         row.push((net.symbol(parent), sign));
         res.rows[row_idx] = row;
     }
-    let tolerance = options.tolerance.max(ROUNDING) * largest;
-    cluster(&mut differences, tolerance);
-    for (&(row_idx, term_idx), &value) in places.iter().zip(&differences) {
+    let tolerances: Vec<f64> = places
+        .iter()
+        .map(|&(row_idx, _)| (options.tolerance.max(ROUNDING) * largest).min(PART * magnitude(&net.rows[row_idx])))
+        .collect();
+    cluster_each(&mut differences, |place_idx| tolerances[place_idx]);
+    for ((&(row_idx, term_idx), &value), &tolerance) in places.iter().zip(&differences).zip(&tolerances) {
         res.rows[row_idx][term_idx].1 = snap(value, &known, tolerance);
     }
     for row in &mut res.rows {
@@ -86,6 +93,7 @@ pub fn difference(net: &Net, options: &LinearOptions, work: &mut u64) -> Option<
 fn spanning_tree(net: &Net, candidates: &[usize], max_chain: usize) -> Vec<Join> {
     let width = net.n_inputs;
     let classes = dense_classes(net, candidates);
+    let magnitudes: Vec<f64> = candidates.iter().map(|&row_idx| magnitude(&net.rows[row_idx])).collect();
     let row = |position: usize| &classes[position * width..(position + 1) * width];
     let alone = |&row_idx: &usize| Join { weight: net.rows[row_idx].len() - 1, parent: None, chain: 0 };
     let mut joins: Vec<Join> = candidates.iter().map(alone).collect();
@@ -99,12 +107,17 @@ fn spanning_tree(net: &Net, candidates: &[usize], max_chain: usize) -> Vec<Join>
         for &other in &rest {
             let (differing, opposing) = distances(row(joined), row(other));
             let weight = differing.min(opposing);
-            if weight < joins[other].weight {
+            if weight < joins[other].weight && magnitudes[joined] <= LARGER * magnitudes[other] {
                 joins[other] = Join { weight, parent: Some((joined, opposing < differing)), chain };
             }
         }
     }
     joins
+}
+
+/// The sum of the magnitudes of a row.
+fn magnitude(row: &Row) -> f64 {
+    row.iter().map(|entry| entry.1.abs()).sum()
 }
 
 /// Entries as small integers, opposite ones for opposite values, zero for zero.
@@ -190,6 +203,15 @@ mod tests {
         let unchained = LinearOptions { max_chain: 0, ..LinearOptions::ALL };
         assert!(difference(&net, &unchained, &mut work).is_none());
         assert!(difference(&net, &LinearOptions::ALL, &mut 0).is_none());
+    }
+
+    #[test]
+    fn small_rows_read_no_large_ones() {
+        let rows: [&[f64]; 2] = [&[64.0, 3e-16, 2e-16, 5e-16], &[7e-16, 3e-16, 2e-16, 5e-16]];
+        let net = build(2, 4, &matrix(&rows), &LinearOptions::NONE);
+        let res = difference(&net, &LinearOptions::ALL, &mut 1000).unwrap();
+        assert_eq!(res.rows[1], net.rows[1]);
+        assert_eq!(res.rows[0], [(0, 64.0 - 7e-16), (5, 1.0)]);
     }
 
     #[test]
