@@ -17,7 +17,7 @@ use nestegg_egraph::encode::{Encoded, Root};
 use nestegg_egraph::language::Node;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::types::Type;
-use nestegg_ir::{Dtype, Expr, ExprId, InameSet, Kernel, LinearizedKernel, Op};
+use nestegg_ir::{ExprId, InameSet, Kernel, LinearizedKernel, Op};
 
 use crate::cost::Cost;
 use crate::guard::Need;
@@ -76,7 +76,7 @@ impl<'a> Placement<'a> {
         let mut placer = Placer {
             graph,
             domains,
-            keeps_weak: !has_single(kernel),
+            keeps_weak: !kernel.has_single(),
             is_hoisted: vec![false; n],
             is_root: vec![false; n],
             res,
@@ -214,13 +214,6 @@ impl<'a> Placer<'a, '_> {
 fn can_be_kept(candidate: &Candidate, data: &Data) -> bool {
     let is_operation = !candidate.node.is_leaf() && !matches!(candidate.node, Node::Access(..));
     is_operation && !data.guarded && data.constant.is_none()
-}
-
-/// Whether a kernel computes in single precision. Then an operation on float literals alone is written out, for it takes
-/// the type that it meets, which a temporary could not.
-fn has_single(kernel: &Kernel) -> bool {
-    kernel.arrays.iter().any(|array| array.dtype == Dtype::Float32)
-        || kernel.exprs.iter().any(|(_, expr)| matches!(expr, Expr::Cast { dtype: Dtype::Float32, .. }))
 }
 
 /// The inames at whose points the operands of a node are needed.

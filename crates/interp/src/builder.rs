@@ -172,6 +172,11 @@ impl<'c, 'a, 'k> Builder<'c, 'a, 'k> {
     fn set(&mut self, mut inames: Vec<InameId>) -> Result<SetId, Error> {
         inames.sort_by_key(|iname| self.inames.get_index_of(iname));
         inames.dedup();
+        self.set_in_order(inames)
+    }
+
+    /// The set whose points are in the order of these inames, which differ.
+    fn set_in_order(&mut self, inames: Vec<InameId>) -> Result<SetId, Error> {
         if let Some(&set) = self.set_ids.get(&inames) {
             return Ok(set);
         }

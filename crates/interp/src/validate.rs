@@ -36,7 +36,7 @@ use nestegg_ir::{Kernel, Program};
 use crate::error::Error;
 use crate::input::Inputs;
 use crate::run::{Compiled, RunOptions};
-use crate::validate::compare::{Comparison, has_single};
+use crate::validate::compare::Comparison;
 
 /// How two programs are compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -196,7 +196,7 @@ pub fn validate(first: &Program, second: &Program, options: &ValidateOptions) ->
             Err(error) => return Ok(Verdict::Different(Difference::Trap { program: "the second", error })),
         },
         options,
-        has_single: has_single(first.kernel()) || has_single(second.kernel()),
+        has_single: first.kernel().has_single() || second.kernel().has_single(),
     };
     let inputs = random(options.seeds.first().copied().unwrap_or(1))?;
     let (in_field, in_floats) = rayon::join(|| comparison.in_field(random), || comparison.in_floats(&inputs));

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::expr::Exprs;
+use crate::expr::{Expr, Exprs};
 use crate::ids::{ArrayId, DomainId, ExprId, FunctionId, InameId, InameSet, InsnId, ParameterId, SubstitutionId};
 use crate::linearization::Linearization;
 use crate::number::{Dtype, Number};
@@ -366,6 +366,31 @@ index_kernel! {
 }
 
 impl Kernel {
+    /// Whether it holds `float32` values, in arrays or on the way. An operation on float literals alone then takes the type that it
+    /// meets, which may be either.
+    #[must_use]
+    pub fn has_single(&self) -> bool {
+        self.arrays.iter().any(|array| array.dtype == Dtype::Float32)
+            || self.exprs.iter().any(|(_, expr)| matches!(expr, Expr::Cast { dtype: Dtype::Float32, .. }))
+    }
+
+    /// The inames of a reduction in the order in which it runs over them, the outermost first: as written, but each after those that
+    /// its domain depends on.
+    #[must_use]
+    pub fn enclosing_first(&self, inames: &[InameId]) -> Vec<InameId> {
+        let mut left: Vec<InameId> = inames.to_vec();
+        let mut res = Vec::with_capacity(left.len());
+        while !left.is_empty() {
+            let is_next = |iname: &InameId| {
+                let enclosing = &self[self[*iname].domain].enclosing;
+                !enclosing.iter().any(|outer| left.contains(outer))
+            };
+            let next = left.iter().position(is_next).unwrap_or(0);
+            res.push(left.remove(next));
+        }
+        res
+    }
+
     /// The arguments, in order.
     pub fn arguments(&self) -> impl Iterator<Item = ArrayId> + '_ {
         self.array_ids().filter(|&array| self[array].is_argument())

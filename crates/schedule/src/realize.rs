@@ -5,7 +5,8 @@
 //! # Output
 //! A linearized kernel with the same meaning up to the rounding of sums, in which `reduce` is left only
 //! where a loop cannot take its place: in a branch of a selection or behind `and`/`or` (which it would leave), in a
-//! predicate or an index, where loops would nest beyond half of what readers take, and as a `min` or `max` of nothing else, for which the format has no value to begin with.
+//! predicate or an index, where loops would nest beyond half of what readers take, as a `min` or `max` of nothing else, for which the format has no value to begin with, and where
+//! it is made of float literals alone in a kernel with `float32`: it takes the type that it meets, which a temporary could not.
 //! # Method
 //! `x = r_1 + … + reduce(sum, q, e)` is `x = r_1 + …; for q: x = x + e`: joining is by the reduction itself, which saves an
 //! operation; `x = x + reduce(sum, q, e)` needs no initialisation. That is legal if `e` does not read `x`'s array
@@ -72,6 +73,7 @@ pub fn realize_reductions_under(
         shared: SharedReductions::count(&kernel, &linearization, &has_reduction),
         has_reduction,
         licence,
+        has_single: kernel.has_single(),
         kernel,
         open: Vec::new(),
         realized: Vec::new(),
@@ -87,6 +89,8 @@ struct Realize {
     extents: Extents,
     shared: SharedReductions,
     licence: Licence,
+    /// Whether floats of literals alone may be meant in single precision.
+    has_single: bool,
     /// For each expression whether a reduction is in it.
     has_reduction: Vec<bool>,
     /// Open loops, outermost first.
@@ -234,7 +238,7 @@ impl Realize {
             } else {
                 self.add_instruction(insn, "part", assignee.clone(), value)
             };
-            let inames = self.enclosing_first(&inames);
+            let inames = self.kernel.enclosing_first(&inames);
             self.kernel[accumulate].within.extend(&inames);
             items.extend(inames.iter().map(|&iname| Item::For(iname)));
             items.push(Item::Run(accumulate));
@@ -324,7 +328,8 @@ impl Realize {
                         &self.kernel.exprs[id],
                         Expr::Reduce { op, .. } if !neutral_is_missing(*op) && (dtype.is_float() || dtype.is_integer())
                     );
-                    if begins && self.can_open(id, None) {
+                    let is_strong = !self.has_single || self.types.of(id) != Type::WeakFloat;
+                    if begins && is_strong && self.can_open(id, None) {
                         res.push(id);
                     }
                 }
@@ -356,27 +361,14 @@ impl Realize {
             && !(self.has_reduction(*body) && rebinds())
     }
 
+    /// Whether a reduction may be accumulated in an array of that dtype. What is made of literals alone is meant in the widest type.
     fn has_dtype(&self, id: ExprId, dtype: Dtype) -> bool {
+        let is_wide = self.licence != Licence::Strict || dtype == Dtype::Float64;
         match self.types.of(id) {
-            Type::WeakInt => dtype.is_float() || dtype.is_integer(),
-            Type::WeakFloat => dtype.is_float(),
+            Type::WeakInt => dtype.is_integer() || (dtype.is_float() && is_wide),
+            Type::WeakFloat => dtype.is_float() && is_wide,
             ty => ty == Type::from(dtype),
         }
-    }
-
-    /// Reduction inames in an order in which each comes after those that enclose it; otherwise as written.
-    fn enclosing_first(&self, inames: &[InameId]) -> Vec<InameId> {
-        let mut left: Vec<InameId> = inames.to_vec();
-        let mut res = Vec::with_capacity(left.len());
-        while !left.is_empty() {
-            let is_next = |iname: &InameId| {
-                let enclosing = &self.kernel[self.kernel[*iname].domain].enclosing;
-                !enclosing.iter().any(|outer| left.contains(outer))
-            };
-            let next = left.iter().position(is_next).unwrap_or(0);
-            res.push(left.remove(next));
-        }
-        res
     }
 
     /// The items under the predicates of `insn` as conditions, if they are more than its own run: the predicates are

@@ -9,19 +9,25 @@ use nestegg_ir::{ExprId, Op};
 
 use super::{Encoder, whole_exponent};
 use crate::build;
-use crate::language::Kind;
+use crate::language::{Kind, Node};
 use crate::rational::Rational;
 
 impl Encoder<'_> {
     /// An operation of floats, of type `ty`.
     pub(super) fn rounded(&mut self, op: Op, operands: &[ExprId], ty: Type) -> Id {
-        let classes: Vec<Id> = match op {
+        let mut classes: Vec<Id> = match op {
             Op::Pow if whole_exponent(self.kernel, operands[1]).is_some() => {
                 vec![self.operand_as(operands[0], ty), self.operand(operands[1])]
             }
             Op::Pow => operands.iter().map(|&operand| self.operand(operand)).collect(),
             _ => operands.iter().map(|&operand| self.operand_as(operand, ty)).collect(),
         };
+        // A chain that begins with two literals begins in its own type, not in the one that these have alone.
+        if let (Op::Add | Op::Mul, Type::Float32, [first, second, _, ..]) = (op, ty, classes.as_mut_slice())
+            && [*first, *second].iter().all(|&class| self.graph[class].data.dtype != ty)
+        {
+            *first = self.graph.add(Node::Cast(ty.dtype(), [*first]));
+        }
         build::rounded(&mut self.graph, op, &classes)
     }
 

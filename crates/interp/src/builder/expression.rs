@@ -190,11 +190,13 @@ impl Builder<'_, '_, '_> {
         for &iname in inames {
             let tied: Vec<InameId> = self.context.domains.tied(iname).to_vec();
             members.extend(tied.into_iter().filter(|&other| is_open(self, other)));
-            members.push(iname);
         }
-        let rest: Vec<InameId> = members.iter().copied().filter(|iname| !inames.contains(iname)).collect();
-        let full = self.set(members)?;
-        let set = self.set(rest)?;
+        members.retain(|iname| !inames.contains(iname));
+        let set = self.set(members)?;
+        // The order of the points is that in which they are joined, which rounding shows.
+        let mut members = self.sets[set.index()].inames.clone();
+        members.extend(self.context.kernel.enclosing_first(inames));
+        let full = self.set_in_order(members)?;
         let body = self.spread(body, full);
         Ok(self.node(Op::Reduce(op, body), ty, set))
     }

@@ -1,6 +1,6 @@
 //! Runs of two compiled programs on the same data, and the comparison of what they leave.
 
-use nestegg_ir::{ArrayId, Dtype, Expr, Kernel};
+use nestegg_ir::{ArrayId, Dtype};
 
 use crate::conditioned::{Conditioned, Scaled};
 use crate::error::Error;
@@ -25,12 +25,6 @@ pub(super) struct Comparison<'a> {
     pub(super) options: &'a ValidateOptions,
     /// Whether one of them computes anything in float32, which may reach any output.
     pub(super) has_single: bool,
-}
-
-/// Whether a kernel holds float32 values, in arrays or on the way.
-pub(super) fn has_single(kernel: &Kernel) -> bool {
-    kernel.arrays.iter().any(|array| array.dtype == Dtype::Float32)
-        || kernel.exprs.iter().any(|(_, expr)| matches!(expr, Expr::Cast { dtype: Dtype::Float32, .. }))
 }
 
 /// Both programs' memories after a run, or why there are none.

@@ -22,9 +22,7 @@ mod value;
 
 use nestegg_ir::domains::Domains;
 use nestegg_ir::types::{Type, Types};
-use nestegg_ir::{
-    Dtype, Expr, ExprId, Float, InstructionKind, Item, Kernel, Linearization, LinearizedKernel, Number, Op,
-};
+use nestegg_ir::{Expr, ExprId, Float, InstructionKind, Item, Kernel, Linearization, LinearizedKernel, Number, Op};
 use nestegg_isl as isl;
 
 use crate::dead::without_empty;
@@ -93,14 +91,11 @@ impl Folder {
         });
         let roots = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).chain(conditions);
         let order = kernel.exprs.reachable(roots);
-        let is_single = |(_, expr): (ExprId, &Expr)| matches!(expr, Expr::Cast { dtype: Dtype::Float32, .. });
-        let has_single =
-            kernel.arrays.iter().any(|array| array.dtype == Dtype::Float32) || kernel.exprs.iter().any(is_single);
         let n = kernel.exprs.len();
         Some(Self {
             types: Types::infer(&kernel),
             domains: None,
-            has_single,
+            has_single: kernel.has_single(),
             order,
             new: vec![None; n],
             known: vec![None; n],
