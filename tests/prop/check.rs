@@ -10,7 +10,7 @@ use nestegg_driver::report::Validated;
 use nestegg_driver::{Error, emit, optimize};
 use nestegg_interp::{ValidateOptions, Verdict, validate};
 use nestegg_ir::verify::verify;
-use nestegg_ir::{Licence, Program};
+use nestegg_ir::{Licence, Program, Traps};
 use nestegg_span::Source;
 
 /// An optimization that takes longer than this is taken for an endless loop; kernels here need milliseconds.
@@ -24,12 +24,37 @@ const ENDLESS: &str = "endless";
 pub struct Setting {
     /// The name of a strategy.
     pub level: String,
-    /// What may be done to floats; what the level says if nothing.
-    pub float: Option<Licence>,
+    /// What may be done to floats.
+    pub float: Licence,
+    /// Whether quotients and calls of floats may be evaluated where the kernel does not.
+    pub traps: Traps,
     /// Values of the kernel's parameters.
     pub parameters: Vec<(String, i64)>,
     /// Whether the kernel may hold what has no meaning in any world of the interpreter.
     pub may_be_not_compared: bool,
+}
+
+impl Setting {
+    /// Every licence with every meaning of traps, one after the other.
+    pub fn semantics(number: u64) -> (Licence, Traps) {
+        let all = [
+            (Licence::Reassociate, Traps::Ignore),
+            (Licence::Strict, Traps::Ignore),
+            (Licence::Fast, Traps::Ignore),
+            (Licence::Reassociate, Traps::Keep),
+            (Licence::Strict, Traps::Keep),
+            (Licence::Fast, Traps::Keep),
+        ];
+        all[(number % 6) as usize]
+    }
+
+    /// The flags that say the same on the command line.
+    pub fn flags(&self) -> String {
+        let traps = if self.traps == Traps::Keep { " --traps keep" } else { "" };
+        let mut res = format!("--level {} --float {}{traps}", self.level, self.float.name());
+        self.parameters.iter().for_each(|(name, value)| res += &format!(" --param {name}={value}"));
+        res
+    }
 }
 
 /// A promise that is not kept.
@@ -127,7 +152,8 @@ fn unguarded(program: &Program, setting: &Setting) -> Result<(), Failure> {
     let source = Source::new("generated.knl", nestegg_dump::write_text(program));
     let config = Config {
         strategy: Strategy::Named(setting.level.clone()),
-        float: setting.float,
+        float: Some(setting.float),
+        traps: setting.traps,
         parameters: setting.parameters.clone(),
         ..Config::default()
     };

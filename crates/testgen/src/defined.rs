@@ -7,7 +7,6 @@
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId};
 
 use crate::builder::{Builder, ScopeKind};
-use crate::space::{Range, Shape};
 
 /// What is defined of a temporary.
 #[derive(Clone, Debug)]
@@ -77,7 +76,7 @@ impl Builder<'_> {
         let range = self.ranges[iname.index()];
         // A range that no dimension pins down is unknown from now on; one that `iname` bounds ties its dimension.
         let bounds_another = defined.dims.iter().any(|cover| match *cover {
-            Cover::Range(inner) => self.ranges[inner.index()].outer() == Some(iname),
+            Cover::Range(inner) => self.ranges[inner.index()].outers().any(|outer| outer == iname),
             Cover::Exact(_) | Cover::Whole => false,
         });
         let mut is_covered = false;
@@ -106,16 +105,11 @@ impl Builder<'_> {
     pub(crate) fn stays_in(&self, iname: InameId, covered: InameId, same: &[(InameId, InameId)]) -> bool {
         if iname == covered {
             return self.ranges[iname.index()]
-                .outer()
-                .is_none_or(|outer| same.iter().all(|&(old, new)| old != outer || new == outer));
+                .outers()
+                .all(|outer| same.iter().all(|&(old, new)| old != outer || new == outer));
         }
         let (own, wanted) = (self.ranges[iname.index()], self.ranges[covered.index()]);
         let renamed = |outer: InameId| same.iter().find(|pair| pair.0 == outer).map_or(outer, |pair| pair.1);
-        let shape = match wanted.shape {
-            Shape::Below { outer, strict } => Shape::Below { outer: renamed(outer), strict },
-            Shape::Above { outer, strict } => Shape::Above { outer: renamed(outer), strict },
-            shape => shape,
-        };
-        own == Range { size: wanted.size, shape }
+        own == wanted.renamed(renamed)
     }
 }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Generated;
 use crate::builder::Builder;
+use crate::space::{Shape, Size};
 
 impl Builder<'_> {
     /// The kernel.
@@ -51,7 +52,7 @@ impl Builder<'_> {
             let LoopTree::Loop { iname: outer, body } = node else { continue };
             let [LoopTree::Loop { iname: inner, .. }] = body.as_mut_slice() else { continue };
             let is_free = !(self.kernel.is_sequential(*outer) && self.kernel.is_sequential(*inner))
-                && self.ranges[inner.index()].outer() != Some(*outer);
+                && self.ranges[inner.index()].outers().all(|bounding| bounding != *outer);
             if is_free && self.chance(25) {
                 std::mem::swap(outer, inner);
             }
@@ -60,14 +61,14 @@ impl Builder<'_> {
 
     /// What has no meaning but must not get lost.
     fn decorate(&mut self) {
-        if !self.chance(self.knobs.decoration) {
-            return;
-        }
         for iname in self.kernel.iname_ids() {
-            if self.kernel[iname].tags.is_empty() && self.chance(20) {
-                let tag = self.pick(&[InameTag::Unroll, InameTag::Vec]);
+            if self.kernel[iname].tags.is_empty() && self.chance(self.knobs.tag) {
+                let tag = self.pick(&[InameTag::Unroll, InameTag::Vec, InameTag::Parallel]);
                 self.kernel[iname].tags.push(tag);
             }
+        }
+        if !self.chance(self.knobs.decoration) {
+            return;
         }
         if self.chance(30) {
             self.kernel.meta = Some(r#"{"source":"generated","list":[1,2.5,null,"ü"]}"#.into());
@@ -104,11 +105,11 @@ impl Builder<'_> {
             let may_join = groups.last().is_some_and(|group: &Vec<InameId>| {
                 let is_closed = |iname: InameId| {
                     let range = self.ranges[iname.index()];
-                    range.least_points(&self.parameters) > 0 && range.outer().is_none_or(|outer| group.contains(&outer))
+                    range.least_points(&self.parameters) > 0 && range.outers().all(|outer| group.contains(&outer))
                 };
                 group.iter().all(|&iname| is_closed(iname))
                     && range.least_points(&self.parameters) > 0
-                    && range.outer().is_none_or(|outer| group.contains(&outer))
+                    && range.outers().all(|outer| group.contains(&outer))
             });
             match groups.last_mut() {
                 Some(group) if may_join && self.choices.below(100) >= 100 - u64::from(self.knobs.joint_domains) => {
@@ -123,14 +124,16 @@ impl Builder<'_> {
             let mut constraints = Vec::new();
             for &old in group {
                 let range = self.ranges[old.index()];
-                if let crate::space::Size::Param(parameter, _) = range.size
+                if let Size::Param(parameter, _) = range.size
                     && !parameters.contains(&parameter)
-                    && !matches!(range.shape, crate::space::Shape::Below { .. })
+                    && !matches!(range.shape, Shape::Below { .. } | Shape::BelowBoth { .. } | Shape::Between { .. })
                 {
                     parameters.push(parameter);
                 }
-                if let Some(outer) = range.outer().filter(|outer| !group.contains(outer)) {
-                    enclosing.push(outer);
+                for outer in range.outers() {
+                    if !group.contains(&outer) && !enclosing.contains(&outer) {
+                        enclosing.push(outer);
+                    }
                 }
                 let shifted = |iname: InameId| match compaction.shifts[iname.index()] {
                     0 => self.kernel[iname].name.clone(),
@@ -313,8 +316,10 @@ impl Compaction {
         let mut list = self.inames.list.clone();
         let mut idx = 0;
         while idx < list.len() {
-            if let Some(outer) = builder.ranges[list[idx].index()].outer().filter(|outer| !list.contains(outer)) {
-                list.push(outer);
+            for outer in builder.ranges[list[idx].index()].outers() {
+                if !list.contains(&outer) {
+                    list.push(outer);
+                }
             }
             idx += 1;
         }

@@ -1,4 +1,4 @@
-//! New inames: boxes, triangles, strides; literal or parametric.
+//! New inames: boxes, triangles, between two others, strides; literal or parametric.
 
 use nestegg_ir::{DomainId, Iname, InameId};
 
@@ -12,7 +12,9 @@ impl Builder<'_> {
     /// A new iname whose domain may be bounded by those that have a value.
     pub(crate) fn new_iname(&mut self) -> InameId {
         let outer = self.valued();
-        let range = if !outer.is_empty() && self.chance(self.knobs.triangular) {
+        let range = if outer.len() > 1 && self.chance(self.knobs.tetrahedral) {
+            self.new_between(&outer)
+        } else if !outer.is_empty() && self.chance(self.knobs.triangular) {
             let outer = self.pick(&outer);
             let size = self.ranges[outer.index()].size;
             // A strict bound must leave some points: of a literal size only if the outer iname takes all values.
@@ -25,6 +27,22 @@ impl Builder<'_> {
             self.new_box()
         };
         self.declare_iname(range)
+    }
+
+    /// A range that two inames bound.
+    fn new_between(&mut self, outer: &[InameId]) -> Range {
+        let high = self.pick(outer);
+        let others: Vec<InameId> = outer.iter().copied().filter(|&other| other != high).collect();
+        let other = self.pick(&others);
+        // A domain that never has points is an error: where both are free, `other` is zero for some value of `high`.
+        let is_free = |iname: InameId| self.ranges[iname.index()].outers().next().is_none();
+        let may_begin = self.ranges[other.index()].has_zero() && is_free(other) && is_free(high);
+        let shape = if may_begin && self.chance(50) {
+            Shape::Between { low: other, high }
+        } else {
+            Shape::BelowBoth { outer: high, other }
+        };
+        Range { size: self.ranges[high.index()].size, shape }
     }
 
     /// A range that depends on no other iname.
@@ -86,8 +104,8 @@ impl Builder<'_> {
             for _ in 0..4 {
                 let idx = self.position(n.min(16));
                 let iname = InameId::new(n - 1 - idx);
-                let outer = self.ranges[iname.index()].outer();
-                if !self.has_value(iname) && outer.is_none_or(|outer| self.has_value(outer)) {
+                let mut outers = self.ranges[iname.index()].outers();
+                if !self.has_value(iname) && outers.all(|outer| self.has_value(outer)) {
                     return iname;
                 }
             }

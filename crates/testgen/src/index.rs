@@ -151,9 +151,9 @@ impl Builder<'_> {
             return None;
         }
         let value = self.kernel.exprs.iname(iname);
-        let outer = self.kernel.exprs.iname(range.outer()?);
+        let outer = self.kernel.exprs.iname(range.outers().next()?);
         match range.shape {
-            Shape::Below { .. } => Some(self.kernel.exprs.op(Op::Sub, [outer, value])),
+            Shape::Below { .. } | Shape::BelowBoth { .. } => Some(self.kernel.exprs.op(Op::Sub, [outer, value])),
             _ => Some(self.kernel.exprs.op(Op::Sub, [value, outer])),
         }
     }

@@ -18,6 +18,8 @@ pub struct Knobs {
     pub parametric: u8,
     /// Inames whose bounds depend on an outer iname.
     pub triangular: u8,
+    /// Inames whose bounds depend on two outer inames.
+    pub tetrahedral: u8,
     /// Inames with a stride.
     pub strided: u8,
     /// Inames that leave out the first or last values of their size.
@@ -30,7 +32,9 @@ pub struct Knobs {
     pub joint_domains: u8,
     /// Inames that are tagged `sequential`, with recurrences over them.
     pub sequential: u8,
-    /// Other tags, meta data, unused details.
+    /// Inames with another tag.
+    pub tag: u8,
+    /// Meta data, unused details.
     pub decoration: u8,
 
     /// Constant tables.
@@ -107,12 +111,14 @@ impl Knobs {
         operations: 6,
         parametric: 0,
         triangular: 0,
+        tetrahedral: 0,
         strided: 0,
         interior: 0,
         hole: 0,
         shifted: 0,
         joint_domains: 30,
         sequential: 0,
+        tag: 0,
         decoration: 0,
         table: 0,
         temporary: 0,
@@ -153,6 +159,7 @@ impl Knobs {
             instructions: 6,
             operations: 10,
             joint_domains: 60,
+            tag: 8,
             table: 60,
             temporary: 40,
             accumulation: 60,
@@ -179,6 +186,7 @@ impl Knobs {
             interior: 60,
             shifted: 10,
             sequential: 20,
+            tag: 8,
             temporary: 40,
             update: 20,
             guard: 8,
@@ -223,12 +231,14 @@ impl Knobs {
             operations: 8,
             parametric: 25,
             triangular: 15,
+            tetrahedral: 10,
             strided: 8,
             interior: 15,
             hole: 6,
             shifted: 10,
             joint_domains: 30,
             sequential: 20,
+            tag: 15,
             decoration: 20,
             table: 20,
             temporary: 50,
@@ -310,6 +320,7 @@ impl Knobs {
             operations: 5,
             parametric: 40,
             triangular: 40,
+            tetrahedral: 30,
             strided: 20,
             interior: 20,
             hole: 20,

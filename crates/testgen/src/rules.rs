@@ -92,9 +92,8 @@ impl Builder<'_> {
                     let inames: InameSet = inames.iter().copied().collect();
                     own = own.difference(&inames);
                     // The bounds of a reduction may need outer inames.
-                    own.extend(inames.iter().filter_map(|iname| {
-                        self.ranges[iname.index()].outer().filter(|outer| !inames.contains(*outer))
-                    }));
+                    let outers = inames.iter().flat_map(|iname| self.ranges[iname.index()].outers());
+                    own.extend(outers.filter(|outer| !inames.contains(*outer)).collect::<Vec<_>>());
                     reduced = reduced.union(&inames);
                 }
                 Expr::Substitution { rule, .. } => {

@@ -101,6 +101,20 @@ pub(crate) enum Shape {
         /// Whether `outer` itself is left out.
         strict: bool,
     },
+    /// `i <= outer` and `i <= other`.
+    BelowBoth {
+        /// The iname with the same size.
+        outer: InameId,
+        /// The other one.
+        other: InameId,
+    },
+    /// `low <= i <= high`.
+    Between {
+        /// The iname that bounds it from below; it may be zero.
+        low: InameId,
+        /// The iname that bounds it from above, of the same size.
+        high: InameId,
+    },
 }
 
 /// The values that an iname takes, given those of the inames around it.
@@ -113,10 +127,36 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    pub(crate) fn outer(self) -> Option<InameId> {
+    /// The inames that bound it.
+    pub(crate) fn outers(self) -> impl Iterator<Item = InameId> + Clone {
+        let outers = match self.shape {
+            Shape::Below { outer, .. } | Shape::Above { outer, .. } => [Some(outer), None],
+            Shape::BelowBoth { outer, other } => [Some(outer), Some(other)],
+            Shape::Between { low, high } => [Some(low), Some(high)],
+            Shape::Box { .. } | Shape::Strided(_) | Shape::Hole(_) => [None, None],
+        };
+        outers.into_iter().flatten()
+    }
+
+    /// The same shape with other inames around it.
+    pub(crate) fn renamed(self, name: impl Fn(InameId) -> InameId) -> Self {
+        let shape = match self.shape {
+            Shape::Below { outer, strict } => Shape::Below { outer: name(outer), strict },
+            Shape::Above { outer, strict } => Shape::Above { outer: name(outer), strict },
+            Shape::BelowBoth { outer, other } => Shape::BelowBoth { outer: name(outer), other: name(other) },
+            Shape::Between { low, high } => Shape::Between { low: name(low), high: name(high) },
+            shape => shape,
+        };
+        Self { shape, ..self }
+    }
+
+    /// Whether zero is among the values, whatever the outer inames are.
+    pub(crate) fn has_zero(self) -> bool {
         match self.shape {
-            Shape::Below { outer, .. } | Shape::Above { outer, .. } => Some(outer),
-            Shape::Box { .. } | Shape::Strided(_) | Shape::Hole(_) => None,
+            Shape::Box { low, .. } => low == 0,
+            Shape::Below { strict, .. } => !strict,
+            Shape::Strided(_) | Shape::BelowBoth { .. } => true,
+            Shape::Hole(_) | Shape::Above { .. } | Shape::Between { .. } => false,
         }
     }
 
@@ -134,6 +174,8 @@ impl Range {
             Shape::Hole(_) => size - 1,
             // The outer iname is within the same size, so that its own value is there.
             Shape::Below { strict, .. } | Shape::Above { strict, .. } => i64::from(!strict),
+            Shape::BelowBoth { .. } => 1,
+            Shape::Between { .. } => 0,
         };
         points.max(0)
     }
@@ -143,7 +185,11 @@ impl Range {
         match self.shape {
             Shape::Box { low, .. } => low,
             Shape::Above { strict, .. } => i64::from(strict),
-            Shape::Strided(_) | Shape::Hole(_) | Shape::Below { .. } => 0,
+            Shape::Strided(_)
+            | Shape::Hole(_)
+            | Shape::Below { .. }
+            | Shape::BelowBoth { .. }
+            | Shape::Between { .. } => 0,
         }
     }
 
@@ -152,7 +198,11 @@ impl Range {
         match self.shape {
             Shape::Box { high, .. } => high,
             Shape::Below { strict, .. } => i64::from(strict),
-            Shape::Strided(_) | Shape::Hole(_) | Shape::Above { .. } => 0,
+            Shape::Strided(_)
+            | Shape::Hole(_)
+            | Shape::Above { .. }
+            | Shape::BelowBoth { .. }
+            | Shape::Between { .. } => 0,
         }
     }
 
@@ -175,6 +225,10 @@ impl Range {
             Shape::Strided(stride) => format!("0 <= {iname} < {} and {iname} mod {stride} = 0", size(0)),
             Shape::Hole(value) => format!("0 <= {iname} < {} and {iname} != {value}", size(0)),
             Shape::Below { outer, strict } => format!("0 <= {iname} {} {}", relation(strict), name_of(outer)),
+            Shape::BelowBoth { outer, other } => {
+                format!("0 <= {iname} <= {} and {iname} <= {}", name_of(outer), name_of(other))
+            }
+            Shape::Between { low, high } => format!("{} <= {iname} <= {}", name_of(low), name_of(high)),
             Shape::Above { outer, strict } => {
                 format!("{} {} {iname} < {}", name_of(outer), relation(strict), size(0))
             }
