@@ -59,7 +59,8 @@ impl Workspace {
     }
 
     /// A reduction that means the same wherever it stands, given that it stands inside loops over `open` now: where the range of
-    /// an iname is bounded by another that is not open, it is made the projection. `None` if isl cannot.
+    /// an iname is bounded by another that is not open, it is made the projection; and where it depends on an iname that was made
+    /// another, it is made to depend on that one. `None` if isl cannot.
     pub(crate) fn closed_reduction(
         &mut self,
         op: ReduceOp,
@@ -67,29 +68,44 @@ impl Workspace {
         body: ExprId,
         open: &InameSet,
     ) -> Option<ExprId> {
-        let mut inames = inames.to_vec();
-        let mut body = body;
+        let mut now = inames.to_vec();
         let mut settled = open.clone();
         settled.extend(inames.iter().copied());
-        while let Some((group, projected)) = inames.iter().find_map(|&iname| {
+        let mut taken = settled.clone();
+        taken.extend(self.facts.free(body).iter().chain(self.facts.bound(body)).copied());
+        // What stands for the inames that the reduction is no longer over.
+        let mut gone: Map = Map::new();
+        while let Some(iname) = now.iter().copied().find(|&iname| {
+            let depends = |&(old, _): &(InameId, ExprId)| self.ranges.dependencies(iname).contains(old);
+            !self.ranges.component(iname).is_subset(&settled) || gone.iter().any(depends)
+        }) {
             let component = self.ranges.component(iname);
             let projected = component.difference(&settled);
-            let group: Vec<InameId> = component.iter().filter(|member| inames.contains(member)).collect();
-            (!projected.is_empty()).then_some((group, projected))
-        }) {
-            let mut taken = settled.clone();
-            taken.extend(self.facts.free(body).iter().chain(self.facts.bound(body)).copied());
-            let copied = Copied { group: group.clone(), replaced: Vec::new(), projected };
-            let copy = self.alias_group(copied, &taken)?;
-            let mut values = Map::new();
-            for (&iname, &alias) in group.iter().zip(&copy) {
-                inames.iter_mut().filter(|other| **other == iname).for_each(|other| *other = alias);
-                values.push((iname, self.intern(Expr::Iname(alias))));
+            let group: Vec<InameId> = component.iter().filter(|member| now.contains(member)).collect();
+            let outer: InameSet =
+                group.iter().flat_map(|&member| self.ranges.dependencies(member).iter().collect::<Vec<_>>()).collect();
+            let mut replaced = Vec::new();
+            for &(old, value) in gone.iter().filter(|(old, _)| outer.contains(*old)) {
+                replaced.push((old, affine::of(&self.kernel.exprs, value)?));
             }
-            settled.extend(copy);
-            body = self.instantiate(body, &values, &settled)?;
+            let copied = Copied { group: group.clone(), replaced, projected };
+            let copy = self.alias_group(copied, &taken)?;
+            settled.extend(copy.iter().copied());
+            taken.extend(copy.iter().copied());
+            for (&old, alias) in group.iter().zip(copy) {
+                now.iter_mut().filter(|other| **other == old).for_each(|other| *other = alias);
+                let value = self.intern(Expr::Iname(alias));
+                gone.push((old, value));
+            }
         }
-        Some(self.intern(Expr::Reduce { op, inames: inames.into(), body }))
+        let values: Map = inames
+            .iter()
+            .zip(&now)
+            .filter(|(old, new)| old != new)
+            .map(|(&old, &new)| (old, self.intern(Expr::Iname(new))))
+            .collect();
+        let body = self.instantiate(body, &values, &settled)?;
+        Some(self.intern(Expr::Reduce { op, inames: now.into(), body }))
     }
 
     /// The bound inames that must have other names, or ranges with other inames in them.
