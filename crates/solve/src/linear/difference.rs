@@ -207,11 +207,13 @@ mod tests {
 
     #[test]
     fn small_rows_read_no_large_ones() {
-        let rows: [&[f64]; 2] = [&[64.0, 3e-16, 2e-16, 5e-16], &[7e-16, 3e-16, 2e-16, 5e-16]];
-        let net = build(2, 4, &matrix(&rows), &LinearOptions::NONE);
+        let (large, small): (&[f64], &[f64]) = (&[64.0, 3e-16, 2e-16, 5e-16], &[7e-16, 3e-16, 2e-16, 5e-16]);
+        let net = build(2, 4, &matrix(&[large, small]), &LinearOptions::NONE);
+        assert!(difference(&net, &LinearOptions::ALL, &mut 1000).is_none());
+        let net = build(2, 4, &matrix(&[small, large]), &LinearOptions::NONE);
         let res = difference(&net, &LinearOptions::ALL, &mut 1000).unwrap();
-        assert_eq!(res.rows[1], net.rows[1]);
-        assert_eq!(res.rows[0], [(0, 64.0 - 7e-16), (5, 1.0)]);
+        assert_eq!(res.rows[0], net.rows[0]);
+        assert_eq!(res.rows[1], [(0, 64.0 - 7e-16), (4, 1.0)]);
     }
 
     #[test]
