@@ -79,6 +79,14 @@ impl Workspace {
         let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
         let set = isl::Set::parse(self.domains.context(), &old.text)?.set_tuple_name(None)?.project_onto(&kept)?;
         let mut set = set.dims_to_params()?;
+        // A copy has inames of other domains as parameters.
+        let known = set.param_names()?;
+        let gone: Vec<String> = projected.iter().map(|iname| name_of(self, iname)).collect();
+        let gone: Vec<&str> =
+            gone.iter().map(String::as_str).filter(|name| known.iter().any(|known| known == name)).collect();
+        if !gone.is_empty() {
+            set = set.params_to_dims(&gone)?.project_out(&gone)?.params()?;
+        }
         // Through names that nothing has, so that names can change places.
         let names: Vec<String> = sources.iter().map(|&source| self.fresh_name(source)).collect();
         for (&source, name) in sources.iter().zip(&names) {

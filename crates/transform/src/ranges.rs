@@ -92,6 +92,11 @@ impl Ranges {
         &self.ranges[iname.index()].component
     }
 
+    /// Whether the range of `iname` has to do with no other.
+    pub(crate) fn is_alone(&self, iname: InameId) -> bool {
+        self.component(iname).len() == 1 && self.dependencies(iname).is_empty()
+    }
+
     /// The inames outside its component on whose values the range of `iname` depends.
     pub(crate) fn enclosing(&self, iname: InameId) -> impl Iterator<Item = InameId> + '_ {
         let range = &self.ranges[iname.index()];

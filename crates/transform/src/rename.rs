@@ -77,13 +77,16 @@ impl Workspace {
         let mut gone: Map = Map::new();
         while let Some(iname) = now.iter().copied().find(|&iname| {
             let depends = |&(old, _): &(InameId, ExprId)| self.ranges.dependencies(iname).contains(old);
-            !self.ranges.component(iname).is_subset(&settled) || gone.iter().any(depends)
+            let is_bounded = |by: &InameSet| !by.is_subset(&settled);
+            is_bounded(self.ranges.component(iname))
+                || is_bounded(self.ranges.dependencies(iname))
+                || gone.iter().any(depends)
         }) {
             let component = self.ranges.component(iname);
-            let projected = component.difference(&settled);
             let group: Vec<InameId> = component.iter().filter(|member| now.contains(member)).collect();
             let outer: InameSet =
                 group.iter().flat_map(|&member| self.ranges.dependencies(member).iter().collect::<Vec<_>>()).collect();
+            let projected = component.union(&outer).difference(&settled);
             let mut replaced = Vec::new();
             for &(old, value) in gone.iter().filter(|(old, _)| outer.contains(*old)) {
                 replaced.push((old, affine::of(&self.kernel.exprs, value)?));

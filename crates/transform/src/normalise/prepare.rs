@@ -131,8 +131,7 @@ fn separate_loops(work: &mut Workspace, linearization: &Linearization) -> Result
 
 /// Makes the range of each reduction independent of where it stands: see [`Workspace::closed_reduction`].
 fn close_reductions(work: &mut Workspace, linearization: &mut Linearization) -> Result<(), NormaliseError> {
-    let is_open = |work: &Workspace, iname: InameId| work.ranges.component(iname).len() > 1;
-    let is_needed = |(_, expr): (ExprId, &Expr)| matches!(expr, Expr::Reduce { inames, .. } if inames.iter().any(|&iname| is_open(work, iname)));
+    let is_needed = |(_, expr): (ExprId, &Expr)| matches!(expr, Expr::Reduce { inames, .. } if !inames.iter().all(|&iname| work.ranges.is_alone(iname)));
     if !work.kernel.exprs.iter().any(is_needed) {
         return Ok(());
     }
@@ -175,7 +174,7 @@ impl Closer {
                 pending.pop();
                 continue;
             }
-            if !work.facts.bound(id).iter().any(|&iname| work.ranges.component(iname).len() > 1) {
+            if work.facts.bound(id).iter().all(|&iname| work.ranges.is_alone(iname)) {
                 self.done.insert((id, context), id);
                 continue;
             }
