@@ -107,11 +107,7 @@ fn run(
 /// Half of the kernels with conditions around instructions say how likely these are: always, never, or anything between.
 fn with_probabilities(mut program: Program, seed: u64) -> Program {
     let text = nestegg_dump::write_text(&program);
-    let of_line = |line: &'_ str| {
-        let predicate = line.split_once(", if=").and_then(|(_, rest)| rest.strip_suffix('}'));
-        line.trim_start().strip_prefix("if ").or(predicate).map(str::to_owned)
-    };
-    let conditions: BTreeSet<String> = text.lines().filter_map(of_line).collect();
+    let conditions: BTreeSet<String> = text.lines().flat_map(conditions).map(str::to_owned).collect();
     if conditions.is_empty() || (seed / 6).is_multiple_of(2) {
         return program;
     }
@@ -126,6 +122,14 @@ fn with_probabilities(mut program: Program, seed: u64) -> Program {
     };
     kernel.meta = Some(meta.to_string().into());
     program
+}
+
+/// The conditions in a line of text: of a branch, or predicates.
+fn conditions(line: &str) -> impl Iterator<Item = &str> {
+    let options = line.split_once(", if=").map_or("", |(_, options)| options.trim_end_matches('}'));
+    let predicates = options.split_once(", inames=").map_or(options, |(predicates, _)| predicates);
+    let branch = line.trim_start().strip_prefix("if ").into_iter();
+    branch.chain(predicates.split(':').filter(|condition| !condition.is_empty()))
 }
 
 /// A planted failure ends as the one instruction that matters.

@@ -3,6 +3,7 @@
 use nestegg_ir::{ExprId, InameId, Op, ReduceOp};
 
 use crate::builder::{Builder, Role};
+use crate::growth::Growth;
 use crate::hazards::Use;
 use crate::targets::{Data, Target};
 
@@ -55,6 +56,9 @@ impl Builder<'_> {
                 self.arrays[array.index()].bound = SUM_BOUND;
             }
         }
+        if op == ReduceOp::Product {
+            value = self.tamed(value, Growth::None);
+        }
         let old = self.kernel.exprs.access(array, indices);
         let expression = match (op, self.weighted(&[6, 2, 1])) {
             (ReduceOp::Sum, 2) => self.op(Op::Sub, [old, value]),
@@ -106,7 +110,7 @@ impl Builder<'_> {
         let previous = self.read(array, before);
         let factor = self.float_literal();
         let product = self.op(Op::Mul, [factor, previous]);
-        let value = self.float(depth);
+        let value = self.value(array, depth);
         let expression = self.op(Op::Add, [product, value]);
         self.emit_assignment((array, indices), expression, predicates);
     }

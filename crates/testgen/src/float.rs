@@ -165,7 +165,14 @@ impl Builder<'_> {
                 let inner = self.pick(&["sin", "cos", "tanh"]);
                 (self.pick(&OF_SMALL), vec![self.call(inner, vec![argument])])
             }
-            _ => (self.pick(&OF_TWO), vec![self.float(depth - 1), self.float(depth - 1)]),
+            _ => {
+                let name = self.pick(&OF_TWO);
+                let first = self.float(depth - 1);
+                // Where these two jump the sign of a zero decides, which real numbers lack.
+                let jumps = matches!(name, "copysign" | "atan2");
+                let second = if jumps { self.positive(depth - 1) } else { self.float(depth - 1) };
+                (name, vec![first, second])
+            }
         };
         self.call(name, arguments)
     }

@@ -34,13 +34,18 @@ impl Builder<'_> {
         let high = self.pick(outer);
         let others: Vec<InameId> = outer.iter().copied().filter(|&other| other != high).collect();
         let other = self.pick(&others);
-        // A domain that never has points is an error: where both are free, `other` is zero for some value of `high`.
+        // A domain that never has points is an error: where both are free, `other` is zero for some value of `high`; where a third
+        // one bounds both, there may be no value that has points of both.
         let is_free = |iname: InameId| self.ranges[iname.index()].outers().next().is_none();
-        let may_begin = self.ranges[other.index()].has_zero() && is_free(other) && is_free(high);
+        let are_free = is_free(other) && is_free(high);
+        let may_begin = are_free && self.ranges[other.index()].has_zero();
+        let may_end = are_free || self.ranges[high.index()].outers().any(|bounding| bounding == other);
         let shape = if may_begin && self.chance(50) {
             Shape::Between { low: other, high }
-        } else {
+        } else if may_end {
             Shape::BelowBoth { outer: high, other }
+        } else {
+            Shape::Below { outer: high, strict: false }
         };
         Range { size: self.ranges[high.index()].size, shape }
     }

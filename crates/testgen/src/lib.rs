@@ -33,6 +33,7 @@ mod condition;
 mod defined;
 mod finish;
 mod float;
+mod growth;
 mod hazards;
 mod inames;
 mod index;

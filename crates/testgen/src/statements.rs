@@ -7,6 +7,7 @@ use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::{ArrayId, Assignee, Dtype, ExprId, InameId, InsnId, Instruction, InstructionKind, Op};
 
 use crate::builder::{Builder, Fact, Role, ScopeKind};
+use crate::growth::Growth;
 use crate::hazards::Use;
 use crate::integer::MAX_BOUND;
 use crate::space::Size;
@@ -73,7 +74,10 @@ impl Builder<'_> {
                 let (expr, bound) = self.integer(depth.min(3));
                 if bound <= self.arrays[array.index()].bound { expr } else { self.remainder(expr) }
             }
-            _ => self.float(depth),
+            _ => {
+                let value = self.float(depth);
+                self.tamed(value, Growth::Linear)
+            }
         }
     }
 
