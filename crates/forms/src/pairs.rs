@@ -37,6 +37,10 @@ use crate::stores::{self, Store};
 use crate::table::TableStore;
 use crate::{FormError, LinearMaps, Options, Tolerance};
 
+/// How many times as large as an entry the one with its inames swapped may be: beyond it, what rounds in their sum and difference would be
+/// much of the smaller one.
+const LARGER: f64 = 1e5;
+
 /// How many dimensions a cell may have.
 const MAX_DIMENSIONS: usize = 4;
 
@@ -183,6 +187,11 @@ impl Bilinear {
         let n_factors =
             tables.factors(product).filter(|table| table.axes.iter().all(|axis| axes.contains(axis))).count();
         let at = |point: usize, j: usize, k: usize| values[(point * extent + j) * extent + k];
+        let size = |j: usize, k: usize| -> f64 { (0..n_points).map(|point| at(point, j, k).abs()).sum() };
+        let is_uneven = |j: usize, k: usize| size(j, k) > LARGER * size(k, j) && size(k, j) > 0.0;
+        if (0..extent).any(|j| (0..extent).any(|k| is_uneven(j, k))) {
+            return None;
+        }
         let mut res = Vec::new();
         for is_antisymmetric in [false, true] {
             let mut data = Vec::with_capacity(values.len());

@@ -6,31 +6,34 @@
 //! `y = a if c else b` in a loop over which `c` does not vary is `y = a` under the predicate `c` and `y = b` under its negation,
 //! right after it. Where `b` is what `y` was, or `y` joined with what changes nothing, there is no second instruction.
 //! # Legality
-//! The two run at different points; `c` does not read what they write.
+//! The two run at different points; `c` does not read what they write. Neither is rounded to the type of the other.
 //! # Complexity
 //! Linear in the instructions and what is below their conditions.
 //! # Not done
 //! Selections inside operations stay: what is around them would be there twice.
 
 use nestegg_ir::linearization::LoopTree;
-use nestegg_ir::{Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, Op};
+use nestegg_ir::types::{Type, Types};
+use nestegg_ir::{Dtype, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, Op};
 
 use crate::names::Names;
 use crate::walk::{below, reads};
 
 /// Splits instructions in a tree.
 pub(crate) fn split_selections(kernel: &mut Kernel, tree: Vec<LoopTree>) -> Vec<LoopTree> {
-    let is_selection = |instruction: &Instruction| matches!(&instruction.kind, InstructionKind::Assignment { expression, .. } if find(kernel, instruction, *expression).is_some());
+    let types = Types::infer(kernel);
+    let is_selection = |instruction: &Instruction| matches!(&instruction.kind, InstructionKind::Assignment { expression, .. } if find(kernel, &types, instruction, *expression).is_some());
     if !kernel.instructions.iter().any(is_selection) {
         return tree;
     }
     let names = Names::of(kernel);
-    let mut pass = Pass { kernel, names };
+    let mut pass = Pass { kernel, types, names };
     pass.sequence(tree, None)
 }
 
 struct Pass<'a> {
     kernel: &'a mut Kernel,
+    types: Types,
     names: Names,
 }
 
@@ -80,7 +83,7 @@ impl Pass<'_> {
     fn split(&mut self, insn: InsnId, iname: InameId) -> Option<InsnId> {
         let instruction = self.kernel[insn].clone();
         let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
-        let Selection { condition, branches } = find(self.kernel, &instruction, *expression)?;
+        let Selection { condition, branches } = find(self.kernel, &self.types, &instruction, *expression)?;
         let exprs = &mut self.kernel.exprs;
         let varies = below(exprs, [condition]).into_iter().any(|id| exprs[id] == Expr::Iname(iname));
         if varies {
@@ -122,7 +125,7 @@ impl Pass<'_> {
 }
 
 /// The selection that an assignment stores, or joins to its element where one branch changes nothing.
-fn find(kernel: &Kernel, instruction: &Instruction, expression: ExprId) -> Option<Selection> {
+fn find(kernel: &Kernel, types: &Types, instruction: &Instruction, expression: ExprId) -> Option<Selection> {
     let InstructionKind::Assignment { assignee, .. } = &instruction.kind else { return None };
     let is_target = |id: ExprId| matches!(&kernel.exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices);
     let Expr::Op { op, operands } = &kernel.exprs[expression] else { return None };
@@ -134,6 +137,12 @@ fn find(kernel: &Kernel, instruction: &Instruction, expression: ExprId) -> Optio
     };
     let Expr::Op { op: Op::If, operands } = &kernel.exprs[selection] else { return None };
     let [condition, first, second] = **operands else { return None };
+    // A branch alone would not be rounded to the type that both have together.
+    let (first_ty, second_ty) = (types.of(first), types.of(second));
+    let is_rounded = first_ty != second_ty && first_ty.join(second_ty) == Type::Float32;
+    if is_rounded && kernel[assignee.array].dtype != Dtype::Float32 {
+        return None;
+    }
     let others = assignee.indices.iter().chain(&instruction.predicates).copied();
     if reads(&kernel.exprs, others.chain([condition]), assignee.array) {
         return None;
