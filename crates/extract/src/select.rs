@@ -8,7 +8,7 @@
 //! # Method
 //! The cheaper of a bottom-up choice (shared values paid at each use) and, on graphs up to [`GREEDY_LIMIT`] vertices, a greedy
 //! one with sets of what is already paid; then a local search with reference counts: a vertex changes its
-//! candidate wherever that lowers the cost of the whole. Ties go to the first candidate in the order of (cost, e-node).
+//! candidate wherever that lowers the cost of the whole, and all that may use a value take it together where that does. Ties go to the first candidate in the order of (cost, e-node).
 //! On small graphs a [certificate](crate::certificate) proves the choice, or mends it.
 //! # Complexity
 //! Bottom-up O(e-nodes · log); greedy O(e-nodes · vertices / 64) per round; the search O(e-nodes) reference counts
@@ -31,6 +31,9 @@ pub const GREEDY_LIMIT: usize = 6_000;
 
 /// Rounds of the local search.
 pub const ROUNDS_LIMIT: usize = 12;
+
+/// A value that more needed values than this may use is not tried for all of them together.
+const USERS_LIMIT: usize = 64;
 
 /// Vertices that one test for a cycle may visit; a change that would need more is left out.
 pub const CYCLE_LIMIT: usize = 20_000;
@@ -285,7 +288,7 @@ fn search(graph: &ProductGraph, choice: &mut [Option<usize>], limits_hit: &mut B
                 }
             }
         }
-        if !changed {
+        if !changed && !share(graph, choice, limits_hit) {
             return;
         }
         if round + 1 == ROUNDS_LIMIT {
@@ -293,6 +296,51 @@ fn search(graph: &ProductGraph, choice: &mut [Option<usize>], limits_hit: &mut B
             return;
         }
     }
+}
+
+/// Takes values that nothing needs yet where that is cheaper for all who may use them together than for none; answers whether there was one.
+fn share(graph: &ProductGraph, choice: &mut [Option<usize>], limits_hit: &mut BTreeSet<&'static str>) -> bool {
+    let Some(order) = needed(graph, choice) else { return false };
+    let mut references = References::new(graph, choice, &order);
+    // For each value that nothing needs who may use it, each by its cheapest candidate: these come first.
+    let mut users: Vec<Vec<(Vertex, usize)>> = vec![Vec::new(); graph.len()];
+    for &vertex in order.iter().rev() {
+        for (idx, candidate) in graph.candidates[vertex].iter().enumerate() {
+            for &child in candidate.children.iter().filter(|&&child| references.count[child] == 0) {
+                if users[child].last().is_none_or(|last| last.0 != vertex) {
+                    users[child].push((vertex, idx));
+                }
+            }
+        }
+    }
+    let mut changed = false;
+    for (value, users) in users.iter().enumerate() {
+        if references.count[value] > 0 || !(2..=USERS_LIMIT).contains(&users.len()) {
+            continue;
+        }
+        let (mut freed, mut paid) = (Cost::ZERO, Cost::ZERO);
+        let mut taken: Vec<(Vertex, usize)> = Vec::new();
+        for &(user, idx) in users {
+            let Some(old) = choice[user].filter(|_| references.count[user] > 0) else { continue };
+            if references.can_choose(graph, choice, user, idx, limits_hit) {
+                freed = freed + references.release(graph, choice, user);
+                choice[user] = Some(idx);
+                paid = paid + references.acquire(graph, choice, user);
+                references.settle();
+                taken.push((user, old));
+            }
+        }
+        if paid < freed {
+            changed = true;
+            continue;
+        }
+        for (user, old) in taken.into_iter().rev() {
+            references.release(graph, choice, user);
+            choice[user] = Some(old);
+            references.acquire(graph, choice, user);
+        }
+    }
+    changed
 }
 
 /// How many needed vertices (and roots) need each vertex.
@@ -463,12 +511,14 @@ mod tests {
     }
 
     #[test]
-    fn what_local_search_misses_is_certified() {
+    fn a_value_is_taken_by_all_its_users_together() {
         // Three values, each 4 by itself or 1 with a shared value of 5 that no single change pays.
         let own: &[(u128, &[Vertex])] = &[(4, &[]), (1, &[0])];
         let graph = graph(&[&[(5, &[])], own, own, own, &[(0, &[1, 2, 3])]]);
-        let selection = select(&graph).unwrap();
-        assert_eq!((selection.cost, selection.bound), (Cost::new(8), Cost::new(8)));
+        let mut choice = bottom_up(&graph);
+        assert_eq!(cost_of(&graph, &choice), Some(Cost::new(12)));
+        search(&graph, &mut choice, &mut BTreeSet::new());
+        assert_eq!(cost_of(&graph, &choice), Some(Cost::new(8)));
         let certificate = certify(&graph, Cost::new(12)).unwrap();
         assert_eq!(certificate.bound, Cost::new(8));
         assert!(certificate.choice.is_some());
