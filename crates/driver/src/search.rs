@@ -39,6 +39,8 @@ pub(crate) type Folds = Vec<(LinearizedKernel, LinearizedKernel)>;
 pub(crate) struct Found {
     /// The result.
     pub program: LinearizedKernel,
+    /// What selection made of the seed, before reductions were realized and loops scheduled.
+    pub selected: Option<Seed>,
     /// The seed that it was made of.
     pub seed: String,
     /// Operations of what was made of each seed.
@@ -74,7 +76,8 @@ pub(crate) fn search(
     let linearized = stages.run("linearize", || linearized(input))?;
     let pass = Passes { kernel: linearized.kernel.name.clone(), semantics };
     let (form, folds) = value_form(linearized, &pass, stages)?;
-    let mut race = Race { best: None, costs: IndexMap::new(), limits: Vec::new(), values, config };
+    let mut race =
+        Race { best: None, costs: IndexMap::new(), selected: IndexMap::new(), limits: Vec::new(), values, config };
     let seeds = if keeps_places(&form, &pass, values)? {
         race.limits.push(LimitHit { place: "seeds".to_owned(), limit: "traps".to_owned(), value: None });
         vec![seeds::rolled(&form)]
@@ -95,6 +98,11 @@ pub(crate) fn search(
     for (cost, seed) in unfinished {
         if race.best.as_ref().is_none_or(|best| cost <= best.0.0.saturating_mul(PROMISING)) {
             race.enter(optimized(&seed, &pass, strategy, values, stages)?)?;
+        }
+    }
+    for selected in race.promising() {
+        if let Some(seed) = stages.run("seeds", || seeds::of_selected(&selected, strategy))? {
+            race.enter(optimized(&seed, &pass, &trial, values, stages)?)?;
         }
     }
     let Race { best, costs, limits, .. } = race;
@@ -152,7 +160,7 @@ fn keeps_places(form: &LinearizedKernel, pass: &Passes, values: &[(String, i64)]
 /// Where there are several seeds, each is tried with this part of the e-nodes that a strategy allows first.
 const TRIAL: u32 = 10;
 
-/// Seeds that hit that limit are tried with all of the nodes if they cost at most this many times the best then.
+/// Seeds that hit that limit are tried with all of the nodes, and seeds are made of results, if they cost at most this many times the best then.
 const PROMISING: u128 = 2;
 
 /// A strategy with a part of its e-nodes.
@@ -169,6 +177,8 @@ struct Race<'a> {
     best: Option<((u128, bool), Found)>,
     /// Operations of what was made of each seed.
     costs: IndexMap<String, u128>,
+    /// What selection made of each seed, and what came of it.
+    selected: IndexMap<String, (u128, Seed)>,
     /// Limits that kept results from being taken.
     limits: Vec<LimitHit>,
     values: &'a [(String, i64)],
@@ -176,9 +186,21 @@ struct Race<'a> {
 }
 
 impl Race<'_> {
+    /// What selection made of seeds that came near the best.
+    fn promising(&mut self) -> Vec<Seed> {
+        let Some(best) = self.best.as_ref().map(|best| best.0.0) else { return Vec::new() };
+        let all = std::mem::take(&mut self.selected).into_values();
+        all.filter(|(cost, _)| *cost <= best.saturating_mul(PROMISING)).map(|(_, seed)| seed).collect()
+    }
+
     /// Takes a result if it is the best; answers its cost.
-    fn enter(&mut self, found: Found) -> Result<u128, Error> {
+    fn enter(&mut self, mut found: Found) -> Result<u128, Error> {
         let cost = operations(&Program::Linearized(found.program.clone()), self.values)?.total;
+        if let Some(selected) = found.selected.take()
+            && self.selected.get(&found.seed).is_none_or(|known| cost < known.0)
+        {
+            self.selected.insert(found.seed.clone(), (cost, selected));
+        }
         if let (Some(limit), needed) = (self.config.memory, temporaries::bytes(&found.program, self.values))
             && needed.is_none_or(|needed| needed > u128::from(limit))
         {
@@ -225,6 +247,7 @@ fn optimized(
     })?;
     let Extracted { constructed, selection } = extracted;
     pass.verified("select", &constructed.linearized)?;
+    let selected = Seed { linearized: constructed.linearized.clone(), name: seed.name.clone(), ..*seed };
     let realized = stages.run("realize", || {
         pass.done("realize", nestegg_schedule::realize_reductions_under(constructed.linearized, licence))
     })?;
@@ -241,6 +264,7 @@ fn optimized(
     let saved = constructed.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.saved.operations()));
     Ok(Found {
         program,
+        selected: Some(selected),
         seed: seed.name.clone(),
         seeds: IndexMap::new(),
         approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
@@ -280,6 +304,7 @@ impl Found {
     fn untouched(program: LinearizedKernel) -> Self {
         Self {
             program,
+            selected: None,
             seed: "rolled".to_owned(),
             seeds: IndexMap::new(),
             approximated: None,

@@ -11,8 +11,8 @@
 //! from in floats, and what is made of it with the seed itself, exactly.
 
 use nestegg_forms::{
-    LinearMaps, Options, Shape, Tolerance, eliminate_deltas, interpolate, linear_maps, paired_tables, point_features,
-    share_symmetric, split_digits,
+    LinearMaps, Options, Shape, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps, paired_tables,
+    point_features, share_symmetric, split_digits, tabulate,
 };
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
@@ -51,6 +51,25 @@ pub(crate) fn seeds(
         all.add(rolled(form));
     }
     Ok(all.found)
+}
+
+/// What a strategy asks to be made of a kernel that selection made; `None` if that is nothing.
+pub(crate) fn of_selected(selected: &Seed, strategy: &ResolvedStrategy<'_>) -> Result<Option<Seed>, Error> {
+    let seeds = Seeds {
+        kernel: selected.linearized.kernel.name.clone(),
+        wishes: Wishes::of(strategy, None),
+        found: Vec::new(),
+    };
+    let mut res: Option<Seed> = None;
+    for kind in ["tabulated", "even-odd"].into_iter().filter(|kind| seeds.wishes.wants(kind)) {
+        let from = res.as_ref().unwrap_or(selected);
+        let kernel = &from.linearized;
+        let found = seeds.done(kind, if kind == "tabulated" { tabulate(kernel) } else { even_odd(kernel) })?;
+        if let Some(LinearMaps { linearized, tolerance, .. }) = found {
+            res = Some(from.derived(kind, linearized, Some(tolerance)));
+        }
+    }
+    Ok(res)
 }
 
 /// The kernel itself, whatever a strategy asks for.
@@ -107,7 +126,10 @@ impl Seed {
         Self {
             name: format!("{}, {what}", self.name),
             linearized: eliminate_dead(linearized),
-            tolerance: tolerance.or(self.tolerance),
+            tolerance: match (self.tolerance, tolerance) {
+                (Some(before), Some(after)) => Some(before.and(after)),
+                (before, after) => after.or(before),
+            },
         }
     }
 }

@@ -20,7 +20,7 @@ use nestegg_ir::{
 use rustc_hash::FxHashMap;
 
 use crate::FormError;
-use crate::nests::{in_loops, renamed, with_replaced};
+use crate::nests::{factors, in_loops, renamed, with_replaced};
 use crate::stores::{self, Store};
 
 /// The kernel without reductions over identity tables; `None` if there are none.
@@ -170,24 +170,6 @@ impl Deltas {
             InstructionKind::Assignment { assignee: Assignee { array, indices: indices.into() }, expression };
         Some(in_loops(vec![LoopTree::Run(store.insn)], &within))
     }
-}
-
-/// How many factors a product may have to be taken apart.
-const MAX_FACTORS: usize = 64;
-
-/// The factors of a product, nested products taken apart as far as there are not too many.
-fn factors(exprs: &Exprs, root: ExprId) -> Vec<ExprId> {
-    let mut res = Vec::new();
-    let mut pending = vec![root];
-    while let Some(id) = pending.pop() {
-        match &exprs[id] {
-            Expr::Op { op: Op::Mul, operands } if res.len() + pending.len() + operands.len() <= MAX_FACTORS => {
-                pending.extend(operands.iter().rev());
-            }
-            _ => res.push(id),
-        }
-    }
-    res
 }
 
 fn product(exprs: &mut Exprs, factors: Vec<ExprId>) -> ExprId {

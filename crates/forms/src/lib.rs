@@ -8,6 +8,8 @@
 //! | [`share_symmetric`] | stores of equal values computed once | exactly |
 //! | [`eliminate_deltas`] | reductions over identity tables gone | exactly |
 //! | [`split_digits`] | reduction inames of tensor-product rules as digits | exactly, or within the tolerance |
+//! | [`even_odd`] | reductions of symmetric tables over half of the points | within the tolerance |
+//! | [`tabulate`] | temporaries of constants alone as tables | within rounding |
 //! | [`interpolate`] | rows that add up to a constant by differences | within the tolerance |
 //!
 //! Stores that a form replaces stay in the list of instructions and run nowhere: who uses it eliminates dead code.
@@ -34,6 +36,7 @@ mod delta;
 mod digits;
 mod distribute;
 mod evaluate;
+mod even_odd;
 mod interpolation;
 mod names;
 mod nests;
@@ -44,6 +47,7 @@ mod scalars;
 mod stores;
 mod symmetry;
 mod table;
+mod tabulate;
 mod write;
 
 use nestegg_ir::LinearizedKernel;
@@ -53,10 +57,12 @@ use nestegg_ir::linearization::NestingError;
 
 pub use delta::eliminate_deltas;
 pub use digits::split_digits;
+pub use even_odd::even_odd;
 pub use interpolation::interpolate;
 pub use pairs::paired_tables;
 pub use points::point_features;
 pub use symmetry::share_symmetric;
+pub use tabulate::tabulate;
 
 /// How a linear map is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +102,17 @@ pub struct Tolerance {
     pub n_changed: usize,
     /// The largest change, as a fraction of the largest magnitude of its column.
     pub largest_change: f64,
+}
+
+impl Tolerance {
+    /// What two steps changed, one after the other.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            n_changed: self.n_changed + other.n_changed,
+            largest_change: self.largest_change.max(other.largest_change),
+        }
+    }
 }
 
 /// A kernel whose stores are linear maps.

@@ -1,8 +1,10 @@
-//! What forms add to a kernel: inames, stores and loops.
+//! What forms add to a kernel: inames, stores and loops; and how they take expressions apart and put them together.
 
+use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::{
-    Assignee, Domain, DomainId, Expr, ExprId, Exprs, Iname, InameId, InsnId, Instruction, InstructionKind, Kernel, Op,
+    Assignee, Domain, DomainId, Expr, ExprId, Exprs, Iname, InameId, InameSet, InsnId, Instruction, InstructionKind,
+    Kernel, Op,
 };
 use rustc_hash::FxHashMap;
 
@@ -16,13 +18,34 @@ pub(crate) fn add_inames(
     after: &[InameId],
     condition: impl Fn(&[String]) -> String,
 ) -> Vec<InameId> {
+    let text = |names: &[String]| Some(format!("{{ [{}] : {} }}", names.join(", "), condition(names)));
+    add_inames_in(kernel, names, after, text).unwrap_or_default()
+}
+
+/// New inames in one domain, named after others; `text` is the domain for their names. `None` if there is no such text.
+pub(crate) fn add_inames_in(
+    kernel: &mut Kernel,
+    names: &mut Names,
+    after: &[InameId],
+    text: impl Fn(&[String]) -> Option<String>,
+) -> Option<Vec<InameId>> {
     let new: Vec<String> = after.iter().map(|&iname| names.new_name(&kernel[iname].name)).collect();
     let domain = DomainId::new(kernel.domains.len());
     let inames: Vec<InameId> = (0..new.len()).map(|idx| InameId::new(kernel.inames.len() + idx)).collect();
-    let text = format!("{{ [{}] : {} }}", new.join(", "), condition(&new));
+    let text = text(&new)?;
     kernel.domains.push(Domain { text, inames: inames.clone(), enclosing: Vec::new(), parameters: Vec::new() });
     kernel.inames.extend(new.into_iter().map(|name| Iname { name, tags: Vec::new(), domain }));
-    inames
+    Some(inames)
+}
+
+/// A new iname with values in a range, both ends included, named after another.
+pub(crate) fn add_iname_from(
+    kernel: &mut Kernel,
+    names: &mut Names,
+    after: InameId,
+    (low, high): (i64, i64),
+) -> InameId {
+    add_inames(kernel, names, &[after], |names| format!("{low} <= {} <= {high}", names[0]))[0]
 }
 
 /// A new iname from zero to before `extent`, named after another.
@@ -78,4 +101,139 @@ pub(crate) fn renamed(exprs: &mut Exprs, root: ExprId, mapping: &[(InameId, Inam
         expr => exprs.intern(expr),
     });
     rewritten.get(root)
+}
+
+/// An expression with affine functions in the place of inames, and expressions in that of others, which are taken as they are; `None` on overflow.
+pub(crate) fn substituted(
+    exprs: &mut Exprs,
+    root: ExprId,
+    mapping: &[(InameId, Affine)],
+    replaced: &FxHashMap<ExprId, ExprId>,
+) -> Option<ExprId> {
+    let rewritten = exprs.rewrite([root], |exprs, old, expr| match (replaced.get(&old), expr) {
+        (Some(&new), _) => new,
+        (None, Expr::Iname(iname)) => match mapping.iter().find(|pair| pair.0 == iname) {
+            Some((_, value)) => value.to_expr(exprs),
+            None => exprs.iname(iname),
+        },
+        (None, Expr::Access { array, indices }) => {
+            let spelled = |&index: &ExprId| affine::of(exprs, index);
+            let known: Vec<Option<Affine>> = indices.iter().map(spelled).collect();
+            let indices: Vec<ExprId> = indices
+                .iter()
+                .zip(known)
+                .map(|(&index, known)| known.map_or(index, |known| known.to_expr(exprs)))
+                .collect();
+            exprs.access(array, indices)
+        }
+        (None, expr) => exprs.intern(expr),
+    });
+    Some(rewritten.get(root))
+}
+
+/// The free inames of an expression.
+pub(crate) fn free_inames(exprs: &Exprs, root: ExprId) -> InameSet {
+    let mut free: FxHashMap<ExprId, InameSet> = FxHashMap::default();
+    for id in exprs.reachable([root]) {
+        let expr = &exprs[id];
+        let mut own = expr.children().iter().fold(InameSet::new(), |all, child| all.union(&free[child]));
+        match expr {
+            Expr::Iname(iname) => own.extend([*iname]),
+            Expr::Reduce { inames, .. } => inames.iter().for_each(|&iname| {
+                own.remove(iname);
+            }),
+            _ => {}
+        }
+        free.insert(id, own);
+    }
+    free.remove(&root).unwrap_or_default()
+}
+
+/// The terms of a sum with their signs, nested sums taken apart.
+pub(crate) fn terms(exprs: &Exprs, root: ExprId) -> Vec<(ExprId, f64)> {
+    let mut res = Vec::new();
+    let mut pending = vec![(root, 1.0)];
+    while let Some((id, sign)) = pending.pop() {
+        match &exprs[id] {
+            Expr::Op { op: Op::Add, operands } => pending.extend(operands.iter().rev().map(|&operand| (operand, sign))),
+            Expr::Op { op: Op::Sub, operands } => pending.extend([(operands[1], -sign), (operands[0], sign)]),
+            Expr::Op { op: Op::Neg, operands } => pending.push((operands[0], -sign)),
+            _ => res.push((id, sign)),
+        }
+    }
+    res
+}
+
+/// How many factors a product may have to be taken apart.
+const MAX_FACTORS: usize = 64;
+
+/// The factors of a product, nested products taken apart as far as there are not too many.
+pub(crate) fn factors(exprs: &Exprs, root: ExprId) -> Vec<ExprId> {
+    let mut res = Vec::new();
+    let mut pending = vec![root];
+    while let Some(id) = pending.pop() {
+        match &exprs[id] {
+            Expr::Op { op: Op::Mul, operands } if res.len() + pending.len() + operands.len() <= MAX_FACTORS => {
+                pending.extend(operands.iter().rev());
+            }
+            _ => res.push(id),
+        }
+    }
+    res
+}
+
+/// The products that a value is the sum of, each as its factors and a sign; a sum that is a factor is taken apart if `is_split` says so. `None` if there are more than
+/// `max` products.
+pub(crate) fn products(
+    exprs: &Exprs,
+    root: ExprId,
+    max: usize,
+    is_split: &dyn Fn(ExprId) -> bool,
+) -> Option<Vec<(Vec<ExprId>, f64)>> {
+    let mut res: Vec<(Vec<ExprId>, f64)> = Vec::new();
+    // What is still to be looked at of a product, and its factors so far.
+    let mut pending: Vec<(Vec<ExprId>, Vec<ExprId>, f64)> = vec![(vec![root], Vec::new(), 1.0)];
+    while let Some((mut open, mut done, mut sign)) = pending.pop() {
+        if res.len() + pending.len() >= max {
+            return None;
+        }
+        loop {
+            let Some(factor) = open.pop() else {
+                res.push((done, sign));
+                break;
+            };
+            match &exprs[factor] {
+                Expr::Op { op: Op::Mul, operands } => open.extend(operands.iter().rev()),
+                Expr::Op { op: Op::Neg, operands } => {
+                    sign = -sign;
+                    open.push(operands[0]);
+                }
+                Expr::Op { op: Op::Add | Op::Sub, .. } if factor == root || is_split(factor) => {
+                    pending.extend(terms(exprs, factor).into_iter().rev().map(|(term, of_term)| {
+                        (open.iter().copied().chain([term]).collect(), done.clone(), sign * of_term)
+                    }));
+                    break;
+                }
+                _ => done.push(factor),
+            }
+        }
+    }
+    Some(res)
+}
+
+/// The sum of values; `None` of none.
+pub(crate) fn sum(exprs: &mut Exprs, values: Vec<ExprId>) -> Option<ExprId> {
+    match values.as_slice() {
+        [] => None,
+        [single] => Some(*single),
+        _ => Some(exprs.op(Op::Add, values)),
+    }
+}
+
+/// What is missing of `a + b` in floats, exactly.
+/// Source: Knuth, "The Art of Computer Programming", volume 2, section 4.2.2.
+pub(crate) fn rounding_of_sum(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    let of_b = sum - a;
+    (a - (sum - of_b)) + (b - of_b)
 }

@@ -29,7 +29,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::atoms::{Atoms, MonomialId};
 use crate::names::Names;
-use crate::nests::{add_iname, add_inames, add_store, in_loops, renamed, with_replaced};
+use crate::nests::{add_iname, add_inames, add_store, in_loops, renamed, rounding_of_sum, with_replaced};
 use crate::points::PointSum;
 use crate::polynomial::Polynomial;
 use crate::scalars;
@@ -77,14 +77,6 @@ pub fn paired_tables(linearized: &LinearizedKernel, options: &Options) -> Result
     let n_stores = replaced.len();
     let linearized = LinearizedKernel { linearization: from_tree(&with_replaced(found.trees, replaced)), kernel };
     Ok(Some(LinearMaps { linearized, n_stores, n_features: 0, tolerance }))
-}
-
-/// What is missing of `a + b` in floats, exactly.
-/// Source: Knuth, "The Art of Computer Programming", volume 2, section 4.2.2.
-fn rounding_of_sum(a: f64, b: f64) -> f64 {
-    let sum = a + b;
-    let of_b = sum - a;
-    (a - (sum - of_b)) + (b - of_b)
 }
 
 /// Inames that tables connect.

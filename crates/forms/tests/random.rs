@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 use nestegg_dump::{read, write_text};
 use nestegg_forms::{
-    Options, Shape, eliminate_deltas, interpolate, linear_maps, paired_tables, point_features, share_symmetric,
-    split_digits,
+    Options, Shape, eliminate_deltas, even_odd, interpolate, linear_maps, paired_tables, point_features,
+    share_symmetric, split_digits, tabulate,
 };
 use nestegg_interp::{ValidateOptions, Verdict, validate};
 use nestegg_ir::verify::verify;
@@ -41,19 +41,22 @@ impl Generator {
         words[self.below(words.len())]
     }
 
-    /// A table over points and functions: random, of a tensor product, an identity, or with rows that add up to one.
-    fn table(&mut self, n_points: usize, n_functions: usize) -> String {
-        let kind = self.below(4);
+    /// A table over points and functions: random, of a tensor product, an identity, or with rows that add up to one; or its own mirror image.
+    fn table(&mut self, n_points: usize, n_functions: usize, is_mirrored: bool) -> String {
+        let kind = if is_mirrored { 4 } else { self.below(4) };
         let row = |generator: &mut Self| -> Vec<String> {
             (0..n_functions).map(|_| generator.one_of(&ENTRIES).to_owned()).collect()
         };
         let (first, second) = (row(self), row(self));
+        let mirrored: Vec<Vec<String>> = (0..n_points).map(|_| row(self)).collect();
         let rows: Vec<String> = (0..n_points)
             .map(|point| {
                 let row = match kind {
                     0 => row(self),
                     1 if point % 2 == 0 => first.clone(),
                     1 => second.clone(),
+                    4 if 2 * point < n_points => mirrored[point].clone(),
+                    4 => mirrored[n_points - 1 - point].iter().rev().cloned().collect(),
                     2 => (0..n_functions).map(|function| format!("{}.0", u8::from(function == point))).collect(),
                     _ => {
                         let mut row = vec![format!("{}", 0.25 * point as f64); n_functions];
@@ -72,6 +75,8 @@ impl Generator {
         let n_points = [2, 3, 4][self.below(3)];
         let n_functions = [2, 3][self.below(2)];
         let inames = &["j", "k", "l"][..n_axes];
+        let is_mirrored = self.below(4) == 0;
+        let scalars = if is_mirrored { &SCALARS[5..] } else { &SCALARS[..] };
         let shape = vec![n_functions.to_string(); n_axes].join(", ");
         let mut text = format!(
             "kernel random\ndomain {{ [q, {0}] : 0 <= q < {n_points} and 0 <= {0} < {n_functions} }}\narg A : float64[{shape}] readwrite\n",
@@ -79,12 +84,12 @@ impl Generator {
         );
         text += &format!("arg a : float64 read\narg b : float64 read\narg f : float64[{n_points}] read\n");
         for table in ["T", "U"] {
-            let values = self.table(n_points, n_functions);
+            let values = self.table(n_points, n_functions, is_mirrored);
             writeln!(text, "table {table} : float64[{n_points}, {n_functions}] = {values}").expect("text grows");
         }
         let terms: Vec<String> = (0..1 + self.below(3))
             .map(|_| {
-                let mut factors = vec![self.one_of(&SCALARS).to_owned()];
+                let mut factors = vec![self.one_of(scalars).to_owned()];
                 factors.extend(inames.iter().map(|iname| format!("{}[q, {iname}]", self.one_of(&["T", "U"]))));
                 factors.join("*")
             })
@@ -98,7 +103,7 @@ impl Generator {
 
 #[test]
 fn forms_of_random_kernels_compute_the_same() {
-    let mut n_found = [0_usize; 8];
+    let mut n_found = [0_usize; 10];
     for seed in 0..N_KERNELS {
         let mut generator = Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
         let text = generator.kernel();
@@ -118,7 +123,7 @@ fn forms_of_random_kernels_compute_the_same() {
             max_statements: Options::DEFAULT_MAX_STATEMENTS,
         };
         let loops = Options { shape: Shape::Loops, ..options };
-        let forms: [(&str, Option<LinearizedKernel>, bool); 8] = [
+        let forms: [(&str, Option<LinearizedKernel>, bool); 10] = [
             ("linear-map", linear_maps(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
             ("merged", linear_maps(&isolated, &loops).unwrap().map(|maps| maps.linearized), false),
             ("pairs", paired_tables(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
@@ -127,6 +132,8 @@ fn forms_of_random_kernels_compute_the_same() {
             ("digits", split_digits(&form).unwrap().map(|maps| maps.linearized), false),
             ("deltas", eliminate_deltas(&isolated).unwrap(), true),
             ("symmetric", share_symmetric(&isolated).unwrap(), true),
+            ("tabulated", tabulate(&isolated).unwrap().map(|maps| maps.linearized), false),
+            ("even-odd", even_odd(&isolated).unwrap().map(|maps| maps.linearized), false),
         ];
         for (kind_idx, (kind, found, is_exact)) in forms.into_iter().enumerate() {
             let Some(found) = found else { continue };
@@ -139,7 +146,9 @@ fn forms_of_random_kernels_compute_the_same() {
     for (kind_idx, kind) in ["linear-map", "merged", "pairs", "features"].iter().enumerate() {
         assert!(n_found[kind_idx] >= 5, "{kind} was found {} times", n_found[kind_idx]);
     }
-    assert!(n_found[6] > 0 && n_found[7] > 0, "deltas and symmetry were found {} and {} times", n_found[6], n_found[7]);
+    for (kind_idx, kind) in [(6, "deltas"), (7, "symmetric"), (9, "even-odd")] {
+        assert!(n_found[kind_idx] > 0, "{kind} was never found");
+    }
 }
 
 fn check(kind: &str, input: &Program, found: &Program, is_exact: bool) {
