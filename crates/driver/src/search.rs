@@ -13,7 +13,7 @@
 use indexmap::IndexMap;
 use nestegg_egraph::pattern::Functions;
 use nestegg_egraph::{encode, saturate};
-use nestegg_extract::{Extracted, Search};
+use nestegg_extract::{Cost, Extracted, Search};
 use nestegg_forms::Tolerance;
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{Array, FunctionId, Item, Kernel, LinearizedKernel, Program, Semantics, Traps};
@@ -68,7 +68,7 @@ pub(crate) fn search(
     config: &Config,
     stages: &mut Stages,
 ) -> Result<Found, Error> {
-    let search = selection(strategy);
+    let search = selection(strategy, Cost::INFINITE);
     if search == Search::BottomUp && strategy.phases.is_empty() {
         let program = stages.run("eliminate dead", || as_it_came(input))?;
         return Ok(Found::untouched(program));
@@ -87,7 +87,7 @@ pub(crate) fn search(
     let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
     let mut unfinished = Vec::new();
     for seed in seeds {
-        let found = optimized(&seed, &pass, &trial, values, stages)?;
+        let found = optimized(&seed, &pass, &trial, (values, race.worth_proving()), stages)?;
         let is_finished = found.limits.iter().all(|hit| hit.limit != "nodes");
         let cost = race.enter(found)?;
         if !is_finished && trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes) {
@@ -97,12 +97,12 @@ pub(crate) fn search(
     unfinished.sort_by_key(|seed| seed.0);
     for (cost, seed) in unfinished {
         if race.best.as_ref().is_none_or(|best| cost <= best.0.0.saturating_mul(PROMISING)) {
-            race.enter(optimized(&seed, &pass, strategy, values, stages)?)?;
+            race.enter(optimized(&seed, &pass, strategy, (values, race.worth_proving()), stages)?)?;
         }
     }
     for selected in race.promising() {
         if let Some(seed) = stages.run("seeds", || seeds::of_selected(&selected, strategy))? {
-            race.enter(optimized(&seed, &pass, &trial, values, stages)?)?;
+            race.enter(optimized(&seed, &pass, &trial, (values, race.worth_proving()), stages)?)?;
         }
     }
     let Race { best, costs, limits, .. } = race;
@@ -186,6 +186,11 @@ struct Race<'a> {
 }
 
 impl Race<'_> {
+    /// Up to what a result may cost to be worth a proof: that of the best.
+    fn worth_proving(&self) -> Cost {
+        self.best.as_ref().map_or(Cost::INFINITE, |best| Cost::new(best.0.0))
+    }
+
     /// What selection made of seeds that came near the best.
     fn promising(&mut self) -> Vec<Seed> {
         let Some(best) = self.best.as_ref().map(|best| best.0.0) else { return Vec::new() };
@@ -220,18 +225,18 @@ impl Race<'_> {
     }
 }
 
-/// The cheapest kernel that the rules make of one seed.
+/// The cheapest kernel that the rules make of one seed. How near the best it is matters up to a cost.
 fn optimized(
     seed: &Seed,
     pass: &Passes,
     strategy: &ResolvedStrategy<'_>,
-    values: &[(String, i64)],
+    (values, worth_proving): (&[(String, i64)], Cost),
     stages: &mut Stages,
 ) -> Result<Found, Error> {
     let form = &seed.linearized;
     pass.verified("seeds", form)?;
     let context = nestegg_isl::Context::new();
-    let (search, licence) = (selection(strategy), pass.semantics.licence);
+    let (search, licence) = (selection(strategy, worth_proving), pass.semantics.licence);
     let (domains, mut encoded) = stages.run("encode", || {
         let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(values);
         let encoded = pass.done("encode", encode::encode(form, &domains, pass.semantics))?;
@@ -256,7 +261,7 @@ fn optimized(
         stages.run("schedule", || pass.done("schedule", nestegg_schedule::schedule_under(realized, licence)))?;
     pass.verified("schedule", &scheduled)?;
     let program = stages.run("eliminate dead", || nestegg_transform::eliminate_dead(scheduled));
-    let gap = if selection.bound > nestegg_extract::Cost::ZERO {
+    let gap = if selection.bound > Cost::ZERO {
         Gap::Proved { lower_bound: selection.bound.operations(), cost: selection.cost.operations() }
     } else {
         Gap::NotProved
@@ -359,10 +364,10 @@ fn linearized(input: &Program) -> Result<LinearizedKernel, Error> {
 }
 
 /// How the strategy wants forms chosen.
-fn selection(strategy: &ResolvedStrategy<'_>) -> Search {
+fn selection(strategy: &ResolvedStrategy<'_>, worth_proving: Cost) -> Search {
     match strategy.options.get("selection") {
         Some(OptionValue::Word(word)) if *word == "as-is" => Search::BottomUp,
-        _ => Search::Local,
+        _ => Search::Local(worth_proving),
     }
 }
 

@@ -23,6 +23,9 @@ use crate::error::Error;
 /// Numbers of pieces that inames are cut into at most, one seed each.
 const PIECES: [usize; 4] = [16, 4, 3, 2];
 
+/// The name of the seed that is the kernel itself.
+const AS_IT_IS: &str = "rolled";
+
 /// A kernel to start from.
 #[derive(Debug)]
 pub(crate) struct Seed {
@@ -42,8 +45,12 @@ pub(crate) fn seeds(
 ) -> Result<Vec<Seed>, Error> {
     let wishes = Wishes::of(strategy, max_statements);
     let mut all = Seeds { kernel: form.kernel.name.clone(), wishes, found: Vec::new() };
-    for base in all.bases(form)? {
-        all.add_variants(&base)?;
+    let bases = all.bases(form)?;
+    // The kernel as it is, with interpolation by fewer products where that was found, in all numbers of pieces; others have what few pieces find in finer ones.
+    let in_all_pieces = bases.iter().rposition(|base| base.name.starts_with(AS_IT_IS));
+    for (idx, base) in bases.iter().enumerate() {
+        let pieces = if Some(idx) == in_all_pieces { PIECES.as_slice() } else { &PIECES[..1] };
+        all.add_variants(base, pieces)?;
     }
     all.add_shifted(form)?;
     all.add_linear_maps(form)?;
@@ -74,7 +81,7 @@ pub(crate) fn of_selected(selected: &Seed, strategy: &ResolvedStrategy<'_>) -> R
 
 /// The kernel itself, whatever a strategy asks for.
 pub(crate) fn rolled(form: &LinearizedKernel) -> Seed {
-    Seed::exact("rolled", form.clone())
+    Seed::exact(AS_IT_IS, form.clone())
 }
 
 /// What a strategy asks for.
@@ -151,7 +158,7 @@ impl Seeds {
 
     /// The kernel, and with other reductions: over digits, without identity tables, with interpolation by differences.
     fn bases(&self, form: &LinearizedKernel) -> Result<Vec<Seed>, Error> {
-        let mut res = vec![Seed::exact("rolled", form.clone())];
+        let mut res = vec![Seed::exact(AS_IT_IS, form.clone())];
         if self.wishes.wants("digits")
             && let Some(LinearMaps { linearized, tolerance, .. }) = self.done("digits", split_digits(form))?
         {
@@ -165,24 +172,23 @@ impl Seeds {
             res.extend(without.map(|without| Seed::exact("deltas", eliminate_dead(without))));
         }
         if self.wishes.wants("interpolation") {
-            let interpolated: Vec<Seed> = res
-                .iter()
-                .filter_map(|base| {
-                    let LinearMaps { linearized, tolerance, .. } = interpolate(&base.linearized)?;
-                    Some(base.derived("interpolation", linearized, Some(tolerance)))
-                })
-                .collect();
+            let mut interpolated = Vec::new();
+            for base in &res {
+                if let Some(LinearMaps { linearized, tolerance, .. }) =
+                    self.done("interpolation", interpolate(&base.linearized))?
+                {
+                    interpolated.push(base.derived("interpolation", linearized, Some(tolerance)));
+                }
+            }
             res.extend(interpolated);
         }
         Ok(res)
     }
 
     /// A base as it is and split at zeros, and the forms of each of these.
-    fn add_variants(&mut self, base: &Seed) -> Result<(), Error> {
+    fn add_variants(&mut self, base: &Seed, pieces: &[usize]) -> Result<(), Error> {
         let mut variants = vec![Seed { linearized: base.linearized.clone(), name: base.name.clone(), ..*base }];
         if self.wishes.wants("split") {
-            // Other bases have what few pieces find in finer ones.
-            let pieces = if base.name == "rolled" { PIECES.as_slice() } else { &PIECES[..1] };
             for &pieces in pieces {
                 let options = SplitOptions {
                     max_instructions: SplitOptions::DEFAULT_MAX_INSTRUCTIONS,
@@ -194,29 +200,8 @@ impl Seeds {
         }
         for variant in variants {
             let needs_isolated = ["pairs", "symmetric", "features"].iter().any(|kind| self.wishes.wants(kind));
-            if !needs_isolated {
-                if self.takes(&variant) {
-                    self.add(variant);
-                }
-                continue;
-            }
-            let isolated = self.isolated(&variant.linearized)?;
-            if self.wishes.wants("pairs")
-                && let Some(LinearMaps { linearized, tolerance, .. }) =
-                    self.done("pairs", paired_tables(&isolated, &self.wishes.options))?
-            {
-                self.add(variant.derived("pairs", linearized, Some(tolerance)));
-            }
-            if self.wishes.wants("symmetric")
-                && let Some(linearized) = self.done("symmetric", share_symmetric(&isolated))?
-            {
-                self.add(variant.derived("symmetric", linearized, None));
-            }
-            if self.wishes.wants("features")
-                && let Some(LinearMaps { linearized, tolerance, .. }) =
-                    self.done("features", point_features(&isolated, &self.wishes.options))?
-            {
-                self.add(variant.derived("features", linearized, Some(tolerance)));
+            if needs_isolated {
+                self.add_forms(&variant)?;
             }
             if self.takes(&variant) {
                 self.add(variant);
@@ -225,9 +210,32 @@ impl Seeds {
         Ok(())
     }
 
+    /// The forms of stores in loops of their own.
+    fn add_forms(&mut self, variant: &Seed) -> Result<(), Error> {
+        let isolated = self.isolated(&variant.linearized)?;
+        if self.wishes.wants("pairs")
+            && let Some(LinearMaps { linearized, tolerance, .. }) =
+                self.done("pairs", paired_tables(&isolated, &self.wishes.options))?
+        {
+            self.add(variant.derived("pairs", linearized, Some(tolerance)));
+        }
+        if self.wishes.wants("symmetric")
+            && let Some(linearized) = self.done("symmetric", share_symmetric(&isolated))?
+        {
+            self.add(variant.derived("symmetric", linearized, None));
+        }
+        if self.wishes.wants("features")
+            && let Some(LinearMaps { linearized, tolerance, .. }) =
+                self.done("features", point_features(&isolated, &self.wishes.options))?
+        {
+            self.add(variant.derived("features", linearized, Some(tolerance)));
+        }
+        Ok(())
+    }
+
     /// Whether a variant is a seed itself.
     fn takes(&self, variant: &Seed) -> bool {
-        variant.name != "rolled" || self.wishes.kinds.is_empty() || self.wishes.wants("rolled")
+        variant.name != AS_IT_IS || self.wishes.kinds.is_empty() || self.wishes.wants(AS_IT_IS)
     }
 
     fn add_shifted(&mut self, form: &LinearizedKernel) -> Result<(), Error> {

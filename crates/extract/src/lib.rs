@@ -30,8 +30,8 @@ use select::{NoForm, Selection};
 pub enum Search {
     /// The cheapest tree of each value.
     BottomUp,
-    /// The cheaper of two greedy choices, then local search.
-    Local,
+    /// The cheaper of two greedy choices, then local search; a certificate where the choice costs no more than this.
+    Local(Cost),
 }
 
 /// What extraction gives.
@@ -74,7 +74,7 @@ pub fn extract(
     let product = ProductGraph::new(graph, &roots, domains)?;
     let selection = match search {
         Search::BottomUp => select::select_first(&product)?,
-        Search::Local => select::select(&product)?,
+        Search::Local(worth_proving) => select::select(&product, worth_proving)?,
     };
     let placement = Placement::new(linearized, &encoded, domains, &product, &selection, probability)?;
     let constructed = construct::construct(linearized, &encoded, &placement, domains)?;

@@ -72,11 +72,11 @@ pub fn select_first(graph: &ProductGraph) -> Result<Selection, NoForm> {
     finish(graph, bottom_up(graph), BTreeSet::new())
 }
 
-/// The cheapest forms that are found.
+/// The cheapest forms that are found. A choice that costs more than `worth_proving` gets no certificate.
 ///
 /// # Errors
 /// If a value has no form.
-pub fn select(graph: &ProductGraph) -> Result<Selection, NoForm> {
+pub fn select(graph: &ProductGraph, worth_proving: Cost) -> Result<Selection, NoForm> {
     let mut limits_hit = BTreeSet::new();
     let mut best = bottom_up(graph);
     if graph.candidates.iter().all(|candidates| candidates.len() < 2) {
@@ -95,7 +95,7 @@ pub fn select(graph: &ProductGraph) -> Result<Selection, NoForm> {
         limits_hit.insert("greedy selection");
     }
     let found = finish(graph, best, limits_hit)?;
-    let certificate = if found.is_optimal() { None } else { certify(graph, found.cost) };
+    let certificate = if found.is_optimal() || found.cost > worth_proving { None } else { certify(graph, found.cost) };
     match certificate {
         Some(certificate) => {
             let choice = certificate.choice.unwrap_or(found.choice);
@@ -504,9 +504,11 @@ mod tests {
     fn sharing_is_paid_once() {
         // The root needs two values; each is 6 by itself, or 1 on top of a shared value of 9.
         let graph = graph(&[&[(9, &[])], &[(6, &[]), (1, &[0])], &[(6, &[]), (1, &[0])], &[(0, &[1, 2])]]);
-        let selection = select(&graph).unwrap();
+        let selection = select(&graph, Cost::INFINITE).unwrap();
         assert!(selection.cost <= Cost::new(12) && selection.cost >= selection.bound);
-        let forced = super::select(&self::graph(&[&[(9, &[])], &[(1, &[0])], &[(1, &[0])], &[(0, &[1, 2])]])).unwrap();
+        let forced =
+            super::select(&self::graph(&[&[(9, &[])], &[(1, &[0])], &[(1, &[0])], &[(0, &[1, 2])]]), Cost::INFINITE)
+                .unwrap();
         assert_eq!((forced.cost, forced.is_optimal()), (Cost::new(11), true));
     }
 
@@ -534,13 +536,13 @@ mod tests {
     #[test]
     fn cycles_are_never_chosen() {
         let graph = graph(&[&[(0, &[1]), (5, &[])], &[(0, &[0]), (7, &[])], &[(0, &[0, 1])]]);
-        let selection = select(&graph).unwrap();
+        let selection = select(&graph, Cost::INFINITE).unwrap();
         assert_eq!(selection.cost, Cost::new(5));
         assert!(is_acyclic(&graph, &selection.choice));
     }
 
     #[test]
     fn a_value_without_form_is_an_error() {
-        assert_eq!(select(&graph(&[&[(0, &[1])], &[(0, &[0])]])), Err(NoForm));
+        assert_eq!(select(&graph(&[&[(0, &[1])], &[(0, &[0])]]), Cost::INFINITE), Err(NoForm));
     }
 }

@@ -253,7 +253,7 @@ impl Pass {
             let is_odd = changes[1] < changes[0];
             term.change = changes[usize::from(is_odd)] / largest;
             term.is_odd = is_odd;
-            if !(term.change <= TOLERANCE) {
+            if term.change.is_nan() || term.change > TOLERANCE {
                 return None;
             }
         }

@@ -1,45 +1,67 @@
-//! Interpolation by fewer products: the entries of a table row that add up to a constant.
+//! Interpolation by fewer products: columns of a table that are made of others, and of a constant.
 //!
 //! # Input
 //! A kernel in value form.
 //! # Output
-//! An equal kernel in which `T[q, 0]*x + T[q, 1]*y` is `x + T[q, 1]*(y - x)`, where `T[q, 0] + T[q, 1]` is 1 for all `q`; and likewise for more entries and other
-//! constants, zero among them. `None` if there is no such sum.
+//! An equal kernel in which `T[q, 0]*x + T[q, 1]*y` is `x + T[q, 1]*(y - x)`, where `T[q, 0] + T[q, 1]` is 1 for all `q`; and likewise wherever columns of a table are sums of
+//! multiples of others and of a constant, as the derivatives of quadratic functions, which are linear. `None` if there is no such sum.
 //! # Method
 //! Bottom-up over sums: terms that are products with an element of one table, at the same indices but for one that is each of its values once, are taken
-//! together. The differences depend on fewer inames than the products that go. Rows must add up to the constant within the tolerance for tables.
+//! together; a reduction over that index is written out if it has few values. Columns are taken into a basis in their order, the constant first and the first
+//! column last, by elimination; those within the tolerance for tables of what the basis makes, and zero where they are zero, are left out, and what they are multiplied with is added to the factors of the
+//! basis. These sums depend on fewer inames than the products that go.
 //! # Complexity
-//! Linear in the expressions and the tables.
+//! Linear in the expressions; for each table cubic in the columns and linear in the rows.
 //! Source: the barycentric frame; Kirby and Logg, "Benchmarking domain-specific compiler optimizations for variational forms", ACM TOMS 2008.
 
 use indexmap::IndexMap;
-use nestegg_ir::affine;
-use nestegg_ir::{ArrayId, Expr, ExprId, Exprs, Float, InsnId, Kernel, LinearizedKernel, Number, Op};
+use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::{ArrayId, Expr, ExprId, Exprs, Float, InameSet, InsnId, Kernel, LinearizedKernel, Op, ReduceOp};
 use nestegg_solve::cluster::TOLERANCE;
 use rustc_hash::FxHashMap;
 
-use crate::{LinearMaps, Tolerance};
+use crate::nests::{factors, free_inames, substituted};
+use crate::{FormError, LinearMaps, Tolerance};
 
 /// How many terms of a sum are looked at together.
 const MAX_TERMS: usize = 64;
 
-/// The kernel with interpolation by differences; `None` if it has nothing of the kind.
-#[must_use]
-pub fn interpolate(linearized: &LinearizedKernel) -> Option<LinearMaps> {
+/// How many values the iname of a reduction has that is written out.
+const MAX_COLUMNS: usize = 32;
+
+/// How near a whole number a coefficient is one.
+const COEFFICIENT_TOLERANCE: f64 = 1e-10;
+
+/// Reductions over more columns are not written out for one product less.
+const FEW_COLUMNS: usize = 4;
+
+/// How many entries a table has that is looked at.
+const MAX_ENTRIES: usize = 100_000;
+
+/// The kernel with interpolation by fewer products; `None` if it has nothing of the kind.
+///
+/// # Errors
+/// If the kernel is not well-formed.
+pub fn interpolate(linearized: &LinearizedKernel) -> Result<Option<LinearMaps>, FormError> {
     let mut kernel = linearized.kernel.clone();
     let mut exprs: Exprs = std::mem::take(&mut kernel.exprs);
-    let mut search = Search { kernel: &kernel, constants: FxHashMap::default(), n_found: 0 };
+    let extents = crate::stores::extents(&linearized.kernel)?;
+    let mut search = Search { kernel: &kernel, extents, bases: FxHashMap::default(), n_found: 0 };
     let roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
     let rewritten = exprs.rewrite(roots, |exprs, _, expr| match &expr {
         Expr::Op { op: Op::Add | Op::Sub, .. } => {
             let plain = exprs.intern(expr);
-            search.rewritten(exprs, plain).unwrap_or(plain)
+            search.sum(exprs, plain).unwrap_or(plain)
+        }
+        Expr::Reduce { op: ReduceOp::Sum, .. } => {
+            let plain = exprs.intern(expr);
+            search.reduction(exprs, plain).unwrap_or(plain)
         }
         _ => exprs.intern(expr),
     });
     let Search { n_found, .. } = search;
     if n_found == 0 {
-        return None;
+        return Ok(None);
     }
     for insn in 0..kernel.instructions.len() {
         kernel[InsnId::new(insn)].map_expressions(|expr| rewritten.get(expr));
@@ -47,23 +69,34 @@ pub fn interpolate(linearized: &LinearizedKernel) -> Option<LinearMaps> {
     kernel.exprs = exprs;
     let linearized = LinearizedKernel { kernel, linearization: linearized.linearization.clone() };
     let tolerance = Tolerance { n_changed: n_found, largest_change: TOLERANCE };
-    Some(LinearMaps { linearized, n_stores: 0, n_features: 0, tolerance })
+    Ok(Some(LinearMaps { linearized, n_stores: 0, n_features: 0, tolerance }))
 }
 
 /// Elements of a table that differ in one index.
 type Family = (ArrayId, usize, Vec<ExprId>);
 
+/// The columns of a table as sums of others.
+#[derive(Clone, Debug)]
+struct Basis {
+    /// The columns that others are made of.
+    columns: Vec<usize>,
+    /// For each column what of the constant and of each column of the basis it is made of.
+    coefficients: Vec<(f64, Vec<f64>)>,
+}
+
 struct Search<'a> {
     /// The kernel without its expressions.
     kernel: &'a Kernel,
-    /// For each table and position the constant that its elements add up to over that index, if there is one.
-    constants: FxHashMap<(ArrayId, usize), Option<f64>>,
+    /// For each iname the number of its values, if it has values of its own from zero on.
+    extents: Vec<Option<usize>>,
+    /// For each table and position the basis of its columns, if it is smaller than they are.
+    bases: FxHashMap<(ArrayId, usize), Option<Basis>>,
     n_found: usize,
 }
 
 impl Search<'_> {
-    /// A sum with interpolation by differences; `None` if there is nothing of the kind in it.
-    fn rewritten(&mut self, exprs: &mut Exprs, sum: ExprId) -> Option<ExprId> {
+    /// A written-out sum by fewer products; `None` if there is nothing of the kind in it.
+    fn sum(&mut self, exprs: &mut Exprs, sum: ExprId) -> Option<ExprId> {
         let terms = terms(exprs, sum)?;
         let mut families: IndexMap<Family, Vec<(i64, usize, ExprId)>> = IndexMap::new();
         for (idx, &(term, _)) in terms.iter().enumerate() {
@@ -81,59 +114,77 @@ impl Search<'_> {
                 }
             }
         }
-        for ((array, position, _), mut members) in families {
+        for ((array, position, others), mut members) in families {
             let extent = self.extent(exprs, array, position)?;
             members.sort_unstable();
             members.dedup_by_key(|member| member.1);
-            let is_complete = members.len() == extent
-                && members.iter().zip(0..).all(|(member, value)| member.0 == value)
-                && extent > 1;
-            if !is_complete {
+            let is_complete =
+                members.len() == extent && members.iter().zip(0..).all(|(member, value)| member.0 == value);
+            let Some(basis) = is_complete.then(|| self.basis(exprs, array, position)).flatten() else { continue };
+            let values: Vec<ExprId> = members
+                .iter()
+                .map(|&(_, idx, value)| if terms[idx].1 { exprs.op(Op::Neg, [value]) } else { value })
+                .collect();
+            if !is_apart(exprs, &others, &values) {
                 continue;
             }
-            let Some(constant) = self.constant(exprs, array, position) else { continue };
             self.n_found += 1;
-            return Some(self.by_differences(exprs, &terms, &members, constant));
+            let mut res = interpolated(exprs, (array, position, &others), &basis, &values);
+            for (idx, &(term, is_negative)) in terms.iter().enumerate() {
+                if members.iter().all(|member| member.1 != idx) {
+                    res.push(if is_negative { exprs.op(Op::Neg, [term]) } else { term });
+                }
+            }
+            return crate::nests::sum(exprs, res);
         }
         None
     }
 
-    /// The sum with the first member's element replaced by the constant less the others.
-    fn by_differences(
-        &self,
-        exprs: &mut Exprs,
-        terms: &[(ExprId, bool)],
-        members: &[(i64, usize, ExprId)],
-        constant: f64,
-    ) -> ExprId {
-        let signed = |exprs: &mut Exprs, idx: usize, value: ExprId| {
-            if terms[idx].1 { exprs.op(Op::Neg, [value]) } else { value }
-        };
-        let (_, first_idx, first) = members[0];
-        let first = signed(exprs, first_idx, first);
-        let mut res = Vec::new();
-        if constant == 1.0 {
-            res.push(first);
-        } else if let Some(literal) = Float::new(constant).filter(|literal| literal.get() != 0.0) {
-            let literal = exprs.float(literal);
-            res.push(exprs.op(Op::Mul, [literal, first]));
+    /// A reduction over the columns of a table by fewer products, written out; `None` if it is another.
+    fn reduction(&mut self, exprs: &mut Exprs, reduction: ExprId) -> Option<ExprId> {
+        let Expr::Reduce { inames, body, .. } = &exprs[reduction] else { return None };
+        let [iname] = inames.as_ref() else { return None };
+        let (iname, body) = (*iname, *body);
+        let extent = self.extents.get(iname.index()).copied().flatten().filter(|&extent| extent <= MAX_COLUMNS)?;
+        let factors = factors(exprs, body);
+        let (at, array, position, others) = factors.iter().enumerate().find_map(|(at, &factor)| {
+            let Expr::Access { array, indices } = &exprs[factor] else { return None };
+            self.kernel[*array].table()?;
+            let is_column = |index: ExprId| affine::of(exprs, index).and_then(|index| index.as_iname()) == Some(iname);
+            let position = indices.iter().position(|&index| is_column(index))?;
+            let mut others = indices.to_vec();
+            others.remove(position);
+            let is_single = others.iter().all(|&index| !free_inames(exprs, index).contains(iname));
+            (is_single && !others.is_empty()).then_some((at, *array, position, others))
+        })?;
+        if self.extent(exprs, array, position) != Some(extent) {
+            return None;
         }
-        for &(_, idx, value) in &members[1..] {
-            let value = signed(exprs, idx, value);
-            let difference = exprs.op(Op::Sub, [value, first]);
-            let (array, indices) = element_of(exprs, terms[idx].0, members, idx);
-            let element = exprs.access(array, indices);
-            res.push(exprs.op(Op::Mul, [element, difference]));
+        let basis = self.basis(exprs, array, position)?;
+        if extent > FEW_COLUMNS && basis.columns.len() + 1 == extent {
+            return None;
         }
-        for (idx, &(term, is_negative)) in terms.iter().enumerate() {
-            if members.iter().all(|member| member.1 != idx) {
-                res.push(if is_negative { exprs.op(Op::Neg, [term]) } else { term });
+        let rest: Vec<ExprId> =
+            factors.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, &factor)| factor).collect();
+        let mut values = Vec::new();
+        for column in 0..extent {
+            let mapping = [(iname, Affine::constant(i64::try_from(column).ok()?))];
+            let mut value = Vec::new();
+            for &factor in &rest {
+                value.push(substituted(exprs, factor, &mapping, &FxHashMap::default())?);
             }
+            values.push(match value.as_slice() {
+                [] => return None,
+                [single] => *single,
+                _ => exprs.op(Op::Mul, value),
+            });
         }
-        match res.as_slice() {
-            [single] => *single,
-            _ => exprs.op(Op::Add, res),
+        if !is_apart(exprs, &others, &values) {
+            return None;
         }
+        self.n_found += 1;
+        let terms = interpolated(exprs, (array, position, &others), &basis, &values);
+        crate::nests::sum(exprs, terms)
     }
 
     fn extent(&self, exprs: &Exprs, array: ArrayId, position: usize) -> Option<usize> {
@@ -141,35 +192,140 @@ impl Search<'_> {
         usize::try_from(size).ok()
     }
 
-    /// What the elements of a table add up to over one index, if that is the same everywhere.
-    fn constant(&mut self, exprs: &Exprs, array: ArrayId, position: usize) -> Option<f64> {
-        if let Some(&known) = self.constants.get(&(array, position)) {
-            return known;
+    /// The basis of the columns of a table over one index, if it is smaller than they are.
+    fn basis(&mut self, exprs: &Exprs, array: ArrayId, position: usize) -> Option<Basis> {
+        if let Some(known) = self.bases.get(&(array, position)) {
+            return known.clone();
         }
-        let res = self.sum_over(exprs, array, position);
-        self.constants.insert((array, position), res);
+        let res = self.columns(exprs, array, position).and_then(|columns| Basis::of(&columns));
+        self.bases.insert((array, position), res.clone());
         res
     }
 
-    fn sum_over(&self, exprs: &Exprs, array: ArrayId, position: usize) -> Option<f64> {
-        let values = self.kernel[array].table()?;
+    /// The columns of a table over one index.
+    fn columns(&self, exprs: &Exprs, array: ArrayId, position: usize) -> Option<Vec<Vec<f64>>> {
+        let values = self.kernel[array].table().filter(|values| values.len() <= MAX_ENTRIES)?;
         let shape: Option<Vec<usize>> =
             (0..self.kernel[array].shape.len()).map(|at| self.extent(exprs, array, at)).collect();
         let shape = shape?;
         let inner: usize = shape[position + 1..].iter().product();
-        let outer: usize = shape[..position].iter().product();
-        let largest = values.iter().map(|value: &Number| value.to_f64().abs()).fold(0.0_f64, f64::max);
-        let sum = |block: usize, column: usize| -> f64 {
-            (0..shape[position]).map(|at| values[(block * shape[position] + at) * inner + column].to_f64()).sum()
-        };
-        let constant = sum(0, 0);
-        let is_same = (0..outer)
-            .all(|block| (0..inner).all(|column| (sum(block, column) - constant).abs() <= TOLERANCE * largest));
-        // What should be a whole number is one.
-        let whole = constant.round();
-        let constant = if (whole - constant).abs() <= TOLERANCE * largest { whole } else { constant };
-        is_same.then_some(constant)
+        let mut res = vec![Vec::new(); shape[position]];
+        for (at, value) in values.iter().enumerate() {
+            res[at / inner % shape[position]].push(value.to_f64());
+        }
+        Some(res)
     }
+}
+
+impl Basis {
+    /// `None` if all columns are needed.
+    fn of(columns: &[Vec<f64>]) -> Option<Self> {
+        let n_rows = columns.first()?.len();
+        let largest = columns.iter().flatten().map(|value| value.abs()).fold(0.0, f64::max);
+        if n_rows < 2 || columns.len() < 2 || largest == 0.0 || !largest.is_finite() {
+            return None;
+        }
+        let mut res = Self { columns: Vec::new(), coefficients: vec![(0.0, Vec::new()); columns.len()] };
+        // What is in the basis, made zero at the rows of those before it; for each its row, and what of the constant and the columns it is made of.
+        let mut reduced: Vec<(usize, Vec<f64>, Vec<f64>)> = Vec::new();
+        let constant = vec![largest; n_rows];
+        let order = (1..columns.len()).chain([0]);
+        for column in std::iter::once(None).chain(order.map(Some)) {
+            let mut left = column.map_or_else(|| constant.clone(), |column| columns[column].clone());
+            // What is left is the column, and so much of each in the basis: the constant, then the columns.
+            let mut made = vec![0.0; reduced.len()];
+            for (row, values, of_basis) in &reduced {
+                let by = left[*row] / values[*row];
+                left.iter_mut().zip(values).for_each(|(left, value)| *left -= by * value);
+                left[*row] = 0.0;
+                made.iter_mut().zip(of_basis).for_each(|(made, of_basis)| *made += by * of_basis);
+            }
+            let (row, pivot) = left
+                .iter()
+                .enumerate()
+                .map(|(row, value)| (row, value.abs()))
+                .fold((0, 0.0), |best, next| if next.1 > best.1 { next } else { best });
+            match column {
+                Some(column) if pivot <= TOLERANCE * largest => {
+                    // What should be a whole number is one.
+                    let rounded = |value: f64| {
+                        let whole = value.round();
+                        if (whole - value).abs() <= COEFFICIENT_TOLERANCE { whole } else { value }
+                    };
+                    let made: Vec<f64> = made.into_iter().map(rounded).collect();
+                    res.coefficients[column] = (made[0] * largest, made[1..].to_vec());
+                    if made[0] != 0.0 {
+                        res.coefficients[column].0 = rounded(made[0] * largest);
+                    }
+                }
+                _ => {
+                    if let Some(column) = column {
+                        res.columns.push(column);
+                    }
+                    let mut of_basis: Vec<f64> = made.iter().map(|value| -value).collect();
+                    of_basis.push(1.0);
+                    reduced.push((row, left, of_basis));
+                }
+            }
+        }
+        for (at, &column) in res.columns.iter().enumerate() {
+            res.coefficients[column].1 = (0..=at).map(|of| f64::from(u8::from(of == at))).collect();
+        }
+        let is_made = |(column, values): (usize, &Vec<f64>)| {
+            let (constant, of_basis) = &res.coefficients[column];
+            (0..n_rows).all(|row| {
+                let sum: f64 = of_basis.iter().zip(&res.columns).map(|(by, &column)| by * columns[column][row]).sum();
+                let made = constant + sum;
+                // What is nothing in the kernel stays nothing, whatever rounding does.
+                (made - values[row]).abs() <= TOLERANCE * largest && (values[row] != 0.0 || made == 0.0)
+            })
+        };
+        (res.columns.len() < columns.len() && columns.iter().enumerate().all(is_made)).then_some(res)
+    }
+}
+
+/// Whether values do not depend on the rows of the table that they are multiplied with.
+fn is_apart(exprs: &Exprs, others: &[ExprId], values: &[ExprId]) -> bool {
+    let rows = others.iter().fold(InameSet::new(), |all, &index| all.union(&free_inames(exprs, index)));
+    values.iter().all(|&value| free_inames(exprs, value).is_disjoint(&rows))
+}
+
+/// The terms of the sum of columns times values: what the constant is multiplied with, and each column of the basis times what it is multiplied with.
+fn interpolated(
+    exprs: &mut Exprs,
+    (array, position, others): (ArrayId, usize, &[ExprId]),
+    basis: &Basis,
+    values: &[ExprId],
+) -> Vec<ExprId> {
+    let mut combined = |coefficient: &dyn Fn(usize) -> f64| {
+        let mut terms = Vec::new();
+        for (column, &value) in values.iter().enumerate() {
+            terms.push(match Float::new(coefficient(column)) {
+                Some(one) if one.get() == 1.0 => value,
+                Some(one) if one.get() == -1.0 => exprs.op(Op::Neg, [value]),
+                Some(by) if by.get() != 0.0 => {
+                    let by = exprs.float(by);
+                    exprs.op(Op::Mul, [by, value])
+                }
+                _ => continue,
+            });
+        }
+        crate::nests::sum(exprs, terms)
+    };
+    let of_constant = combined(&|column| basis.coefficients[column].0);
+    let mut factors = Vec::new();
+    for at in 0..basis.columns.len() {
+        factors.push(combined(&|column| basis.coefficients[column].1.get(at).copied().unwrap_or(0.0)));
+    }
+    let mut res: Vec<ExprId> = of_constant.into_iter().collect();
+    for (&column, factor) in basis.columns.iter().zip(factors) {
+        let Some(factor) = factor else { continue };
+        let mut indices = others.to_vec();
+        indices.insert(position, exprs.int(column as i64));
+        let element = exprs.access(array, indices);
+        res.push(exprs.op(Op::Mul, [element, factor]));
+    }
+    res
 }
 
 /// The terms of a sum, and whether each is subtracted; `None` if there are too many.
@@ -208,10 +364,25 @@ fn elements(exprs: &Exprs, term: ExprId) -> Vec<(ArrayId, Box<[ExprId]>, ExprId)
         .collect()
 }
 
-/// The element of a member: the factor of its term that is not the other one.
-fn element_of(exprs: &Exprs, term: ExprId, members: &[(i64, usize, ExprId)], idx: usize) -> (ArrayId, Box<[ExprId]>) {
-    let rest = members.iter().find(|member| member.1 == idx).map(|member| member.2);
-    let found = elements(exprs, term).into_iter().find(|element| Some(element.2) == rest);
-    let (array, indices, _) = found.expect("members are made of the elements of their terms");
-    (array, indices)
+#[cfg(test)]
+mod tests {
+    use super::Basis;
+
+    #[test]
+    fn linear_functions_are_made_of_a_constant_and_one_of_them() {
+        let basis = Basis::of(&[vec![1.0, 0.5, 0.0], vec![0.0, 0.5, 1.0], vec![2.0, 1.0, 0.0]]).unwrap();
+        assert_eq!(basis.columns, [1]);
+        assert_eq!(basis.coefficients, [(1.0, vec![-1.0]), (0.0, vec![1.0]), (2.0, vec![-2.0])]);
+    }
+
+    #[test]
+    fn independent_columns_have_no_smaller_basis() {
+        assert!(Basis::of(&[vec![1.0, 0.0, 0.0, 0.5], vec![0.0, 1.0, 0.0, 0.25]]).is_none());
+        assert!(Basis::of(&[vec![0.0, 0.3, 0.7], vec![0.1, 0.3, 0.0], vec![0.7, 0.0, 0.1]]).is_none());
+    }
+
+    #[test]
+    fn columns_that_are_nearly_dependent_stay() {
+        assert!(Basis::of(&[vec![1.0, 2.0, 3.0], vec![3.0, 2.0, 1.0 + 1e-9]]).is_none());
+    }
 }

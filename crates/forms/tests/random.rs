@@ -128,7 +128,7 @@ fn forms_of_random_kernels_compute_the_same() {
             ("merged", linear_maps(&isolated, &loops).unwrap().map(|maps| maps.linearized), false),
             ("pairs", paired_tables(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
             ("features", point_features(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
-            ("interpolation", interpolate(&form).map(|maps| maps.linearized), false),
+            ("interpolation", interpolate(&form).unwrap().map(|maps| maps.linearized), false),
             ("digits", split_digits(&form).unwrap().map(|maps| maps.linearized), false),
             ("deltas", eliminate_deltas(&isolated).unwrap(), true),
             ("symmetric", share_symmetric(&isolated).unwrap(), true),
