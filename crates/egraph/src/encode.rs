@@ -21,6 +21,7 @@ use nestegg_ir::affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::sequences::{MemoryState, Sequences};
 use nestegg_ir::types::{Type, Types};
+use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{
     ArrayId, Expr, ExprId, InameId, InameSet, InsnId, Kernel, LinearizedKernel, Number, Op, ReduceOp, Semantics,
 };
@@ -173,20 +174,13 @@ impl Encoder<'_> {
     }
 
     fn class(&mut self, root: ExprId) -> Result<Id, DomainError> {
-        let mut pending = vec![(root, NestIdx::default())];
-        while let Some(&(id, nest)) = pending.last() {
-            if self.known(id, nest).is_some() {
-                pending.pop();
-                continue;
-            }
-            let n_pending = pending.len();
+        let mut walk = OperandsFirst::new((root, NestIdx::default()));
+        while let Some((id, nest)) = walk.next_unknown(|&(id, nest)| self.known(id, nest).is_some()) {
             let inner = self.inner(id, nest);
             let operands = self.kernel.exprs[id].children().iter().map(|&child| (child, inner));
-            pending.extend(operands.filter(|&(child, inner)| self.known(child, inner).is_none()));
-            if pending.len() > n_pending {
+            if walk.waits_for(operands, |&(child, inner)| self.known(child, inner).is_some()) {
                 continue;
             }
-            pending.pop();
             self.nest = inner;
             let class = self.node(id, nest)?;
             let map = if self.versioned[id.index()] { &mut self.own } else { &mut self.shared };

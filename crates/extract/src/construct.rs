@@ -23,6 +23,7 @@ use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::sequences::{SequenceIdx, Sequences};
 use nestegg_ir::types::Type;
+use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, Exprs, InameId, InameSet, InameTag, InsnId, Instruction,
     InstructionKind, Item, Kernel, LinearizedKernel, Op,
@@ -363,17 +364,10 @@ impl Constructor<'_> {
     /// The expression of a defined or written-out vertex, and the innermost sequence that it is bound to. A literal takes
     /// the type `ty` of its surroundings.
     fn expression(&mut self, root: Vertex, ty: Type) -> (ExprId, SequenceIdx) {
-        let mut pending = vec![root];
-        while let Some(&vertex) = pending.last() {
-            if self.is_finished(vertex) {
-                pending.pop();
-                continue;
-            }
-            let n_pending = pending.len();
-            let children = &self.placement.candidate(vertex).children;
-            pending.extend(children.iter().copied().filter(|&child| !self.is_finished(child)));
-            if pending.len() == n_pending {
-                pending.pop();
+        let mut walk = OperandsFirst::new(root);
+        while let Some(vertex) = walk.next_unknown(|&vertex| self.is_finished(vertex)) {
+            let children = self.placement.candidate(vertex).children.iter().copied();
+            if !walk.waits_for(children, |&child| self.is_finished(child)) {
                 let written = self.node(vertex, self.own_type(vertex));
                 self.written.insert(vertex, written);
             }

@@ -16,6 +16,7 @@
 
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::types::Types;
+use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{
     ArgumentAccess, ArrayId, ArrayKind, Expr, ExprId, Float, InameId, InameSet, Kernel, Number, Op, ReduceOp,
 };
@@ -77,21 +78,13 @@ impl Evaluator {
 
     /// The polynomial of an expression, if it has one within the limits.
     pub(crate) fn evaluate(&mut self, root: ExprId) -> Option<Polynomial> {
-        let mut pending = vec![root];
-        while let Some(&id) = pending.last() {
-            if self.done.contains_key(&id) {
-                pending.pop();
-                continue;
-            }
-            let needed = self.needed(id);
-            let n_pending = pending.len();
-            pending.extend(needed.into_iter().filter(|child| !self.done.contains_key(child)));
-            if pending.len() > n_pending {
+        let mut walk = OperandsFirst::new(root);
+        while let Some(id) = walk.next_unknown(|id| self.done.contains_key(id)) {
+            if walk.waits_for(self.needed(id), |needed| self.done.contains_key(needed)) {
                 continue;
             }
             let res = if self.algebra.is_exceeded() { None } else { self.combine(id) };
             self.done.insert(id, res);
-            pending.pop();
         }
         self.done.get(&root).cloned().flatten()
     }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::expr::{Expr, Exprs, Op};
 use crate::ids::{ExprId, InameId, ParameterId};
 use crate::number::Number;
+use crate::walk::OperandsFirst;
 
 /// What an affine expression may multiply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -148,12 +149,8 @@ impl Affine {
 #[must_use]
 pub fn of(exprs: &Exprs, root: ExprId) -> Option<Affine> {
     let mut known: FxHashMap<ExprId, Affine> = FxHashMap::default();
-    let mut pending = vec![root];
-    while let Some(&id) = pending.last() {
-        if known.contains_key(&id) {
-            pending.pop();
-            continue;
-        }
+    let mut walk = OperandsFirst::new(root);
+    while let Some(id) = walk.next_unknown(|id| known.contains_key(id)) {
         let expr = &exprs[id];
         if !matches!(
             expr,
@@ -164,12 +161,9 @@ pub fn of(exprs: &Exprs, root: ExprId) -> Option<Affine> {
         ) {
             return None;
         }
-        let n_pending = pending.len();
-        pending.extend(expr.children().iter().filter(|child| !known.contains_key(child)));
-        if pending.len() > n_pending {
+        if walk.waits_for(expr.children().iter().copied(), |child| known.contains_key(child)) {
             continue;
         }
-        pending.pop();
         let children: Vec<&Affine> = expr.children().iter().map(|child| &known[child]).collect();
         let affine = combine(expr, &children)?;
         known.insert(id, affine);

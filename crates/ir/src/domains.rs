@@ -12,6 +12,7 @@ use crate::affine::{self, Affine, Var};
 use crate::expr::{Expr, Op};
 use crate::ids::{DomainId, ExprId, InameId, InameSet};
 use crate::kernel::Kernel;
+use crate::walk::OperandsFirst;
 
 /// A domain that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -254,12 +255,8 @@ impl Domains {
         condition: ExprId,
     ) -> Result<Option<isl::Set>, DomainError> {
         let mut known: FxHashMap<ExprId, isl::Set> = FxHashMap::default();
-        let mut pending = vec![condition];
-        while let Some(&id) = pending.last() {
-            if known.contains_key(&id) {
-                pending.pop();
-                continue;
-            }
+        let mut walk = OperandsFirst::new(condition);
+        while let Some(id) = walk.next_unknown(|id| known.contains_key(id)) {
             let Expr::Op { op, operands } = &kernel.exprs[id] else { return Ok(None) };
             if op.is_comparison() {
                 let Some(part) = self.compare(set, kernel, *op, operands)? else { return Ok(None) };
@@ -269,9 +266,7 @@ impl Domains {
             if !op.is_logic() {
                 return Ok(None);
             }
-            let n_pending = pending.len();
-            pending.extend(operands.iter().filter(|operand| !known.contains_key(operand)));
-            if pending.len() > n_pending {
+            if walk.waits_for(operands.iter().copied(), |operand| known.contains_key(operand)) {
                 continue;
             }
             let parts: Vec<&isl::Set> = operands.iter().map(|operand| &known[operand]).collect();

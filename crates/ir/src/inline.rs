@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::expr::{Expr, Exprs};
 use crate::ids::{ExprId, SubstitutionId};
 use crate::kernel::Kernel;
+use crate::walk::OperandsFirst;
 
 /// A rule that needs itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -123,16 +124,10 @@ fn close(exprs: &mut Exprs, bodies: &[ExprId], roots: Vec<ExprId>) -> Result<FxH
 /// `body` with its formal parameters replaced.
 fn instantiate(exprs: &mut Exprs, body: ExprId, arguments: &[ExprId]) -> ExprId {
     let mut done: FxHashMap<ExprId, ExprId> = FxHashMap::default();
-    let mut pending = vec![body];
-    while let Some(&id) = pending.last() {
-        if done.contains_key(&id) {
-            pending.pop();
-            continue;
-        }
+    let mut walk = OperandsFirst::new(body);
+    while let Some(id) = walk.next_unknown(|id| done.contains_key(id)) {
         let mut expr = exprs[id].clone();
-        let n_pending = pending.len();
-        pending.extend(expr.children().iter().filter(|child| !done.contains_key(child)));
-        if pending.len() > n_pending {
+        if walk.waits_for(expr.children().iter().copied(), |child| done.contains_key(child)) {
             continue;
         }
         let res = match expr {
@@ -145,7 +140,6 @@ fn instantiate(exprs: &mut Exprs, body: ExprId, arguments: &[ExprId]) -> ExprId 
             }
         };
         done.insert(id, res);
-        pending.pop();
     }
     done[&body]
 }

@@ -18,6 +18,7 @@ pub mod order;
 pub mod sequences;
 pub mod types;
 pub mod verify;
+pub mod walk;
 
 pub use expr::{Arity, Expr, Exprs, Op, ReduceOp, Rewritten};
 pub use ids::{ArrayId, DomainId, ExprId, FunctionId, InameId, InameSet, InsnId, ParameterId, SubstitutionId};

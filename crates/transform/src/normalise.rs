@@ -28,6 +28,7 @@ mod writers;
 
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::inline::RecursiveRule;
+use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{Expr, ExprId, InsnId, InstructionKind, Item, Licence, LinearizedKernel, ReduceOp};
 use rustc_hash::FxHashMap;
 
@@ -235,20 +236,14 @@ impl Normaliser {
         memo: &mut FxHashMap<ExprId, ExprId>,
         place: &str,
     ) -> Result<ExprId, NormaliseError> {
-        let mut pending = vec![root];
-        while let Some(&id) = pending.last() {
-            if memo.contains_key(&id) {
-                pending.pop();
-                continue;
-            }
+        let mut walk = OperandsFirst::new(root);
+        while let Some(id) = walk.next_unknown(|id| memo.contains_key(id)) {
             if self.is_plain(id) {
                 memo.insert(id, id);
                 continue;
             }
             let mut expr = self.work.kernel.exprs[id].clone();
-            let n_pending = pending.len();
-            pending.extend(expr.children().iter().filter(|child| !memo.contains_key(child)));
-            if pending.len() > n_pending {
+            if walk.waits_for(expr.children().iter().copied(), |child| memo.contains_key(child)) {
                 continue;
             }
             for child in expr.children_mut() {

@@ -7,6 +7,7 @@
 //! Linear in the expression, with divisions nested at most [`MAX_DEPTH`] deep.
 
 use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{Expr, ExprId, Number, Op};
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
@@ -21,12 +22,8 @@ impl Workspace {
     pub(crate) fn quasi_affine(&self, root: ExprId) -> Option<isl::Affine> {
         let exprs = &self.kernel.exprs;
         let mut known: FxHashMap<ExprId, isl::Affine> = FxHashMap::default();
-        let mut pending = vec![root];
-        while let Some(&id) = pending.last() {
-            if known.contains_key(&id) {
-                pending.pop();
-                continue;
-            }
+        let mut walk = OperandsFirst::new(root);
+        while let Some(id) = walk.next_unknown(|id| known.contains_key(id)) {
             let expr = &exprs[id];
             let is_index = matches!(
                 expr,
@@ -38,12 +35,9 @@ impl Workspace {
             if !is_index {
                 return None;
             }
-            let n_pending = pending.len();
-            pending.extend(expr.children().iter().filter(|child| !known.contains_key(child)));
-            if pending.len() > n_pending {
+            if walk.waits_for(expr.children().iter().copied(), |child| known.contains_key(child)) {
                 continue;
             }
-            pending.pop();
             let children: Vec<&isl::Affine> = expr.children().iter().map(|child| &known[child]).collect();
             let affine = self.combine_indices(expr, &children)?;
             known.insert(id, affine);

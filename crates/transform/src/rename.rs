@@ -13,6 +13,7 @@
 //! Linear in the part of the DAG in which an iname of the map occurs.
 
 use indexmap::IndexSet;
+use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{Expr, ExprId, InameId, InameSet, ReduceOp, affine};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -165,22 +166,16 @@ impl Workspace {
         let (map_idx, _) = self.renamings.maps.insert_full(map.clone());
         let is_plain = map.iter().all(|&(_, value)| matches!(self.kernel.exprs[value], Expr::Iname(_)));
         let value_of = |iname: InameId| map.binary_search_by_key(&iname, |entry| entry.0).ok().map(|idx| map[idx].1);
-        let mut pending = vec![root];
-        while let Some(&id) = pending.last() {
-            if self.renamings.done.contains_key(&(map_idx, id)) {
-                pending.pop();
-                continue;
-            }
+        let mut walk = OperandsFirst::new(root);
+        while let Some(id) = walk.next_unknown(|&id| self.renamings.done.contains_key(&(map_idx, id))) {
             let mut names = self.facts.free(id).iter().chain(self.facts.bound(id));
             if !names.any(|&iname| value_of(iname).is_some()) {
                 self.renamings.done.insert((map_idx, id), id);
                 continue;
             }
             let mut expr = self.kernel.exprs[id].clone();
-            let n_pending = pending.len();
             let done = &self.renamings.done;
-            pending.extend(expr.children().iter().filter(|&&child| !done.contains_key(&(map_idx, child))));
-            if pending.len() > n_pending {
+            if walk.waits_for(expr.children().iter().copied(), |&child| done.contains_key(&(map_idx, child))) {
                 continue;
             }
             for child in expr.children_mut() {
@@ -228,12 +223,8 @@ impl Workspace {
         let mut forbidden = forbidden.clone();
         forbidden.extend(names.iter().copied());
         let mut done: FxHashMap<ExprId, ExprId> = FxHashMap::default();
-        let mut pending = vec![root];
-        while let Some(&id) = pending.last() {
-            if done.contains_key(&id) {
-                pending.pop();
-                continue;
-            }
+        let mut walk = OperandsFirst::new(root);
+        while let Some(id) = walk.next_unknown(|id| done.contains_key(id)) {
             if !names.iter().any(|&iname| self.is_bound(id, iname)) {
                 done.insert(id, id);
                 continue;
@@ -244,9 +235,7 @@ impl Workspace {
                 done.insert(id, res);
                 continue;
             }
-            let n_pending = pending.len();
-            pending.extend(expr.children().iter().filter(|child| !done.contains_key(child)));
-            if pending.len() > n_pending {
+            if walk.waits_for(expr.children().iter().copied(), |child| done.contains_key(child)) {
                 continue;
             }
             for child in expr.children_mut() {

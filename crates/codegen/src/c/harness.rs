@@ -15,6 +15,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, Kernel, Number, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -206,15 +207,12 @@ fn n_elements(kernel: &Kernel, id: ArrayId, values: &[i64]) -> Result<usize, Cod
 /// The value of an integer expression in parameters; `None` if it is something else or exceeds 64 bits.
 fn evaluate(kernel: &Kernel, root: ExprId, values: &[i64]) -> Option<i64> {
     let mut known: FxHashMap<ExprId, i64> = FxHashMap::default();
-    let mut pending = vec![root];
-    while let Some(&id) = pending.last() {
+    let mut walk = OperandsFirst::new(root);
+    while let Some(id) = walk.next_unknown(|id| known.contains_key(id)) {
         let expr = &kernel.exprs[id];
-        let missing: Vec<ExprId> = expr.children().iter().copied().filter(|child| !known.contains_key(child)).collect();
-        if !missing.is_empty() {
-            pending.extend(missing);
+        if walk.waits_for(expr.children().iter().copied(), |child| known.contains_key(child)) {
             continue;
         }
-        pending.pop();
         let operands: Vec<i64> = expr.children().iter().map(|child| known[child]).collect();
         let value = match expr {
             Expr::Number(Number::Int(value)) => *value,

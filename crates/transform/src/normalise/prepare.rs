@@ -9,6 +9,7 @@
 
 use indexmap::IndexSet;
 use nestegg_ir::inline::inline_substitutions;
+use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{Expr, ExprId, InameId, InameSet, Item, Kernel, Linearization, LinearizedKernel};
 use rustc_hash::FxHashMap;
 
@@ -168,12 +169,8 @@ struct Closer {
 impl Closer {
     fn close(&mut self, work: &mut Workspace, root: ExprId, open: &InameSet) -> Result<ExprId, NormaliseError> {
         let (outermost, _) = self.contexts.insert_full(open.clone());
-        let mut pending = vec![(root, outermost)];
-        while let Some(&(id, context)) = pending.last() {
-            if self.done.contains_key(&(id, context)) {
-                pending.pop();
-                continue;
-            }
+        let mut walk = OperandsFirst::new((root, outermost));
+        while let Some((id, context)) = walk.next_unknown(|key| self.done.contains_key(key)) {
             if work.facts.bound(id).iter().all(|&iname| work.ranges.is_alone(iname)) {
                 self.done.insert((id, context), id);
                 continue;
@@ -185,10 +182,8 @@ impl Closer {
                 open.extend(inames.iter().copied());
                 (inner, _) = self.contexts.insert_full(open);
             }
-            let n_pending = pending.len();
             let children = expr.children().iter().map(|&child| (child, inner));
-            pending.extend(children.filter(|child| !self.done.contains_key(child)));
-            if pending.len() > n_pending {
+            if walk.waits_for(children, |key| self.done.contains_key(key)) {
                 continue;
             }
             for child in expr.children_mut() {

@@ -1,6 +1,7 @@
 //! From the expressions of a kernel to values modulo renaming, shift and scale.
 
 use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{ArgumentAccess, ArrayKind, Expr, ExprId, InsnId, InstructionKind, Number, Op};
 use rustc_hash::FxHashMap;
 
@@ -52,21 +53,13 @@ pub(crate) fn translate(
         return None;
     }
     let mut known: FxHashMap<ExprId, Option<Term>> = FxHashMap::default();
-    let mut pending = vec![*expression];
-    while let Some(&id) = pending.last() {
-        if known.contains_key(&id) {
-            pending.pop();
-            continue;
-        }
+    let mut walk = OperandsFirst::new(*expression);
+    while let Some(id) = walk.next_unknown(|id| known.contains_key(id)) {
         let is_opened = is_opened(workspace, id);
-        let n_pending = pending.len();
-        if is_opened {
-            pending.extend(kernel.exprs[id].children().iter().filter(|child| !known.contains_key(child)));
-        }
-        if pending.len() > n_pending {
+        let operands = kernel.exprs[id].children().iter().copied();
+        if is_opened && walk.waits_for(operands, |child| known.contains_key(child)) {
             continue;
         }
-        pending.pop();
         let term = if is_opened {
             operation(workspace, values, &known, id)
         } else {

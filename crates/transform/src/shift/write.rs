@@ -1,6 +1,7 @@
 //! From values back to instructions: loops that fill an array for each value that is kept, and the stores that read them.
 
 use nestegg_ir::linearization::{LoopTree, from_tree};
+use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Dtype, Expr, ExprId, Float, Iname, InameId, InsnId,
     Instruction, InstructionKind, Item, Kernel, Number, Op,
@@ -140,12 +141,8 @@ impl Writer<'_> {
 
     /// A multiple of a value that may be kept.
     fn term(&mut self, term: &Term) -> ExprId {
-        let mut pending = vec![term.of.clone()];
-        while let Some(of) = pending.last().cloned() {
-            if self.done.contains_key(&of) {
-                pending.pop();
-                continue;
-            }
+        let mut walk = OperandsFirst::new(term.of.clone());
+        while let Some(of) = walk.next_unknown(|of| self.done.contains_key(of)) {
             if let Some(&array) = self.arrays.get(&of.value) {
                 let hull = self.placement.hulls[of.value.index()].clone().unwrap_or_default();
                 let indices: Vec<ExprId> =
@@ -154,7 +151,7 @@ impl Writer<'_> {
                 self.done.insert(of, read);
                 continue;
             }
-            if self.open(&of, &mut pending) {
+            if walk.waits_for(self.children(&of), |child| self.done.contains_key(child)) {
                 continue;
             }
             let expr = self.body(&of);
@@ -177,13 +174,6 @@ impl Writer<'_> {
     fn children(&self, of: &Ref) -> Vec<Ref> {
         let children = self.values.children(of.value);
         children.into_iter().map(|child| Ref { value: child.value, at: compose(&child.at, &of.at) }).collect()
-    }
-
-    /// Whether operands are still to be written; they are then pending.
-    fn open(&self, of: &Ref, pending: &mut Vec<Ref>) -> bool {
-        let n_pending = pending.len();
-        pending.extend(self.children(of).into_iter().filter(|child| !self.done.contains_key(child)));
-        pending.len() > n_pending
     }
 
     fn operand(&mut self, child: &Ref, outer: &At) -> ExprId {
