@@ -366,14 +366,6 @@ index_kernel! {
 }
 
 impl Kernel {
-    /// Whether it holds `float32` values, in arrays or on the way. An operation on float literals alone then takes the type that it
-    /// meets, which may be either.
-    #[must_use]
-    pub fn has_single(&self) -> bool {
-        self.arrays.iter().any(|array| array.dtype == Dtype::Float32)
-            || self.exprs.iter().any(|(_, expr)| matches!(expr, Expr::Cast { dtype: Dtype::Float32, .. }))
-    }
-
     /// The inames of a reduction in the order in which it runs over them, the outermost first: as written, but each after those that
     /// its domain depends on.
     #[must_use]
@@ -411,6 +403,32 @@ impl Kernel {
     #[must_use]
     pub fn is_sequential(&self, iname: InameId) -> bool {
         self[iname].tags.contains(&InameTag::Sequential)
+    }
+}
+
+impl Kernel {
+    /// The float dtypes of arrays and conversions: all in which the kernel may compute.
+    pub fn float_dtypes(&self) -> impl Iterator<Item = Dtype> + '_ {
+        let of_arrays = self.arrays.iter().map(|array| array.dtype);
+        let of_casts = self.exprs.iter().filter_map(|(_, expr)| match expr {
+            Expr::Cast { dtype, .. } => Some(*dtype),
+            _ => None,
+        });
+        of_arrays.chain(of_casts).filter(|dtype| dtype.is_float())
+    }
+
+    /// Whether it holds `float32` values, in arrays or on the way. An operation on float literals alone then takes the type that it
+    /// meets, which may be either.
+    #[must_use]
+    pub fn has_single(&self) -> bool {
+        self.float_dtypes().any(|dtype| dtype == Dtype::Float32)
+    }
+
+    /// Whether floats of two sizes meet, so that a literal has no size of its own.
+    #[must_use]
+    pub fn has_two_float_types(&self) -> bool {
+        let mut floats = self.float_dtypes();
+        floats.next().is_some_and(|first| floats.any(|other| other != first))
     }
 }
 

@@ -4,23 +4,9 @@
 //! the array was: `t : float32` that holds a `float64` value is that value rounded.
 
 use nestegg_ir::types::Type;
-use nestegg_ir::{Dtype, Expr, ExprId, Float, Kernel, Number, Op, ReduceOp};
+use nestegg_ir::{Dtype, Expr, ExprId, Float, Number, Op, ReduceOp};
 
 use crate::workspace::Workspace;
-
-/// The one float dtype of a kernel that has one only: where floats of two sizes do not meet, a literal needs no conversion.
-pub(crate) fn has_two_float_types(kernel: &Kernel) -> bool {
-    let of_arrays = kernel.arrays.iter().map(|array| array.dtype);
-    let of_casts = kernel.exprs.iter().filter_map(|(_, expr)| match expr {
-        Expr::Cast { dtype, .. } => Some(*dtype),
-        _ => None,
-    });
-    let mut floats = of_arrays.chain(of_casts).filter(|dtype| dtype.is_float());
-    match floats.next() {
-        Some(first) => floats.any(|other| other != first),
-        None => false,
-    }
-}
 
 impl Workspace {
     /// What an element of type `dtype` holds after `expr` was stored in it.

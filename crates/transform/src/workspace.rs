@@ -9,7 +9,6 @@ use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::alias::Aliases;
-use crate::coerce::has_two_float_types;
 use crate::facts::Facts;
 use crate::normalise::element::Source;
 use crate::normalise::joint::{JointAnswer, Pair};
@@ -58,7 +57,7 @@ impl Workspace {
         Ok(Self {
             facts: Facts::new(&kernel, &ranges),
             licence: Licence::default(),
-            has_two_float_types: has_two_float_types(&kernel),
+            has_two_float_types: kernel.has_two_float_types(),
             names: names.cloned().collect(),
             aliases: Aliases::default(),
             renamings: Renamings::default(),
