@@ -199,10 +199,7 @@ impl Seeds {
             }
         }
         for variant in variants {
-            let needs_isolated = ["pairs", "symmetric", "features"].iter().any(|kind| self.wishes.wants(kind));
-            if needs_isolated {
-                self.add_forms(&variant)?;
-            }
+            self.add_forms(&variant)?;
             if self.takes(&variant) {
                 self.add(variant);
             }
@@ -210,8 +207,11 @@ impl Seeds {
         Ok(())
     }
 
-    /// The forms of stores in loops of their own.
+    /// Forms of a variant whose stores are in loops of their own.
     fn add_forms(&mut self, variant: &Seed) -> Result<(), Error> {
+        if !["pairs", "symmetric", "features"].iter().any(|kind| self.wishes.wants(kind)) {
+            return Ok(());
+        }
         let isolated = self.isolated(&variant.linearized)?;
         if self.wishes.wants("pairs")
             && let Some(LinearMaps { linearized, tolerance, .. }) =

@@ -1,9 +1,8 @@
 //! What each temporary of a result is, for the report and for comments in C.
 
-use std::collections::BTreeSet;
-
 use indexmap::IndexMap;
 use nestegg_ir::linearization::for_each_run;
+use nestegg_ir::walk::arrays_below;
 use nestegg_ir::{ArrayId, Expr, ExprId, InsnId, InstructionKind, Item, Kernel, LinearizedKernel, Op};
 
 use crate::excerpt::excerpt;
@@ -127,24 +126,9 @@ impl Sites {
         });
         for item in &program.linearization {
             if let Item::If(condition) = item {
-                arrays_below(kernel, *condition).into_iter().for_each(|array| n_readers[array.index()] += 1);
+                arrays_below(&kernel.exprs, [*condition]).into_iter().for_each(|array| n_readers[array.index()] += 1);
             }
         }
         Self { writers, n_readers }
     }
-}
-
-/// The arrays that an expression without substitution rules reads.
-fn arrays_below(kernel: &Kernel, root: ExprId) -> BTreeSet<ArrayId> {
-    let (mut seen, mut pending, mut res) = (BTreeSet::new(), vec![root], BTreeSet::new());
-    while let Some(id) = pending.pop() {
-        if seen.insert(id) {
-            let expr = &kernel.exprs[id];
-            pending.extend(expr.children());
-            if let Expr::Access { array, .. } = expr {
-                res.insert(*array);
-            }
-        }
-    }
-    res
 }

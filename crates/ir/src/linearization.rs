@@ -134,6 +134,20 @@ pub fn from_tree(tree: &[LoopTree]) -> Linearization {
     items
 }
 
+/// The instructions that are run in a sequence, in order.
+#[must_use]
+pub fn runs_in(nodes: &[LoopTree]) -> Vec<InsnId> {
+    let mut res = Vec::new();
+    let mut pending: Vec<&LoopTree> = nodes.iter().rev().collect();
+    while let Some(node) = pending.pop() {
+        match node {
+            LoopTree::Run(insn) => res.push(*insn),
+            LoopTree::Loop { body, .. } | LoopTree::Branch { body, .. } => pending.extend(body.iter().rev()),
+        }
+    }
+    res
+}
+
 /// The loops and conditions around one run, outermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {

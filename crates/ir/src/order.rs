@@ -24,6 +24,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::ids::{ArrayId, InameId, InsnId};
 use crate::kernel::{Kernel, LinearizedKernel, Program};
 use crate::linearization::{LoopTree, from_tree};
+use crate::walk::below;
 use crate::{Expr, Linearization};
 
 /// Why a kernel has no order.
@@ -181,20 +182,14 @@ fn reads_below(
     roots: impl IntoIterator<Item = crate::ExprId>,
     of_rules: &[BTreeSet<ArrayId>],
 ) -> BTreeSet<ArrayId> {
-    let mut seen = rustc_hash::FxHashSet::default();
-    let mut pending: Vec<_> = roots.into_iter().collect();
     let mut arrays = BTreeSet::new();
-    while let Some(id) = pending.pop() {
-        if seen.insert(id) {
-            let expr = &kernel.exprs[id];
-            match expr {
-                Expr::Access { array, .. } => {
-                    arrays.insert(*array);
-                }
-                Expr::Substitution { rule, .. } => arrays.extend(&of_rules[rule.index()]),
-                _ => {}
+    for id in below(&kernel.exprs, roots) {
+        match &kernel.exprs[id] {
+            Expr::Access { array, .. } => {
+                arrays.insert(*array);
             }
-            pending.extend(expr.children());
+            Expr::Substitution { rule, .. } => arrays.extend(&of_rules[rule.index()]),
+            _ => {}
         }
     }
     arrays

@@ -21,6 +21,7 @@ use crate::ids::{ExprId, InameId, InameSet};
 use crate::kernel::{Array, ArrayKind, Assignee, Instruction, InstructionKind, Kernel, Program};
 use crate::linearization::{Item, NestingError, for_each_run, to_tree};
 use crate::types::{TypeError, Types};
+use crate::walk::below;
 pub use violation::{Place, VerifyError, Violation};
 
 /// Every violation in a program, in order of places.
@@ -118,7 +119,7 @@ impl Verifier<'_> {
     fn rules(&mut self) {
         for rule in self.kernel.substitution_ids() {
             self.place = Place::Substitution(rule);
-            for id in below(self.kernel, [self.kernel[rule].expression]) {
+            for id in below(&self.kernel.exprs, [self.kernel[rule].expression]) {
                 self.expression(id);
             }
         }
@@ -167,7 +168,7 @@ impl Verifier<'_> {
             let iname = self.name(iname);
             self.report(Violation::Rebound { iname });
         }
-        for id in below(self.kernel, roots.iter().copied()) {
+        for id in below(&self.kernel.exprs, roots.iter().copied()) {
             if let Expr::Formal(_) = self.kernel.exprs[id] {
                 self.report(Violation::Formal);
             }
@@ -307,18 +308,4 @@ impl Verifier<'_> {
             }
         }
     }
-}
-
-/// The expressions below `roots`, each once, in increasing order; work in proportion to their number.
-fn below(kernel: &Kernel, roots: impl IntoIterator<Item = ExprId>) -> Vec<ExprId> {
-    let mut seen: std::collections::BTreeSet<ExprId> = roots.into_iter().collect();
-    let mut pending: Vec<ExprId> = seen.iter().copied().collect();
-    while let Some(id) = pending.pop() {
-        for &child in kernel.exprs[id].children() {
-            if seen.insert(child) {
-                pending.push(child);
-            }
-        }
-    }
-    seen.into_iter().collect()
 }

@@ -1,13 +1,62 @@
-//! A walk that comes to the operands of a node before the node, without recursion.
+//! Walks over the part of an expression store below some roots, without recursion and in time linear in that part only.
 //!
-//! # Input
-//! A root; which nodes are known, and for a node that is not, its operands. What knowing means is the caller's: mostly that a map has it.
-//! # Output
-//! Nodes of a DAG, each when all of its operands are known. The caller makes it known before it asks for the next.
-//! # Complexity
-//! Linear in the edges below the root, as far as they are not known already.
+//! A kernel has many instructions over one large store: what is done per instruction must not cost the store's size.
+//!
+//! [`below`] lists the part, [`arrays_below`] and [`reads`] look for what it reads. [`OperandsFirst`] is for walks that know
+//! some nodes already, or open only some: it comes to a node when its operands are known. [`each_with`] is for whole stores.
 
-/// A walk over nodes of type `N`, operands first.
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
+
+use crate::expr::{Expr, Exprs};
+use crate::ids::{ArrayId, ExprId};
+
+/// The ids below `roots` (roots included), operands before operations.
+#[must_use]
+pub fn below(exprs: &Exprs, roots: impl IntoIterator<Item = ExprId>) -> Vec<ExprId> {
+    let mut seen = FxHashSet::default();
+    let mut pending: Vec<ExprId> = roots.into_iter().collect();
+    let mut res = Vec::new();
+    while let Some(id) = pending.pop() {
+        if seen.insert(id) {
+            res.push(id);
+            pending.extend(exprs[id].children());
+        }
+    }
+    res.sort_unstable();
+    res
+}
+
+/// The arrays with an access below `roots`; what substitution rules read is not among them.
+#[must_use]
+pub fn arrays_below(exprs: &Exprs, roots: impl IntoIterator<Item = ExprId>) -> BTreeSet<ArrayId> {
+    let array = |id: ExprId| match &exprs[id] {
+        Expr::Access { array, .. } => Some(*array),
+        _ => None,
+    };
+    below(exprs, roots).into_iter().filter_map(array).collect()
+}
+
+/// Whether an access to `array` is below `roots`.
+#[must_use]
+pub fn reads(exprs: &Exprs, roots: impl IntoIterator<Item = ExprId>, array: ArrayId) -> bool {
+    below(exprs, roots).into_iter().any(|id| matches!(&exprs[id], Expr::Access { array: read, .. } if *read == array))
+}
+
+/// For each expression of a store whether it, or an expression below it, is such a one.
+#[must_use]
+pub fn each_with(exprs: &Exprs, is_such: impl Fn(&Expr) -> bool) -> Vec<bool> {
+    let mut res: Vec<bool> = Vec::with_capacity(exprs.len());
+    for (_, expr) in exprs.iter() {
+        res.push(is_such(expr) || expr.children().iter().any(|child| res[child.index()]));
+    }
+    res
+}
+
+/// A walk over the nodes of a DAG, of type `N`, each when its operands are known: the caller makes it known before it asks for the next.
+///
+/// What knowing means is the caller's: mostly that a map has the node. Linear in the edges below the root, as far as they are not known already.
 #[derive(Clone, Debug)]
 pub struct OperandsFirst<N> {
     pending: Vec<N>,

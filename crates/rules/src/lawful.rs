@@ -70,13 +70,7 @@ impl RuleBook {
             for (word, tag) in self.tagged_words(option, value) {
                 if !(grant.grants)(tag) {
                     let what = format!("`{word}` of option `{option}`");
-                    errors.push(RuleError::NotLicensed {
-                        what,
-                        tag: tag.clone(),
-                        licence: grant.name.to_owned(),
-                        at,
-                        help: (grant.way_out)(tag),
-                    });
+                    errors.push(not_licensed(what, tag, at, grant));
                 }
             }
             if let Some(need) = self.option_needs.get(option).filter(|need| !is_met(need, options)) {
@@ -96,13 +90,7 @@ impl RuleBook {
                     continue;
                 }
                 if let Some(tag) = missing(rule, grant) {
-                    errors.push(RuleError::NotLicensed {
-                        what: format!("rule `{}`", rule.name),
-                        tag: tag.clone(),
-                        licence: grant.name.to_owned(),
-                        at: mention.span,
-                        help: (grant.way_out)(tag),
-                    });
+                    errors.push(not_licensed(format!("rule `{}`", rule.name), tag, mention.span, grant));
                 }
             }
         }
@@ -153,6 +141,10 @@ impl ResolvedStrategy<'_> {
 /// A tag of a rule that is not granted.
 fn missing<'a>(rule: &'a Rule, grant: Grant<'_>) -> Option<&'a Name> {
     rule.tags.iter().find(|tag| !(grant.grants)(tag))
+}
+
+fn not_licensed(what: String, tag: &Name, at: nestegg_span::Span, grant: Grant<'_>) -> RuleError {
+    RuleError::NotLicensed { what, tag: tag.clone(), licence: grant.name.to_owned(), at, help: (grant.way_out)(tag) }
 }
 
 fn is_met(need: &Need, options: &IndexMap<Name, OptionValue>) -> bool {

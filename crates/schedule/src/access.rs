@@ -7,7 +7,7 @@ use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, Licence, Op, ReduceOp};
 use rustc_hash::FxHashMap;
 
-use crate::walk::below;
+use nestegg_ir::walk::below;
 
 /// How an access touches its element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -180,5 +180,5 @@ fn accumulation(kernel: &Kernel, instruction: &Instruction) -> Option<(ReduceOp,
         _ => return None,
     };
     let others = assignee.indices.iter().chain(&instruction.predicates).copied();
-    (!crate::walk::reads(&kernel.exprs, others.chain([added]), assignee.array)).then_some((reduce, added))
+    (!nestegg_ir::walk::reads(&kernel.exprs, others.chain([added]), assignee.array)).then_some((reduce, added))
 }

@@ -16,11 +16,10 @@
 use std::cell::OnceCell;
 
 use nestegg_ir::domains::Domains;
-use nestegg_ir::linearization::LoopTree;
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Kernel, Op};
-use rustc_hash::FxHashSet;
+use nestegg_ir::linearization::{LoopTree, runs_in};
+use nestegg_ir::{Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Kernel, Op};
 
-use crate::walk::below;
+use nestegg_ir::walk::{arrays_below, below};
 
 /// Puts conditions around what they are predicates of.
 pub(crate) fn enclose(kernel: &mut Kernel, tree: Vec<LoopTree>) -> Vec<LoopTree> {
@@ -176,26 +175,9 @@ impl Pass<'_> {
 
     /// Whether a node writes memory that a condition reads; an opaque instruction may write anything that it names.
     fn writes(&self, node: &LoopTree, condition: ExprId) -> bool {
-        let reads: FxHashSet<ArrayId> = below(&self.kernel.exprs, [condition])
-            .into_iter()
-            .filter_map(|id| match &self.kernel.exprs[id] {
-                Expr::Access { array, .. } => Some(*array),
-                _ => None,
-            })
-            .collect();
-        let mut pending = vec![node];
-        while let Some(node) = pending.pop() {
-            match node {
-                LoopTree::Run(insn) => {
-                    let insn: InsnId = *insn;
-                    if self.kernel[insn].written_arrays().iter().any(|array| reads.contains(array)) {
-                        return true;
-                    }
-                }
-                LoopTree::Loop { body, .. } | LoopTree::Branch { body, .. } => pending.extend(body),
-            }
-        }
-        false
+        let reads = arrays_below(&self.kernel.exprs, [condition]);
+        let writes = |insn: InsnId| self.kernel[insn].written_arrays().iter().any(|array| reads.contains(array));
+        runs_in(std::slice::from_ref(node)).into_iter().any(writes)
     }
 
     /// Whether a condition has a value wherever its inames have one: it has no elements, no divisions of integers and no

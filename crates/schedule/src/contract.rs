@@ -14,7 +14,7 @@ use nestegg_ir::linearization::{Item, Linearization};
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameTag, InsnId, Kernel, LinearizedKernel};
 use rustc_hash::FxHashMap;
 
-use crate::walk::below;
+use nestegg_ir::walk::below;
 
 /// Contracts the temporaries of a kernel in its final order.
 pub(crate) fn contract(linearized: LinearizedKernel) -> LinearizedKernel {

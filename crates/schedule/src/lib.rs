@@ -13,8 +13,8 @@ mod fuse;
 mod names;
 mod nest;
 pub mod realize;
+mod replace;
 mod selections;
-mod walk;
 
 use nestegg_ir::linearization::{from_tree, to_tree};
 use nestegg_ir::{Licence, LinearizedKernel};

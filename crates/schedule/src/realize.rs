@@ -34,8 +34,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::ScheduleError;
 use crate::names::Names;
-use crate::walk::{below, reads, replace};
+use crate::replace::replace;
 use extents::Extents;
+use nestegg_ir::walk::{below, each_with, reads};
 use place::SharedReductions;
 use terms::Term;
 
@@ -58,11 +59,7 @@ pub fn realize_reductions_under(
 ) -> Result<LinearizedKernel, ScheduleError> {
     nestegg_ir::linearization::to_tree(&linearized.linearization)?;
     let LinearizedKernel { kernel, linearization } = linearized;
-    let mut has_reduction = vec![false; kernel.exprs.len()];
-    for (id, expr) in kernel.exprs.iter() {
-        has_reduction[id.index()] =
-            matches!(expr, Expr::Reduce { .. }) || expr.children().iter().any(|child| has_reduction[child.index()]);
-    }
+    let has_reduction = each_with(&kernel.exprs, |expr| matches!(expr, Expr::Reduce { .. }));
     if !kernel.instructions.iter().flat_map(Instruction::expressions).any(|expr| has_reduction[expr.index()]) {
         return Ok(LinearizedKernel { kernel, linearization });
     }

@@ -17,7 +17,7 @@ use nestegg_ir::types::{Type, Types};
 use nestegg_ir::{Dtype, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, Op};
 
 use crate::names::Names;
-use crate::walk::{below, reads};
+use nestegg_ir::walk::{below, reads};
 
 /// Splits instructions in a tree.
 pub(crate) fn split_selections(kernel: &mut Kernel, tree: Vec<LoopTree>) -> Vec<LoopTree> {

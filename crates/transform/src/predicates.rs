@@ -13,7 +13,8 @@
 
 use std::collections::BTreeMap;
 
-use nestegg_ir::linearization::{LoopTree, from_tree, to_tree};
+use nestegg_ir::linearization::{LoopTree, from_tree, runs_in, to_tree};
+use nestegg_ir::walk::each_with;
 use nestegg_ir::{Expr, ExprId, InsnId, InstructionKind, Kernel, LinearizedKernel};
 
 use crate::memory::Memory;
@@ -25,7 +26,7 @@ pub(crate) fn conditions_to_predicates(linearized: LinearizedKernel) -> Lineariz
     let mut pass = Pass {
         kernel: &kernel,
         memory: Memory::new(&kernel),
-        reduces: reduces(&kernel),
+        reduces: each_with(&kernel.exprs, |expr| matches!(expr, Expr::Reduce { .. })),
         predicates: BTreeMap::default(),
     };
     let (tree, _) = pass.sequence(tree);
@@ -61,7 +62,7 @@ impl Pass<'_> {
                 }
                 LoopTree::Branch { condition, body } => {
                     let (body, own) = self.sequence(body);
-                    let insns = instructions(&body);
+                    let insns = runs_in(&body);
                     if own && self.can_be_tested_inside(condition, &insns) {
                         for insn in insns {
                             self.predicates.entry(insn).or_default().push(condition);
@@ -86,25 +87,4 @@ impl Pass<'_> {
                     && !self.kernel[insn].written_arrays().iter().any(|array| reads.contains(array))
             })
     }
-}
-
-/// The instructions in a sequence.
-fn instructions(nodes: &[LoopTree]) -> Vec<InsnId> {
-    let mut res = Vec::new();
-    let mut pending: Vec<&LoopTree> = nodes.iter().rev().collect();
-    while let Some(node) = pending.pop() {
-        match node {
-            LoopTree::Run(insn) => res.push(*insn),
-            LoopTree::Loop { body, .. } | LoopTree::Branch { body, .. } => pending.extend(body.iter().rev()),
-        }
-    }
-    res
-}
-
-fn reduces(kernel: &Kernel) -> Vec<bool> {
-    let mut res: Vec<bool> = Vec::with_capacity(kernel.exprs.len());
-    for (_, expr) in kernel.exprs.iter() {
-        res.push(matches!(expr, Expr::Reduce { .. }) || expr.children().iter().any(|child| res[child.index()]));
-    }
-    res
 }

@@ -3,7 +3,7 @@
 use nestegg_ir::{Expr, ExprId, Exprs, Kernel, Op, ReduceOp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::walk::below;
+use nestegg_ir::walk::below;
 
 /// One term of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
