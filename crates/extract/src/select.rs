@@ -17,6 +17,8 @@
 //! Optimality: minimal extraction of a DAG is NP-hard. The bound proves it where the two meet.
 //! Source: `egraph-study.md`, section 4.
 
+mod references;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -25,6 +27,7 @@ use fixedbitset::FixedBitSet;
 use crate::certificate::certify;
 use crate::cost::Cost;
 use crate::product::{ProductGraph, Vertex};
+use references::References;
 
 /// The greedy choice keeps a set of vertices for each vertex; beyond so many it is left out.
 pub const GREEDY_LIMIT: usize = 6_000;
@@ -341,111 +344,6 @@ fn share(graph: &ProductGraph, choice: &mut [Option<usize>], limits_hit: &mut BT
         }
     }
     changed
-}
-
-/// How many needed vertices (and roots) need each vertex.
-struct References {
-    count: Vec<usize>,
-    /// For each vertex that was needed at the start of the round its place, those that it needs before it.
-    position: Vec<usize>,
-    /// Whether the places still say so after the changes of the round.
-    is_ordered: bool,
-    /// Whether the candidate that was tested last needs a vertex with a later place.
-    is_crossing: bool,
-}
-
-impl References {
-    fn new(graph: &ProductGraph, choice: &[Option<usize>], order: &[Vertex]) -> Self {
-        let mut count = vec![0; graph.len()];
-        for &root in &graph.roots {
-            count[root] += 1;
-        }
-        for &vertex in order {
-            if let Some(idx) = choice[vertex] {
-                for &child in &graph.candidates[vertex][idx].children {
-                    count[child] += 1;
-                }
-            }
-        }
-        let mut position = vec![usize::MAX; graph.len()];
-        for (idx, &vertex) in order.iter().enumerate() {
-            position[vertex] = idx;
-        }
-        Self { count, position, is_ordered: true, is_crossing: false }
-    }
-
-    /// Notes that the candidate that was tested last is taken.
-    fn settle(&mut self) {
-        self.is_ordered &= !self.is_crossing;
-    }
-
-    /// Takes back the candidate of a needed vertex; answers what that saves with all that nothing needs then.
-    fn release(&mut self, graph: &ProductGraph, choice: &[Option<usize>], vertex: Vertex) -> Cost {
-        let mut freed = Cost::ZERO;
-        let mut pending = vec![vertex];
-        while let Some(vertex) = pending.pop() {
-            let Some(idx) = choice[vertex] else { continue };
-            let candidate = &graph.candidates[vertex][idx];
-            freed = freed + candidate.cost;
-            for &child in &candidate.children {
-                self.count[child] -= 1;
-                if self.count[child] == 0 {
-                    pending.push(child);
-                }
-            }
-        }
-        freed
-    }
-
-    /// Takes the candidate of a needed vertex; answers what that costs with all that was not needed before.
-    fn acquire(&mut self, graph: &ProductGraph, choice: &[Option<usize>], vertex: Vertex) -> Cost {
-        let mut paid = Cost::ZERO;
-        let mut pending = vec![vertex];
-        while let Some(vertex) = pending.pop() {
-            let Some(idx) = choice[vertex] else { return Cost::INFINITE };
-            let candidate = &graph.candidates[vertex][idx];
-            paid = paid + candidate.cost;
-            for &child in &candidate.children {
-                self.count[child] += 1;
-                if self.count[child] == 1 {
-                    pending.push(child);
-                }
-            }
-        }
-        paid
-    }
-
-    /// Whether the candidate can be computed without the vertex itself.
-    fn can_choose(
-        &mut self,
-        graph: &ProductGraph,
-        choice: &[Option<usize>],
-        vertex: Vertex,
-        idx: usize,
-        limits_hit: &mut BTreeSet<&'static str>,
-    ) -> bool {
-        let mut seen = rustc_hash::FxHashSet::default();
-        let mut pending = graph.candidates[vertex][idx].children.clone();
-        self.is_crossing = false;
-        while let Some(below) = pending.pop() {
-            if below == vertex {
-                return false;
-            }
-            if self.is_ordered && self.position[below] < self.position[vertex] {
-                continue;
-            }
-            self.is_crossing |= self.position[below] != usize::MAX;
-            if seen.insert(below) {
-                if seen.len() > CYCLE_LIMIT {
-                    limits_hit.insert("cycle test");
-                    return false;
-                }
-                let Some(choice) = choice[below] else { return false };
-                pending.extend(&graph.candidates[below][choice].children);
-            }
-        }
-        true
-    }
 }
 
 /// What every choice pays: vertices that are needed whatever is chosen, each at its cheapest.

@@ -14,15 +14,15 @@
 //! Limits: [`MAX_POINTS`] atoms for one operation, [`crate::polynomial::MAX_TERMS`] and [`crate::polynomial::MAX_WORK`].
 //! Source: Kirby and Logg, "A compiler for variational forms", TOMS 2006 (tensor representation); Luporini et al., TOMS 2017.
 
+mod atomic;
+
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::types::Types;
-use nestegg_ir::walk::OperandsFirst;
-use nestegg_ir::{
-    ArgumentAccess, ArrayId, ArrayKind, Expr, ExprId, Float, InameId, InameSet, Kernel, Number, Op, ReduceOp,
-};
+use nestegg_ir::walk::{OperandsFirst, arrays_below};
+use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind, Expr, ExprId, InameId, InameSet, Kernel, Number, Op, ReduceOp};
 use rustc_hash::FxHashMap;
 
-use crate::atoms::{Atom, Operand, Scalar};
+use crate::atoms::Scalar;
 use crate::distribute::{Factor, Product, distribute};
 use crate::polynomial::{Algebra, Polynomial};
 use crate::table::ProductId;
@@ -382,95 +382,9 @@ impl Evaluator {
             .collect()
     }
 
-    /// An expression that is an atom, at each value of its table inames another.
-    fn as_it_is(&mut self, id: ExprId) -> Option<Polynomial> {
-        self.note_free(id);
-        let axes = self.free[id.index()].clone()?;
-        if self.reads_written(id) {
-            return None;
-        }
-        let mut res = Polynomial::zero();
-        // Elements that are read at several points are one atom with one table.
-        let mut by_value: indexmap::IndexMap<ExprId, Vec<Vec<usize>>> = indexmap::IndexMap::new();
-        for point in self.points(&axes)? {
-            let values: Vec<(InameId, i64)> = axes.iter().zip(&point).map(|(axis, &at)| (axis, at as i64)).collect();
-            let expr = self.substitute(id, &values);
-            by_value.entry(expr).or_default().push(point);
-        }
-        for (expr, points) in by_value {
-            let atom = self.algebra.atoms.intern(Atom::Leaf(expr));
-            for point in points {
-                let indicator = self.indicator(&axes, &point);
-                for (_, product, coefficient) in indicator.terms() {
-                    res.add_term(coefficient, atom, product);
-                }
-            }
-        }
-        Some(res)
-    }
-
-    /// An operation that is no polynomial.
-    fn operation(&mut self, id: ExprId, operands: &[ExprId]) -> Option<Polynomial> {
-        if !self.types.of(id).is_float() {
-            return self.as_it_is(id);
-        }
-        let node = self.kernel.exprs[id].clone();
-        let mut axes = InameSet::new();
-        for &operand in operands {
-            match self.done.get(&operand) {
-                Some(value) => axes = axes.union(&self.axes(value.as_ref()?)),
-                None => {
-                    self.note_free(operand);
-                    axes = axes.union(self.free[operand.index()].as_ref()?);
-                    if self.reads_written(operand) {
-                        return None;
-                    }
-                }
-            }
-        }
-        let mut res = Polynomial::zero();
-        for point in self.points(&axes)? {
-            let values: Vec<(InameId, i64)> = axes.iter().zip(&point).map(|(axis, &at)| (axis, at as i64)).collect();
-            let mut scalars = Vec::with_capacity(operands.len());
-            for &operand in operands {
-                scalars.push(match self.done.get(&operand).cloned() {
-                    Some(value) => Operand::Scalar(self.at(&value?, &axes, &point)?),
-                    None => Operand::Given(self.substitute(operand, &values)),
-                });
-            }
-            let value = self.atom_of(&node, scalars)?;
-            let indicator = self.indicator(&axes, &point);
-            res.add(&self.algebra.multiply(&value, &indicator)?, 1.0);
-        }
-        Some(res)
-    }
-
-    fn atom_of(&mut self, node: &Expr, mut operands: Vec<Operand>) -> Option<Polynomial> {
-        let mut scale = 1.0;
-        if let (Expr::Call { function, .. }, [Operand::Scalar(scalar)]) = (node, operands.as_mut_slice())
-            && self.algebra.atoms.is_absolute_value(*function)
-        {
-            // |c*x| == |c|*|x|.
-            scale = scalar.coefficient.get().abs();
-            scalar.coefficient = Float::new(1.0)?;
-            if scale == 0.0 {
-                return Some(Polynomial::zero());
-            }
-        }
-        let mut shape = node.clone();
-        for child in shape.children_mut() {
-            *child = ExprId::new(0);
-        }
-        let atom = self.algebra.atoms.intern(Atom::Operation(shape, operands));
-        Some(Polynomial::term(scale, atom, ProductId::ONE))
-    }
-
     /// Whether an expression reads memory that the kernel writes.
     fn reads_written(&self, root: ExprId) -> bool {
-        self.kernel.exprs.reachable([root]).into_iter().any(|id| match &self.kernel.exprs[id] {
-            Expr::Access { array, .. } => self.written[array.index()],
-            _ => false,
-        })
+        arrays_below(&self.kernel.exprs, [root]).into_iter().any(|array| self.written[array.index()])
     }
 
     /// An expression with values in the place of inames.
