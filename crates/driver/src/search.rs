@@ -343,18 +343,22 @@ impl Passes {
 
     /// Refuses what a pass made if it is no kernel.
     fn verified(&self, pass: &'static str, linearized: &LinearizedKernel) -> Result<(), Error> {
-        verified(pass, &Program::Linearized(linearized.clone()))
+        no_violations(pass, &linearized.kernel, Some(&linearized.linearization))
     }
 }
 
 /// Refuses what a pass made if it is no kernel.
 pub(crate) fn verified(pass: &'static str, program: &Program) -> Result<(), Error> {
-    let violations = nestegg_ir::verify::verify(program);
+    no_violations(pass, program.kernel(), program.linearization().map(Vec::as_slice))
+}
+
+fn no_violations(pass: &'static str, kernel: &Kernel, linearization: Option<&[Item]>) -> Result<(), Error> {
+    let violations = nestegg_ir::verify::verify_parts(kernel, linearization);
     if violations.is_empty() {
         return Ok(());
     }
     let shown: Vec<String> = violations.iter().take(5).map(|error| error.violation.to_string()).collect();
-    Err(Error::Broken { pass, kernel: program.kernel().name.clone(), violations: shown.join("; ") })
+    Err(Error::Broken { pass, kernel: kernel.name.clone(), violations: shown.join("; ") })
 }
 
 /// The kernel in its order.

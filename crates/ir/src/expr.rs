@@ -399,11 +399,11 @@ impl Exprs {
     /// The ids reachable from `roots` (roots included), operands before operations.
     #[must_use]
     pub fn reachable(&self, roots: impl IntoIterator<Item = ExprId>) -> Vec<ExprId> {
-        let mut seen = vec![false; self.nodes.len()];
-        let mut last = 0;
+        let roots: Vec<ExprId> = roots.into_iter().collect();
+        let last = roots.iter().map(|root| root.index() + 1).max().unwrap_or(0);
+        let mut seen = vec![false; last];
         for root in roots {
             seen[root.index()] = true;
-            last = last.max(root.index() + 1);
         }
         for idx in (0..last).rev() {
             if seen[idx] {

@@ -12,7 +12,7 @@
 //! # Not done
 //! Bounds of array elements and definition before use: validation finds those.
 //! # Complexity
-//! Linear in the DAG times inames of an expression.
+//! Linear in the DAG times inames of an expression; where something is wrong, linear in each instruction that uses it.
 
 mod violation;
 
@@ -27,23 +27,30 @@ pub use violation::{Place, VerifyError, Violation};
 /// Every violation in a program, in order of places.
 #[must_use]
 pub fn verify(program: &Program) -> Vec<VerifyError> {
-    let kernel = program.kernel();
+    verify_parts(program.kernel(), program.linearization().map(Vec::as_slice))
+}
+
+/// Every violation in a kernel, and in its order if it has one.
+#[must_use]
+pub fn verify_parts(kernel: &Kernel, linearization: Option<&[Item]>) -> Vec<VerifyError> {
     let mut verifier = Verifier {
         kernel,
         types: Types::infer(kernel),
         free: Vec::new(),
         bound: Vec::new(),
+        is_clean: Vec::new(),
         place: Place::Kernel,
         errors: Vec::new(),
     };
     verifier.inames();
+    verifier.clean();
     verifier.shapes();
     verifier.rules();
     for insn in kernel.insn_ids() {
         verifier.place = Place::Instruction(insn);
         verifier.instruction(&kernel[insn]);
     }
-    if let Some(items) = program.linearization() {
+    if let Some(items) = linearization {
         verifier.linearization(items);
     }
     verifier.errors
@@ -56,6 +63,8 @@ struct Verifier<'a> {
     free: Vec<InameSet>,
     /// For each expression the inames of the reductions in it.
     bound: Vec<InameSet>,
+    /// For each expression whether nothing is wrong with it and all that is below it, so that no use of it is.
+    is_clean: Vec<bool>,
     place: Place,
     errors: Vec<VerifyError>,
 }
@@ -101,6 +110,20 @@ impl Verifier<'_> {
         }
     }
 
+    fn clean(&mut self) {
+        for (id, expr) in self.kernel.exprs.iter() {
+            let is_own = !matches!(expr, Expr::Formal(_)) && self.wrong_in(id).is_empty();
+            let is_clean = is_own && expr.children().iter().all(|child| self.is_clean[child.index()]);
+            self.is_clean.push(is_clean);
+        }
+    }
+
+    /// The expressions below `roots` with something wrong in them, operands before operations.
+    fn unclean_below(&self, roots: impl IntoIterator<Item = ExprId>) -> Vec<ExprId> {
+        let roots: Vec<ExprId> = roots.into_iter().filter(|root| !self.is_clean[root.index()]).collect();
+        below(&self.kernel.exprs, roots).into_iter().filter(|id| !self.is_clean[id.index()]).collect()
+    }
+
     fn shapes(&mut self) {
         for array in self.kernel.array_ids() {
             self.place = Place::Array(array);
@@ -119,7 +142,7 @@ impl Verifier<'_> {
     fn rules(&mut self) {
         for rule in self.kernel.substitution_ids() {
             self.place = Place::Substitution(rule);
-            for id in below(&self.kernel.exprs, [self.kernel[rule].expression]) {
+            for id in self.unclean_below([self.kernel[rule].expression]) {
                 self.expression(id);
             }
         }
@@ -168,7 +191,7 @@ impl Verifier<'_> {
             let iname = self.name(iname);
             self.report(Violation::Rebound { iname });
         }
-        for id in below(&self.kernel.exprs, roots.iter().copied()) {
+        for id in self.unclean_below(roots.iter().copied()) {
             if let Expr::Formal(_) = self.kernel.exprs[id] {
                 self.report(Violation::Formal);
             }
@@ -176,17 +199,23 @@ impl Verifier<'_> {
         }
     }
 
-    /// Ranks, arities, operand types and reductions of one expression.
     fn expression(&mut self, id: ExprId) {
+        for violation in self.wrong_in(id) {
+            self.report(violation);
+        }
+    }
+
+    /// Ranks, arities, operand types and reductions of one expression.
+    fn wrong_in(&self, id: ExprId) -> Vec<Violation> {
         let kernel = self.kernel;
+        let mut res = Vec::new();
         match &kernel.exprs[id] {
-            Expr::Access { array, indices } => self.rank(&kernel[*array], indices.len()),
+            Expr::Access { array, indices } => res.extend(rank(&kernel[*array], indices.len())),
             Expr::Op { op, operands } if !op.arity().allows(operands.len()) => {
-                self.report(Violation::Arity { operator: op.spelling(), n_operands: operands.len() });
-                return;
+                return vec![Violation::Arity { operator: op.spelling(), n_operands: operands.len() }];
             }
             Expr::Substitution { rule, arguments } if kernel[*rule].parameters.len() != arguments.len() => {
-                self.report(Violation::Arguments {
+                res.push(Violation::Arguments {
                     rule: kernel[*rule].name.clone(),
                     n_parameters: kernel[*rule].parameters.len(),
                     n_arguments: arguments.len(),
@@ -194,31 +223,25 @@ impl Verifier<'_> {
             }
             Expr::Reduce { inames, body, .. } => {
                 if inames.is_empty() {
-                    self.report(Violation::NoIname);
+                    res.push(Violation::NoIname);
                 }
                 for (idx, &iname) in inames.iter().enumerate() {
                     if self.bound[body.index()].contains(iname) || inames[..idx].contains(&iname) {
-                        let iname = self.name(iname);
-                        self.report(Violation::Rebound { iname });
+                        res.push(Violation::Rebound { iname: self.name(iname) });
                     }
                 }
             }
             _ => {}
         }
-        if let Err(error) = self.types.check(kernel, id) {
-            self.report(error);
-        }
-    }
-
-    fn rank(&mut self, array: &Array, n_indices: usize) {
-        if array.shape.len() != n_indices {
-            self.report(Violation::Rank { array: array.name.clone(), rank: array.shape.len(), n_indices });
-        }
+        res.extend(self.types.check(kernel, id).err().map(Violation::from));
+        res
     }
 
     fn assignee(&mut self, assignee: &Assignee) {
         let array = &self.kernel[assignee.array];
-        self.rank(array, assignee.indices.len());
+        if let Some(violation) = rank(array, assignee.indices.len()) {
+            self.report(violation);
+        }
         self.writable(array);
         for &index in &assignee.indices {
             let found = self.types.of(index);
@@ -308,4 +331,9 @@ impl Verifier<'_> {
             }
         }
     }
+}
+
+fn rank(array: &Array, n_indices: usize) -> Option<Violation> {
+    let rank = array.shape.len();
+    (rank != n_indices).then(|| Violation::Rank { array: array.name.clone(), rank, n_indices })
 }
