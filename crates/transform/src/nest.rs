@@ -2,6 +2,8 @@
 //!
 //! Positions are indices into the linearization; a node covers the positions from its first item to the one after its last.
 
+use std::ops::Range;
+
 use nestegg_ir::linearization::NestingError;
 use nestegg_ir::{ExprId, InameId, InsnId, Item, Kernel, Linearization};
 
@@ -129,7 +131,12 @@ impl Nest {
 
     /// What begins at each position; nothing where a node ends.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (usize, Entry)> + '_ {
-        self.items.iter().enumerate().filter_map(|(position, entry)| entry.map(|entry| (position, entry)))
+        self.entries_in(0..self.items.len())
+    }
+
+    /// What begins at each of some positions.
+    pub(crate) fn entries_in(&self, positions: Range<usize>) -> impl Iterator<Item = (usize, Entry)> + '_ {
+        positions.filter_map(|position| Some((position, self.items[position]?)))
     }
 
     /// The instruction that runs at a position.

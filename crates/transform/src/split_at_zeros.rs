@@ -34,6 +34,7 @@ mod rewrite;
 mod segments;
 mod stores;
 mod tables;
+mod touches;
 
 pub use isolate::isolate_stores;
 use nestegg_ir::domains::DomainError;
@@ -127,7 +128,7 @@ fn without_idle(rewriter: &Rewriter, linearization: Vec<Item>, origins: &[ExprId
     let kernel = &rewriter.kernel;
     let is_idle = |insn: InsnId| match &kernel[insn].kind {
         InstructionKind::Assignment { assignee, expression } => {
-            origins[insn.index()] != *expression && stores::is_element(&kernel.exprs, *expression, assignee)
+            origins[insn.index()] != *expression && touches::is_element(&kernel.exprs, *expression, assignee)
         }
         _ => false,
     };

@@ -116,8 +116,13 @@ fn translated(workspace: &Workspace, trees: &[LoopTree], values: &mut Values) ->
         }
     }
     writes.by_array.iter_mut().for_each(|trees| trees.dedup());
-    insns
-        .into_iter()
-        .filter_map(|(insn, position)| translate::translate(workspace, values, &writes, insn, position))
-        .collect()
+    let (mut known, mut at) = (translate::Known::default(), 0);
+    let mut res = Vec::new();
+    for (insn, position) in insns {
+        if std::mem::replace(&mut at, position) != position {
+            known.clear();
+        }
+        res.extend(translate::translate(workspace, values, &writes, insn, position, &mut known));
+    }
+    res
 }

@@ -39,20 +39,23 @@ impl Writes {
     }
 }
 
-/// The value that an instruction stores; `None` if it stores no float, or zero.
+/// What the expressions of the instructions at one position are.
+pub(crate) type Known = FxHashMap<ExprId, Option<Term>>;
+
+/// The value that an instruction stores; `known` are those before it at its position. `None` if it stores no float, or zero.
 pub(crate) fn translate(
     workspace: &Workspace,
     values: &mut Values,
     writes: &Writes,
     insn: InsnId,
     position: usize,
+    known: &mut Known,
 ) -> Option<Root> {
     let kernel = &workspace.kernel;
     let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return None };
     if !kernel[assignee.array].dtype.is_float() || !workspace.facts.ty(*expression).is_float() {
         return None;
     }
-    let mut known: FxHashMap<ExprId, Option<Term>> = FxHashMap::default();
     let mut walk = OperandsFirst::new(*expression);
     while let Some(id) = walk.next_unknown(|id| known.contains_key(id)) {
         let is_opened = is_opened(workspace, id);
@@ -61,13 +64,13 @@ pub(crate) fn translate(
             continue;
         }
         let term = if is_opened {
-            operation(workspace, values, &known, id)
+            operation(workspace, values, known, id)
         } else {
             Some(atom(workspace, values, writes, position, id))
         };
         known.insert(id, term);
     }
-    let value = known.remove(expression).flatten()?;
+    let value = known.get(expression).cloned().flatten()?;
     Some(Root { insn, position, value })
 }
 

@@ -12,6 +12,7 @@ use nestegg_ir::{InstructionKind, Item, LinearizedKernel};
 use super::clones::clone_stores;
 use super::rewrite::Rewriter;
 use super::stores::{CutStore, Legality};
+use super::touches::Touches;
 use super::{SplitError, in_program_order};
 use crate::depends::set_dependences;
 use crate::memory::Memory;
@@ -26,6 +27,7 @@ pub fn isolate_stores(linearized: LinearizedKernel) -> Result<LinearizedKernel, 
     let nest = Nest::new(&kernel, &linearization)?;
     let mut rewriter = Rewriter::new(kernel, 1, usize::MAX)?;
     let memory = Memory::new(&rewriter.kernel);
+    let touches = Touches::new(&rewriter, &nest, &memory);
     let mut stores = Vec::new();
     for insn in rewriter.kernel.insn_ids() {
         if !matches!(rewriter.kernel[insn].kind, InstructionKind::Assignment { .. }) {
@@ -33,16 +35,11 @@ pub fn isolate_stores(linearized: LinearizedKernel) -> Result<LinearizedKernel, 
         }
         let mut nodes: Vec<NodeId> = nest.below(nest.home(insn), NodeId::ROOT).collect();
         nodes.reverse();
-        let legality = Legality { rewriter: &rewriter, nest: &nest, memory: &memory, insn };
+        let legality = Legality { rewriter: &rewriter, nest: &nest, memory: &memory, touches: &touches, insn };
         for (idx, &node) in nodes.iter().enumerate() {
             let is_loop = matches!(nest[node].kind, NodeKind::Loop(_));
-            let is_shared = nest
-                .entries()
-                .filter(|&(position, entry)| {
-                    nest[node].start <= position && position < nest[node].end && matches!(entry, Entry::Run(_))
-                })
-                .nth(1)
-                .is_some();
+            let entries = nest.entries_in(nest[node].start..nest[node].end);
+            let is_shared = entries.filter(|(_, entry)| matches!(entry, Entry::Run(_))).nth(1).is_some();
             if !is_shared {
                 break;
             }

@@ -5,18 +5,17 @@
 //! after, and the store's own instances may run in any order: they write distinct elements, or add to them, and read
 //! of the array that they write no other element than their own.
 
-use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::affine;
 use nestegg_ir::domains::DomainError;
-use nestegg_ir::{
-    ArrayId, Assignee, Expr, ExprId, Exprs, InameId, InameSet, InsnId, Instruction, InstructionKind, Item, Op,
-};
+use nestegg_ir::{Assignee, ExprId, InameId, InameSet, InsnId, Instruction, InstructionKind, Item};
 use nestegg_isl as isl;
 
 use crate::memory::Memory;
-use crate::nest::{Entry, Nest, NodeId, NodeKind};
+use crate::nest::{Nest, NodeId, NodeKind};
 use crate::split_at_zeros::SplitOptions;
 use crate::split_at_zeros::boxes::Interval;
 use crate::split_at_zeros::rewrite::Rewriter;
+use crate::split_at_zeros::touches::{Store, Touches};
 
 /// A store that is cut.
 #[derive(Clone, Debug)]
@@ -42,6 +41,7 @@ pub(crate) fn plan_stores(
     let mut res = Vec::new();
     let mut n_instructions = rewriter.kernel.instructions.len();
     let memory = Memory::new(&rewriter.kernel);
+    let touches = Touches::new(rewriter, nest, &memory);
     for insn in rewriter.kernel.insn_ids() {
         let InstructionKind::Assignment { expression, .. } = rewriter.kernel[insn].kind else { continue };
         let mut nodes: Vec<NodeId> = nest.below(nest.home(insn), NodeId::ROOT).collect();
@@ -57,7 +57,7 @@ pub(crate) fn plan_stores(
         if candidates.is_empty() {
             continue;
         }
-        let legality = Legality { rewriter, nest, memory: &memory, insn };
+        let legality = Legality { rewriter, nest, memory: &memory, touches: &touches, insn };
         let mut first = None;
         for (at, &(idx, ..)) in candidates.iter().enumerate() {
             if legality.allows(&nodes[idx..])? {
@@ -89,6 +89,7 @@ pub(crate) struct Legality<'a> {
     pub(crate) rewriter: &'a Rewriter,
     pub(crate) nest: &'a Nest,
     pub(crate) memory: &'a Memory,
+    pub(crate) touches: &'a Touches,
     pub(crate) insn: InsnId,
 }
 
@@ -104,35 +105,20 @@ impl Legality<'_> {
         let store = &kernel[self.insn];
         let InstructionKind::Assignment { assignee, .. } = &store.kind else { return Ok(false) };
         let conditions: Vec<ExprId> = nodes.iter().filter_map(|&node| self.condition(node)).collect();
-        if conditions.iter().any(|&condition| self.reads(condition, assignee.array)) {
+        let Some(Store { is_accumulation, reads_only_itself: true, .. }) = self.touches.store(self.insn) else {
             return Ok(false);
-        }
-        if !self.reads_only_itself(store, assignee) {
-            return Ok(false);
-        }
+        };
         let mut reads = self.memory.read_by(kernel, self.insn);
         reads.extend(conditions.iter().flat_map(|&condition| self.memory.of(condition)));
         reads.retain(|&array| array != assignee.array);
-        let is_accumulation = self.is_accumulation(store);
-        let (start, end) = (self.nest[nodes[0]].start, self.nest[nodes[0]].end);
-        for (_, entry) in self.nest.entries().filter(|&(position, _)| start <= position && position < end) {
-            let is_free = match entry {
-                Entry::Run(insn) if insn == self.insn => true,
-                Entry::Run(insn) => {
-                    let other = &kernel[insn];
-                    let writes = other.written_arrays();
-                    !writes.iter().any(|array| reads.contains(array))
-                        && self.commutes(assignee, is_accumulation, insn, other, &writes)
-                }
-                Entry::Begin(node) => {
-                    self.condition(node).is_none_or(|condition| !self.reads(condition, assignee.array))
-                }
-            };
-            if !is_free {
-                return Ok(false);
-            }
+        let (positions, own) = (self.nest[nodes[0]].start..self.nest[nodes[0]].end, self.nest.position(self.insn));
+        if reads.iter().any(|&array| self.touches.is_written(array, &positions, own))
+            || self.touches.is_tested(assignee.array, &positions)
+            || !self.touches.commutes(self.insn, &positions)
+        {
+            return Ok(false);
         }
-        Ok(is_accumulation || self.is_injective(nodes, store, assignee)?)
+        Ok(*is_accumulation || self.is_injective(nodes, store, assignee)?)
     }
 
     fn condition(&self, node: NodeId) -> Option<ExprId> {
@@ -140,89 +126,6 @@ impl Legality<'_> {
             NodeKind::Branch(condition) => Some(condition),
             _ => None,
         }
-    }
-
-    fn reads(&self, expr: ExprId, array: ArrayId) -> bool {
-        self.memory.of(expr).binary_search(&array).is_ok()
-    }
-
-    /// Whether the order of the store and another instruction does not matter as far as the stored array goes.
-    fn commutes(
-        &self,
-        assignee: &Assignee,
-        is_accumulation: bool,
-        insn: InsnId,
-        other: &Instruction,
-        writes: &[ArrayId],
-    ) -> bool {
-        let reads = self.memory.read_by(&self.rewriter.kernel, insn).contains(&assignee.array);
-        if !reads && !writes.contains(&assignee.array) {
-            return true;
-        }
-        let InstructionKind::Assignment { assignee: written, .. } = &other.kind else { return false };
-        if written.array != assignee.array {
-            return false;
-        }
-        is_accumulation && self.is_accumulation(other)
-            || self.reads_only_itself(other, written) && self.is_disjoint(assignee, written)
-    }
-
-    /// Whether a store reads of its array no more than the element that it writes, and only in what it stores.
-    fn reads_only_itself(&self, store: &Instruction, assignee: &Assignee) -> bool {
-        let InstructionKind::Assignment { expression, .. } = store.kind else { return false };
-        let others = assignee.indices.iter().chain(&store.predicates);
-        if others.into_iter().any(|&expr| self.reads(expr, assignee.array)) {
-            return false;
-        }
-        let exprs = &self.rewriter.kernel.exprs;
-        let mut seen = rustc_hash::FxHashSet::default();
-        let mut pending = vec![expression];
-        while let Some(id) = pending.pop() {
-            if !self.reads(id, assignee.array) || !seen.insert(id) {
-                continue;
-            }
-            if matches!(&exprs[id], Expr::Access { array, .. } if *array == assignee.array) {
-                if !is_element(exprs, id, assignee) {
-                    return false;
-                }
-                continue;
-            }
-            pending.extend(exprs[id].children());
-        }
-        true
-    }
-
-    /// Whether a store adds to its element what does not read the array.
-    fn is_accumulation(&self, store: &Instruction) -> bool {
-        let InstructionKind::Assignment { assignee, expression } = &store.kind else { return false };
-        let exprs = &self.rewriter.kernel.exprs;
-        if assignee.indices.iter().chain(&store.predicates).any(|&expr| self.reads(expr, assignee.array)) {
-            return false;
-        }
-        let mut spine = *expression;
-        while !is_element(exprs, spine, assignee) {
-            let Expr::Op { op: op @ (Op::Add | Op::Sub), operands } = &exprs[spine] else { return false };
-            let mut reading = operands.iter().enumerate().filter(|(_, operand)| self.reads(**operand, assignee.array));
-            match (op, reading.next(), reading.next()) {
-                (Op::Add, Some((_, &operand)), None) | (Op::Sub, Some((0, &operand)), None) => spine = operand,
-                _ => return false,
-            }
-        }
-        spine != *expression
-    }
-
-    /// Whether two stores to an array surely write different elements.
-    fn is_disjoint(&self, a: &Assignee, b: &Assignee) -> bool {
-        let exprs = &self.rewriter.kernel.exprs;
-        a.indices.iter().zip(&b.indices).any(|(&a, &b)| {
-            let (Some(a), Some(b)) = (affine::of(exprs, a), affine::of(exprs, b)) else { return false };
-            self.are_apart(&a, &b) || are_incongruent(&a, &b)
-        })
-    }
-
-    fn are_apart(&self, a: &Affine, b: &Affine) -> bool {
-        let intervals = (self.rewriter.boxes.interval(a), self.rewriter.boxes.interval(b));
-        matches!(intervals, (Some(a), Some(b)) if a.1 <= b.0 || b.1 <= a.0)
     }
 
     /// Whether distinct instances at the same values of the loops outside of `nodes` write distinct elements.
@@ -250,30 +153,4 @@ impl Legality<'_> {
         domains.context().set_max_operations(None);
         Ok(res)
     }
-}
-
-/// Whether an expression is the element that an assignee is.
-pub(crate) fn is_element(exprs: &Exprs, expr: ExprId, assignee: &Assignee) -> bool {
-    let is_same = |a: ExprId, b: ExprId| {
-        a == b || affine::of(exprs, a).is_some_and(|affine| affine::of(exprs, b) == Some(affine))
-    };
-    match &exprs[expr] {
-        Expr::Access { array, indices } => {
-            *array == assignee.array && indices.iter().zip(&assignee.indices).all(|(&a, &b)| is_same(a, b))
-        }
-        _ => false,
-    }
-}
-
-/// Whether two affine functions differ whatever their variables are, each's own.
-fn are_incongruent(a: &Affine, b: &Affine) -> bool {
-    let coefficients = a.terms.iter().chain(&b.terms).map(|term| term.1.unsigned_abs());
-    let divisor = coefficients.fold(0, |mut divisor: u64, mut rest| {
-        while rest != 0 {
-            (divisor, rest) = (rest, divisor % rest);
-        }
-        divisor
-    });
-    let difference = a.constant.abs_diff(b.constant);
-    !difference.is_multiple_of(divisor)
 }
