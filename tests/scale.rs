@@ -86,6 +86,39 @@ fn loops(n_instructions: usize) -> String {
     text
 }
 
+/// Stores of elements that nothing else touches.
+fn independent(n_instructions: usize) -> String {
+    let mut text = format!(
+        "kernel independent\ndomain {{ [i] : 0 <= i < 3 }}\narg x : float64[{n_instructions}, 3] read\n\
+         arg c : float64[8] read\narg y : float64[{n_instructions}, 3] write\nfor i\n"
+    );
+    for idx in 0..n_instructions {
+        let (a, b) = (idx % 8, (idx + 3) % 8);
+        let _ = writeln!(text, "  y[{idx}, i] = x[{idx}, i]*c[{a}] + c[{b}]*c[{}] {{id=s{idx}}}", idx % 5);
+    }
+    text + "end\n"
+}
+
+/// Values that are made one from another of what an array held before, each stored, before the array is updated.
+fn updates(n_instructions: usize) -> String {
+    let mut text = format!(
+        "kernel updates\ndomain {{ [i] : 0 <= i < 3 }}\narg x : float64[3] read\narg y : float64[3] readwrite\n\
+         arg z : float64[{n_instructions}, 3] write\n"
+    );
+    for idx in 0..n_instructions {
+        let _ = writeln!(text, "temp t{idx} : float64");
+    }
+    text += "for i\n  t0 = y[i]*x[i]\n";
+    for idx in 1..n_instructions {
+        let _ = writeln!(text, "  t{idx} = 0.5*t{} + x[i]*x[{}]", idx - 1, idx % 3);
+        if idx % 4 == 0 {
+            let _ = writeln!(text, "  z[{idx}, i] = t{idx}");
+        }
+    }
+    let _ = writeln!(text, "  y[i] = y[i] + t{}\nend", n_instructions - 1);
+    text
+}
+
 /// A table of small dyadic numbers.
 fn table(n_rows: usize, n_columns: usize) -> String {
     let entry = |at: usize| format!("{:?}", ((at * at + 7 * at) % 129) as f64 / 64.0 - 1.0);
@@ -96,6 +129,29 @@ fn table(n_rows: usize, n_columns: usize) -> String {
 #[test]
 fn ten_thousand_loops() {
     check(&loops(N_INSTRUCTIONS), &["O0", "O1", "O2", "O3"]);
+}
+
+#[test]
+fn ten_thousand_independent_statements() {
+    check(&independent(N_INSTRUCTIONS), &["O0", "O1"]);
+}
+
+/// Whether a store may leave its loops is not asked of every other store.
+#[test]
+fn a_thousand_independent_statements_in_all_forms() {
+    check(&independent(1_000), &["O2", "O3"]);
+}
+
+/// What cannot trap is encoded once, not once for each instruction that evaluates it under its condition.
+#[test]
+fn ten_thousand_statements_with_conditions() {
+    check(&statements(N_INSTRUCTIONS), &["O0", "O1"]);
+}
+
+/// A read of one state of memory is one value, however many instructions evaluate it.
+#[test]
+fn ten_thousand_statements_that_read_what_is_updated() {
+    check(&updates(N_INSTRUCTIONS), &["O0", "O1"]);
 }
 
 /// Values that are shared must not be taken apart once for each way to them.

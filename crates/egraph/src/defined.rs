@@ -52,12 +52,18 @@ impl<'a> Definitions<'a> {
         Self { kernel, domains, sequences, writers, prefix }
     }
 
+    /// Whether every element of an array has a value from the beginning.
+    #[must_use]
+    pub fn comes_with_values(&self, array: ArrayId) -> bool {
+        !matches!(self.kernel[array].kind, ArrayKind::Temporary | ArrayKind::Argument(ArgumentAccess::Write))
+    }
+
     /// Whether all elements that `insn` may read at these indices have a value.
     ///
     /// # Errors
     /// If isl fails.
     pub fn is_defined(&self, insn: InsnId, array: ArrayId, indices: &[Index]) -> Result<bool, DomainError> {
-        if !matches!(self.kernel[array].kind, ArrayKind::Temporary | ArrayKind::Argument(ArgumentAccess::Write)) {
+        if self.comes_with_values(array) {
             return Ok(true);
         }
         let plain = indices.iter().map(|index| match index {

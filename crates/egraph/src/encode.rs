@@ -6,14 +6,15 @@
 //! The e-graph and one root for each expression of each instruction that is worth rewriting (anything but affine
 //! functions of inames and parameters, which are kept as they are).
 //! # Method
-//! One pass over the DAG, operands first. Expressions that read no versioned array are encoded once for all
-//! instructions, others once per instruction. Operands of mixed types get casts, so the operands of every sum and
+//! One pass over the DAG, operands first. An expression is encoded once for each of its `versions`: mostly once for all
+//! instructions. Operands of mixed types get casts, so the operands of every sum and
 //! product are of one type.
 //! # Complexity
-//! Linear in the DAG (per instruction, for expressions that read what the kernel writes).
+//! Linear in the DAG, for each version of what it reads.
 
 mod guards;
 mod rounded;
+mod versions;
 
 use egg::Id;
 use indexmap::IndexSet;
@@ -35,6 +36,7 @@ use crate::coupling;
 use crate::defined::Definitions;
 use crate::language::{Kind, Node};
 use crate::rational::Rational;
+use versions::{VersionIdx, Versions};
 
 /// An expression of an instruction and the e-class of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,20 +86,30 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains, semantics: Seman
         !in_branches.is_empty() || !in_conditions.is_empty() || !bounds.always_runs(&kernel.iname_ids().collect());
     let sequences = Sequences::new(linearized);
     let coupled = coupling::coupled(kernel, domains)?;
+    let definitions = Definitions::new(kernel, domains, &sequences);
+    let stays = |id: usize, expr: &Expr| match expr {
+        _ if !may_be_guarded => Ok(false),
+        Expr::Access { array, indices } => {
+            let is_inside = bounds.is_inside(*array, &payload(kernel, indices))?;
+            Ok(!is_inside || !definitions.comes_with_values(*array))
+        }
+        _ => Ok(may_trap[id]),
+    };
+    let is_in_branch = |id: usize| in_branches.contains(&ExprId::new(id));
+    let versions = Versions::new(kernel, &sequences, stays, is_in_branch, &coupled)?;
     let mut encoder = Encoder {
         kernel,
         types,
         in_branches,
         in_conditions,
-        versioned: versioned(kernel, may_be_guarded.then_some(&may_trap), &coupled),
+        versions,
         may_trap,
-        definitions: Definitions::new(kernel, domains, &sequences),
+        definitions,
         sequences: &sequences,
         states: IndexSet::default(),
         graph: Graph::new(Facts::new(Context::new(kernel, bounds.extents(), coupled.clone(), semantics))),
         bounds,
-        shared: FxHashMap::default(),
-        own: FxHashMap::default(),
+        known: FxHashMap::default(),
         insn: InsnId::new(0),
         nests: [InameSet::new()].into_iter().collect(),
         nest: NestIdx::default(),
@@ -105,8 +117,7 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains, semantics: Seman
     };
     let mut roots = Vec::new();
     for insn in kernel.insn_ids() {
-        encoder.insn = insn;
-        encoder.own.clear();
+        encoder.enter(insn);
         for expr in kernel[insn].expressions() {
             if affine::of(&kernel.exprs, expr).is_none() {
                 let class = encoder.class(expr)?;
@@ -136,15 +147,13 @@ struct Encoder<'a> {
     in_conditions: FxHashSet<InsnId>,
     /// Expressions that may trap.
     may_trap: Vec<bool>,
-    /// For each expression whether it reads an array that the kernel writes.
-    versioned: Vec<bool>,
+    versions: Versions<'a>,
     sequences: &'a Sequences,
     definitions: Definitions<'a>,
     /// States of memory, numbered as they are met, with the array.
     states: IndexSet<(ArrayId, MemoryState), FxBuildHasher>,
     graph: Graph,
-    shared: FxHashMap<(ExprId, NestIdx), Id>,
-    own: FxHashMap<(ExprId, NestIdx), Id>,
+    known: FxHashMap<(ExprId, NestIdx, VersionIdx), Id>,
     insn: InsnId,
     /// Inames of reductions around an expression that are coupled with others, or may have no value.
     nests: IndexSet<InameSet, FxBuildHasher>,
@@ -157,9 +166,19 @@ struct Encoder<'a> {
 type NestIdx = usize;
 
 impl Encoder<'_> {
+    fn enter(&mut self, insn: InsnId) {
+        self.insn = insn;
+        let loops = self.kernel[insn].within_set();
+        let is_guarded = self.in_conditions.contains(&insn) || !self.bounds.always_runs(&loops);
+        self.versions.enter(insn, loops, is_guarded);
+    }
+
     fn known(&self, expr: ExprId, nest: NestIdx) -> Option<Id> {
-        let map = if self.versioned[expr.index()] { &self.own } else { &self.shared };
-        map.get(&(expr, nest)).copied()
+        self.known.get(&self.key(expr, nest)).copied()
+    }
+
+    fn key(&self, expr: ExprId, nest: NestIdx) -> (ExprId, NestIdx, VersionIdx) {
+        (expr, nest, self.versions.of(expr, nest != NestIdx::default()))
     }
 
     /// The nest of the operands of an expression in a nest.
@@ -183,8 +202,7 @@ impl Encoder<'_> {
             }
             self.nest = inner;
             let class = self.node(id, nest)?;
-            let map = if self.versioned[id.index()] { &mut self.own } else { &mut self.shared };
-            map.insert((id, nest), class);
+            self.known.insert(self.key(id, nest), class);
         }
         Ok(self.known(root, NestIdx::default()).expect("the loop ends when the root is known"))
     }
@@ -344,18 +362,9 @@ impl Encoder<'_> {
     }
 
     fn access(&mut self, id: ExprId, array: ArrayId, indices: &[ExprId], nest: NestIdx) -> Result<Id, DomainError> {
-        let kernel = self.kernel;
-        let mut children = Vec::new();
-        let payload: Box<[Index]> = indices
-            .iter()
-            .map(|&index| match affine::of(&kernel.exprs, index) {
-                Some(affine) => Index::Affine(affine),
-                None => {
-                    children.push(self.operand(index));
-                    Index::Child
-                }
-            })
-            .collect();
+        let payload = payload(self.kernel, indices);
+        let others = indices.iter().zip(&payload).filter(|(_, index)| **index == Index::Child);
+        let children: Vec<Id> = others.map(|(&index, _)| self.operand(index)).collect();
         let may_move = !self.is_guarded(id, nest)
             || (self.bounds.is_inside(array, &payload)? && self.definitions.is_defined(self.insn, array, &payload)?);
         let (stamp, pinned) = if !may_move {
@@ -375,6 +384,11 @@ impl Encoder<'_> {
     }
 }
 
+/// Indices as an access keeps them.
+fn payload(kernel: &Kernel, indices: &[ExprId]) -> Box<[Index]> {
+    indices.iter().map(|&index| affine::of(&kernel.exprs, index).map_or(Index::Child, Index::Affine)).collect()
+}
+
 /// The exponent if it is a literal whole number of moderate size.
 fn whole_exponent(kernel: &Kernel, id: ExprId) -> Option<i32> {
     const LARGEST_EXPONENT: f64 = 64.0;
@@ -385,27 +399,4 @@ fn whole_exponent(kernel: &Kernel, id: ExprId) -> Option<i32> {
     let Expr::Number(number) = &kernel.exprs[id] else { return None };
     let value = number.to_f64() * sign;
     (value.fract() == 0.0 && value.abs() <= LARGEST_EXPONENT).then_some(value as i32)
-}
-
-/// For each expression whether its class depends on the instruction that evaluates it: it reads an array that the
-/// kernel writes, or (where there are conditions or loops that may be empty) something that may have to stay with its instruction, or its points depend on the loops around.
-fn versioned(kernel: &Kernel, may_trap: Option<&Vec<bool>>, coupled: &[InameSet]) -> Vec<bool> {
-    let mut is_written = vec![false; kernel.arrays.len()];
-    for array in kernel.instructions.iter().flat_map(|instruction| instruction.written_arrays()) {
-        is_written[array.index()] = true;
-    }
-    let mut res: Vec<bool> = Vec::with_capacity(kernel.exprs.len());
-    for (id, expr) in kernel.exprs.iter() {
-        let own = match expr {
-            Expr::Access { array, indices } => is_written[array.index()] || (may_trap.is_some() && !indices.is_empty()),
-            Expr::Op { .. } | Expr::Call { .. } | Expr::Cast { .. } => {
-                may_trap.is_some_and(|may_trap| may_trap[id.index()])
-            }
-            Expr::Reduce { inames, .. } => inames.iter().any(|iname| !coupled[iname.index()].is_empty()),
-            _ => false,
-        };
-        let below = expr.children().iter().any(|child| res[child.index()]);
-        res.push(own || below);
-    }
-    res
 }

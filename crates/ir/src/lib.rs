@@ -16,6 +16,7 @@ pub mod linearization;
 pub mod number;
 pub mod order;
 pub mod sequences;
+pub mod sets;
 pub mod types;
 pub mod verify;
 pub mod walk;

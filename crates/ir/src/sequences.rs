@@ -2,6 +2,8 @@
 //!
 //! A *sequence* is the body of a loop or of a condition, or the whole program. Its items are numbered as they come.
 
+use rustc_hash::FxHashMap;
+
 use crate::ids::{ArrayId, ExprId, InameId, InameSet, InsnId};
 use crate::kernel::LinearizedKernel;
 use crate::linearization::Item;
@@ -42,8 +44,8 @@ pub struct Sequences {
     pub list: Vec<Sequence>,
     /// For each instruction its sequence and item; (0, 0) for one that is not run.
     pub places: Vec<(SequenceIdx, usize)>,
-    /// For each array the places of its writers, in order.
-    writers: Vec<Vec<(SequenceIdx, usize)>>,
+    /// For each array the sequences in which some items write it, with these items in increasing order.
+    writers: Vec<FxHashMap<SequenceIdx, Vec<usize>>>,
 }
 
 impl Sequences {
@@ -54,7 +56,7 @@ impl Sequences {
         let mut res = Self {
             list: vec![Sequence::default()],
             places: vec![(0, 0); kernel.instructions.len()],
-            writers: vec![Vec::new(); kernel.arrays.len()],
+            writers: vec![FxHashMap::default(); kernel.arrays.len()],
         };
         let mut open: Vec<SequenceIdx> = vec![0];
         for item in &linearized.linearization {
@@ -83,8 +85,16 @@ impl Sequences {
         }
         for insn in kernel.insn_ids() {
             for array in kernel[insn].written_arrays() {
-                res.writers[array.index()].push(res.places[insn.index()]);
+                let mut place = Some(res.places[insn.index()]);
+                while let Some((sequence, item)) = place {
+                    res.writers[array.index()].entry(sequence).or_default().push(item);
+                    place = res.list[sequence].parent;
+                }
             }
+        }
+        for items in res.writers.iter_mut().flat_map(FxHashMap::values_mut) {
+            items.sort_unstable();
+            items.dedup();
         }
         res
     }
@@ -117,16 +127,14 @@ impl Sequences {
     /// writer are: the sequence of the instruction itself if it writes what it reads.
     #[must_use]
     pub fn memory_state(&self, insn: InsnId, array: ArrayId) -> Option<MemoryState> {
-        let place = self.places[insn.index()];
-        let writers = &self.writers[array.index()];
-        let sequence =
-            writers.iter().map(|writer| self.common(place.0, writer.0)).max_by_key(|&idx| self.list[idx].depth)?;
-        let own = self.item_in(place, sequence)?;
-        let mut before: Vec<usize> =
-            writers.iter().filter_map(|&writer| self.item_in(writer, sequence)).filter(|&item| item < own).collect();
-        before.sort_unstable();
-        before.dedup();
-        let pinned = self.list[sequence].loops.iter().copied().collect();
-        Some(MemoryState { sequence, n_writers_before: before.len(), pinned })
+        let (mut sequence, mut own) = self.places[insn.index()];
+        loop {
+            if let Some(writers) = self.writers[array.index()].get(&sequence) {
+                let n_writers_before = writers.partition_point(|&item| item < own);
+                let pinned = self.list[sequence].loops.iter().copied().collect();
+                return Some(MemoryState { sequence, n_writers_before, pinned });
+            }
+            (sequence, own) = self.list[sequence].parent?;
+        }
     }
 }

@@ -14,7 +14,7 @@ use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Kernel, Number, Op};
 
 use crate::memory::Memory;
 use crate::ranges::Ranges;
-use crate::sets::{EMPTY, SetId, SetPool};
+use nestegg_ir::sets::{EMPTY, SetId, SetPool};
 
 #[derive(Clone, Copy, Debug)]
 struct Row {

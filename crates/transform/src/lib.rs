@@ -21,7 +21,6 @@ mod predicates;
 mod quasi;
 mod ranges;
 mod rename;
-mod sets;
 pub mod shift;
 pub mod split_at_zeros;
 mod workspace;

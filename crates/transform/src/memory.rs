@@ -5,7 +5,7 @@
 
 use nestegg_ir::{ArrayId, Expr, ExprId, InsnId, InstructionKind, Kernel};
 
-use crate::sets::{EMPTY, SetId, SetPool};
+use nestegg_ir::sets::{EMPTY, SetId, SetPool};
 
 /// For each expression the arrays that it reads and that some instruction writes.
 #[derive(Debug)]

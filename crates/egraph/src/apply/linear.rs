@@ -8,6 +8,8 @@
 //! factorisation by iname as forms of the same value.
 //! # Complexity
 //! The number of monomials, at most the rule's limit and each with at most [`MAX_TERMS`] terms, times orders and factorisations, at most [`FORMS_LIMIT`] forms.
+//! Each stored value is taken apart on its own, so that the classes which many share are visited for each: at most [`VISITS_PER_NODE`] times
+//! the e-nodes that the phase allows.
 //! # Source
 //! Reference 001 (factorisation), the sharing elimination of COFFEE (`peers/coffee.md`, 10), TSFC's argument
 //! factorisation and sum factorisation; `egraph-study.md`, stages C and S.
@@ -30,8 +32,11 @@ type Monomials = BTreeMap<Vec<Id>, Vec<(Rational, Id)>>;
 /// A coefficient of more terms than this becomes a value of its own, lest sums of sums copy their terms again and again.
 const MAX_TERMS: usize = 256;
 
+/// For each e-node that a phase allows so many classes are taken apart: those that many stored values share are so for each of them.
+const VISITS_PER_NODE: usize = 4;
+
 /// No number of a coefficient has more bits: a float has 53, so that this is a product of dozens.
-const MAX_BITS: u64 = 4096;
+const MAX_BITS: u64 = 2048;
 
 /// Adds what terms of the same value have as factors: values that are shared would otherwise be there once for each
 /// way to them, and there are exponentially many. `None` where a number is beyond its limit.
@@ -52,8 +57,13 @@ pub fn linear_form(pass: &mut Pass<'_>) {
     let limit = pass.limit("monomials");
     let origin = Origin::new(pass);
     let roots: BTreeSet<Id> = pass.graph.analysis.roots.iter().map(|&root| pass.graph.find(root)).collect();
+    let mut n_visits = 0_usize;
     for &class in pass.classes {
         if pass.is_full() {
+            return;
+        }
+        if n_visits > pass.nodes.saturating_mul(VISITS_PER_NODE) {
+            pass.limits_hit.insert("visits".into());
             return;
         }
         let (body, inames, scope) = match origin.node(pass, class) {
@@ -71,7 +81,9 @@ pub fn linear_form(pass: &mut Pass<'_>) {
         let mut seen: Vec<Vec<Term>> = Vec::new();
         for atoms in [Atoms::Fine, Atoms::Coarse] {
             let mut form = LinearForm { origin: &origin, free: &free, atoms, limit, known: FxHashMap::default() };
-            let Some(monomials) = form.of(pass, body) else {
+            let monomials = form.of(pass, body);
+            n_visits += form.known.len();
+            let Some(monomials) = monomials else {
                 pass.limits_hit.insert("monomials".into());
                 continue;
             };

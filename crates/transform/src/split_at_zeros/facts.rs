@@ -4,8 +4,8 @@
 
 use nestegg_ir::{Expr, ExprId, InameId, Kernel, Number, Op};
 
-use crate::sets::{EMPTY, SetId, SetPool};
 use crate::split_at_zeros::tables::Tables;
+use nestegg_ir::sets::{EMPTY, SetId, SetPool};
 
 #[derive(Clone, Copy, Debug)]
 struct Row {

@@ -11,10 +11,10 @@ use nestegg_ir::{ArrayId, Expr, ExprId, Float, InameId, Kernel, Number, Op, Redu
 use nestegg_isl as isl;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::sets::SetId;
 use crate::split_at_zeros::boxes::{Boxes, Interval};
 use crate::split_at_zeros::facts::Facts;
 use crate::split_at_zeros::tables::{Content, Tables};
+use nestegg_ir::sets::SetId;
 
 /// What stands in the place of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

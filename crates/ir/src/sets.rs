@@ -7,33 +7,36 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// An interned set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SetId(u32);
+pub struct SetId(u32);
 
 /// The set without members.
-pub(crate) const EMPTY: SetId = SetId(0);
+pub const EMPTY: SetId = SetId(0);
 
 /// Sets as sorted slices, each stored once.
 #[derive(Debug)]
-pub(crate) struct SetPool<T> {
+pub struct SetPool<T> {
     sets: IndexSet<Box<[T]>, FxBuildHasher>,
     unions: FxHashMap<(SetId, SetId), SetId>,
 }
 
 impl<T: Copy + Ord + Hash> SetPool<T> {
     /// A pool with the empty set.
-    pub(crate) fn new() -> Self {
-        let mut sets = IndexSet::default();
-        sets.insert(Box::default());
-        Self { sets, unions: FxHashMap::default() }
+    #[must_use]
+    pub fn new() -> Self {
+        Self { sets: [Box::default()].into_iter().collect(), unions: FxHashMap::default() }
     }
 
     /// The members, sorted.
-    pub(crate) fn get(&self, id: SetId) -> &[T] {
+    #[must_use]
+    pub fn get(&self, id: SetId) -> &[T] {
         &self.sets[id.0 as usize]
     }
 
     /// The set of these members.
-    pub(crate) fn intern(&mut self, mut members: Vec<T>) -> SetId {
+    ///
+    /// # Panics
+    /// Beyond 2^32 sets.
+    pub fn intern(&mut self, mut members: Vec<T>) -> SetId {
         members.sort_unstable();
         members.dedup();
         let (idx, _) = self.sets.insert_full(members.into());
@@ -41,7 +44,7 @@ impl<T: Copy + Ord + Hash> SetPool<T> {
     }
 
     /// Members of either set.
-    pub(crate) fn union(&mut self, a: SetId, b: SetId) -> SetId {
+    pub fn union(&mut self, a: SetId, b: SetId) -> SetId {
         if a == b || b == EMPTY {
             return a;
         }
@@ -56,5 +59,11 @@ impl<T: Copy + Ord + Hash> SetPool<T> {
         let res = self.intern(members);
         self.unions.insert(key, res);
         res
+    }
+}
+
+impl<T: Copy + Ord + Hash> Default for SetPool<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
