@@ -6,8 +6,8 @@ use crate::shift::translate::Root;
 use crate::shift::values::{Body, Ref, Term, ValueId, Values, compose, merged};
 
 /// The values anew: a sum that one other sum uses once and nothing else joins it, and in each sum terms with a number in common
-/// are added up before they are multiplied.
-pub(crate) fn flatten(old: &Values, roots: &mut [Root]) -> Values {
+/// are added up before they are multiplied. `None` if what is stored, or an operand of a function, cancels altogether: there is no value that is zero.
+pub(crate) fn flatten(old: &Values, roots: &mut [Root]) -> Option<Values> {
     let terms: Vec<Term> = roots.iter().map(|root| root.value.clone()).collect();
     let mut order = old.users_first(&terms);
     order.reverse();
@@ -43,9 +43,9 @@ pub(crate) fn flatten(old: &Values, roots: &mut [Root]) -> Values {
                 }
             }
             Body::Apply(operation, operands) => {
-                let operands: Vec<Term> =
-                    operands.iter().flat_map(|term| placed(&made, &term.of, &term.scale)).collect();
-                vec![new.apply(*operation, &operands)]
+                let operands: Option<Vec<Term>> =
+                    operands.iter().map(|term| single(placed(&made, &term.of, &term.scale))).collect();
+                vec![new.apply(*operation, &operands?)]
             }
             Body::Leaf { array, indices, version } => vec![new.leaf(*array, indices, *version)],
             Body::Exact(expr) => vec![new.exact(*expr)],
@@ -54,11 +54,14 @@ pub(crate) fn flatten(old: &Values, roots: &mut [Root]) -> Values {
         made[value.index()] = res;
     }
     for root in roots {
-        if let [single] = placed(&made, &root.value.of, &root.value.scale).as_slice() {
-            root.value = single.clone();
-        }
+        root.value = single(placed(&made, &root.value.of, &root.value.scale))?;
     }
-    new
+    Some(new)
+}
+
+/// The term where there is one.
+fn single(terms: Vec<Term>) -> Option<Term> {
+    <[Term; 1]>::try_from(terms).ok().map(|[term]| term)
 }
 
 /// For each value whether it is a sum with one use, in a sum.

@@ -71,7 +71,7 @@ pub fn share_shifted(linearized: &LinearizedKernel) -> Result<Option<LinearizedK
     let mut roots = translated(&workspace, &trees, &mut values);
     // Sums that always stand together are one sum before they are joined with others.
     pairs::share_pairs(&mut values, &terms(&roots), Among::Sums);
-    let mut values = flatten::flatten(&values, &mut roots);
+    let Some(mut values) = flatten::flatten(&values, &mut roots) else { return Ok(None) };
     pairs::share_pairs(&mut values, &terms(&roots), Among::All);
     let Some(placement) = place::place(&workspace, &values, &roots) else { return Ok(None) };
     if placement.kept.is_empty() {
