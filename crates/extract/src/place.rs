@@ -21,7 +21,7 @@ use nestegg_ir::{ExprId, InameSet, Kernel, LinearizedKernel, Op};
 
 use crate::cost::Cost;
 use crate::guard::Need;
-use crate::product::{Candidate, ProductGraph, Vertex};
+use crate::product::{Candidate, ProductGraph, Vertex, bound_by};
 use crate::select::{Selection, needed};
 use crate::uses::Uses;
 
@@ -79,6 +79,7 @@ impl<'a> Placement<'a> {
             keeps_weak: !kernel.has_single(),
             is_hoisted: vec![false; n],
             is_root: vec![false; n],
+            around: vec![InameSet::new(); n],
             res,
         };
         placer.note_roots(kernel, &encoded.roots, &mut uses)?;
@@ -121,6 +122,8 @@ struct Placer<'a, 'b> {
     /// For each vertex whether a use of it has more inames than it has itself.
     is_hoisted: Vec<bool>,
     is_root: Vec<bool>,
+    /// For each vertex the inames of loops and reductions that would be around it if it were written out at its uses.
+    around: Vec<InameSet>,
     res: Placement<'a>,
 }
 
@@ -131,6 +134,7 @@ impl<'a> Placer<'a, '_> {
             let context = kernel[root.insn].within_set();
             self.is_root[vertex] = true;
             self.is_hoisted[vertex] |= context != *self.inames(vertex);
+            self.around[vertex] = self.around[vertex].union(&context);
             self.res.n_uses[vertex] += 1;
             let points = self.points(&context)?;
             self.res.use_points[vertex] = self.res.use_points[vertex] + points;
@@ -159,18 +163,23 @@ impl<'a> Placer<'a, '_> {
         let guard = uses.guard(vertex, &data.inames)?;
         let is_worth = candidate.cost > Cost::ZERO
             && (is_target || (is_shared && self.res.use_points[vertex] >= own && uses.is_worth(vertex, own, &guard)));
+        // A reduction cannot be written out inside a loop or reduction over one of its inames.
+        let nodes = [&candidate.node].into_iter().chain(candidate.accumulated.iter().map(|(_, node)| node));
+        let is_shadowing = nodes.into_iter().any(|node| !bound_by(graph, node).is_disjoint(&self.around[vertex]));
         let is_strong = self.keeps_weak || data.dtype != Type::WeakFloat;
-        self.res.is_kept[vertex] = is_worth && is_strong && can_be_kept(candidate, data);
+        self.res.is_kept[vertex] = (is_worth || is_shadowing) && is_strong && can_be_kept(candidate, data);
         let is_kept = self.res.is_kept[vertex];
         if is_kept {
             for condition in guard.conditions() {
                 self.is_hoisted[condition] |= *self.inames(condition) != data.inames;
+                self.around[condition] = self.around[condition].union(&data.inames);
                 self.res.n_uses[condition] += 1;
                 self.res.use_points[condition] = self.res.use_points[condition] + own;
             }
             self.res.guards[vertex] = guard.need.clone();
             uses.keep(vertex, own, guard);
         }
+        let around = if is_kept { data.inames.clone() } else { self.around[vertex].clone() };
         let times = if is_kept { own } else { self.res.use_points[vertex] };
         for &child in &candidate.children {
             // An operand of an accumulated reduction and of the rest of the sum is in both contexts; the larger counts.
@@ -179,6 +188,7 @@ impl<'a> Placer<'a, '_> {
             let user = users.rfind(|node| node.children().contains(&product.classes[child]));
             let context = context(graph, &data.inames, user.unwrap_or(&candidate.node));
             self.is_hoisted[child] |= context != *self.inames(child);
+            self.around[child] = self.around[child].union(&around).union(&context);
             self.res.n_uses[child] += 1;
             let points = self.points(&context)?;
             let times = if context == data.inames { times } else { times.scaled(points, own) };
@@ -218,11 +228,5 @@ fn can_be_kept(candidate: &Candidate, data: &Data) -> bool {
 
 /// The inames at whose points the operands of a node are needed.
 fn context(graph: &Graph, inames: &InameSet, node: &Node) -> InameSet {
-    match node {
-        Node::Reduce(reduction, _) => {
-            let bound: InameSet = graph.analysis.context.reduction(*reduction).inames.iter().copied().collect();
-            inames.union(&bound)
-        }
-        _ => inames.clone(),
-    }
+    inames.union(&bound_by(graph, node))
 }

@@ -228,7 +228,8 @@ fn is_sum(graph: &Graph, reduction: ReductionId) -> bool {
     graph.analysis.context.reduction(reduction).op == ReduceOp::Sum
 }
 
-fn bound_by(graph: &Graph, node: &Node) -> InameSet {
+/// The inames that a node binds.
+pub(crate) fn bound_by(graph: &Graph, node: &Node) -> InameSet {
     match node {
         Node::Reduce(reduction, _) => graph.analysis.context.reduction(*reduction).inames.iter().copied().collect(),
         _ => InameSet::new(),
