@@ -25,12 +25,13 @@ use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{LoopTree, from_tree, to_tree};
 use nestegg_ir::types::Types;
-use nestegg_ir::{ArrayId, DomainId, Dtype, InameId, InameSet, InameTag, Kernel, LinearizedKernel};
+use nestegg_ir::{DomainId, Dtype, InameId, InameSet, InameTag, Kernel, LinearizedKernel};
 use nestegg_isl as isl;
 use nestegg_solve::cluster::TOLERANCE;
 use rustc_hash::FxHashMap;
 
 use crate::names::Names;
+use crate::nests::NewTables;
 use crate::{FormError, LinearMaps, Tolerance};
 use sites::{Nest, Site};
 use write::Region;
@@ -52,14 +53,16 @@ pub fn even_odd(linearized: &LinearizedKernel) -> Result<Option<LinearMaps>, For
     let trees = to_tree(&linearized.linearization)?;
     let context = isl::Context::new();
     let domains = Domains::new(&context, &linearized.kernel)?;
+    // A kernel has one type of floats here.
+    let mut dtypes = linearized.kernel.arrays.iter().map(|array| array.dtype);
+    let dtype = dtypes.find(|dtype| dtype.is_float()).unwrap_or(Dtype::Float64);
     let mut pass = Pass {
         names: Names::new(&linearized.kernel),
         kernel: linearized.kernel.clone(),
         domains,
         regions: FxHashMap::default(),
         halves: FxHashMap::default(),
-        tables: FxHashMap::default(),
-        dtype: write::table_dtype(linearized.kernel.arrays.iter().map(|array| array.dtype)),
+        tables: NewTables::new(dtype),
         n_entries: 0,
         n_nests: 0,
         tolerance: Tolerance::default(),
@@ -107,10 +110,7 @@ struct Pass {
     regions: FxHashMap<(Vec<InameId>, Vec<Affine>), [Region; 2]>,
     /// For each reduction iname the one over half of its points.
     halves: FxHashMap<InameId, InameId>,
-    /// New tables, by shape and values.
-    tables: FxHashMap<(Vec<usize>, Vec<u64>), ArrayId>,
-    /// Of new tables.
-    dtype: Dtype,
+    tables: NewTables,
     n_entries: usize,
     n_nests: usize,
     tolerance: Tolerance,

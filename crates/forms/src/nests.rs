@@ -3,8 +3,8 @@
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::{
-    Assignee, Domain, DomainId, Expr, ExprId, Exprs, Iname, InameId, InameSet, InsnId, Instruction, InstructionKind,
-    Kernel, Op,
+    Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Dtype, Expr, ExprId, Exprs, Float, Iname, InameId, InameSet,
+    InsnId, Instruction, InstructionKind, Kernel, Number, Op,
 };
 use rustc_hash::FxHashMap;
 
@@ -75,6 +75,46 @@ pub(crate) fn add_store(
     let kind = InstructionKind::Assignment { assignee: Assignee { array, indices: indices.into() }, expression };
     kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates: Vec::new() });
     Some(insn)
+}
+
+/// New tables, equal ones once.
+#[derive(Debug)]
+pub(crate) struct NewTables {
+    dtype: Dtype,
+    /// By shape and values.
+    made: FxHashMap<(Vec<usize>, Vec<u64>), ArrayId>,
+}
+
+impl NewTables {
+    /// No tables yet, of that type.
+    pub(crate) fn new(dtype: Dtype) -> Self {
+        Self { dtype, made: FxHashMap::default() }
+    }
+
+    /// The table of a shape with those values, row-major; `None` if one is not finite.
+    pub(crate) fn table(
+        &mut self,
+        kernel: &mut Kernel,
+        names: &mut Names,
+        shape: &[usize],
+        values: &[f64],
+    ) -> Option<ArrayId> {
+        let key = (shape.to_vec(), values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>());
+        if let Some(&known) = self.made.get(&key) {
+            return Some(known);
+        }
+        let numbers: Option<Vec<Number>> = values.iter().map(|&value| Float::new(value).map(Number::Float)).collect();
+        let sizes = shape.iter().map(|&size| kernel.exprs.int(size as i64)).collect();
+        let array = ArrayId::new(kernel.arrays.len());
+        kernel.arrays.push(Array {
+            name: names.new_name("B"),
+            dtype: self.dtype,
+            shape: sizes,
+            kind: ArrayKind::Table(numbers?.into()),
+        });
+        self.made.insert(key, array);
+        Some(array)
+    }
 }
 
 /// A body in loops, outermost first.

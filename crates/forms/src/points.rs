@@ -11,15 +11,13 @@
 
 use indexmap::IndexMap;
 use nestegg_ir::linearization::from_tree;
-use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Expr, ExprId, Float, InameId, InameSet, InstructionKind, Kernel, LinearizedKernel,
-    Number, Op, ReduceOp,
-};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use nestegg_ir::{Expr, ExprId, InameSet, InstructionKind, Kernel, LinearizedKernel, Op, ReduceOp};
+use rustc_hash::FxBuildHasher;
 
 use crate::atoms::Atoms;
 use crate::evaluate::Evaluator;
 use crate::names::Names;
+use crate::nests::NewTables;
 use crate::polynomial::{Algebra, Polynomial};
 use crate::scalars::{self, Terms};
 use crate::stores::{self, Store};
@@ -110,29 +108,15 @@ impl PointSum {
         let values = scalars::polynomials(kernel, &atoms, polynomials, options);
         let InstructionKind::Assignment { assignee, .. } = kernel[store.insn].kind.clone() else { return 0 };
         let dtype = kernel[assignee.array].dtype;
-        let mut arrays: FxHashMap<(Vec<InameId>, Vec<u64>), ArrayId> = FxHashMap::default();
+        let mut arrays = NewTables::new(dtype);
         let mut terms = Vec::new();
         for (product, value) in products.into_iter().zip(values) {
             let Some(value) = value else { continue };
             let mut factors = Vec::new();
             for table in tables.factors(product) {
-                let key = (table.axes.clone(), table.data.iter().map(|value| value.to_bits()).collect());
-                let array = *arrays.entry(key).or_insert_with(|| {
-                    let shape = table.axes.iter().map(|&axis| tables.extent(axis).unwrap_or(1) as i64);
-                    let shape: Vec<i64> = shape.collect();
-                    let shape = shape.into_iter().map(|extent| kernel.exprs.int(extent)).collect();
-                    let numbers = table
-                        .data
-                        .iter()
-                        .map(|&value| Number::Float(Float::new(value).expect("products within the limits are finite")));
-                    kernel.arrays.push(Array {
-                        name: names.new_name("B"),
-                        dtype,
-                        shape,
-                        kind: ArrayKind::Table(numbers.collect()),
-                    });
-                    ArrayId::new(kernel.arrays.len() - 1)
-                });
+                let shape: Vec<usize> = table.axes.iter().map(|&axis| tables.extent(axis).unwrap_or(1)).collect();
+                let array =
+                    arrays.table(kernel, names, &shape, &table.data).expect("products within the limits are finite");
                 let indices: Vec<ExprId> = table.axes.iter().map(|&axis| kernel.exprs.iname(axis)).collect();
                 factors.push(kernel.exprs.access(array, indices));
             }

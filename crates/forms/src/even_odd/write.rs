@@ -2,10 +2,7 @@
 
 use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::linearization::LoopTree;
-use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Float, InameId, InsnId, Instruction, InstructionKind,
-    Number, Op, ReduceOp,
-};
+use nestegg_ir::{Assignee, Expr, ExprId, Float, InameId, InsnId, Instruction, InstructionKind, Op, ReduceOp};
 use nestegg_isl as isl;
 use nestegg_solve::cluster::{DROP, TOLERANCE};
 use rustc_hash::FxHashMap;
@@ -260,28 +257,8 @@ impl Pass {
             let value = Float::new(values[0])?;
             return Some(Some(self.kernel.exprs.float(value)));
         }
-        let array = self.table(values, &shape)?;
+        let array = self.tables.table(&mut self.kernel, &mut self.names, &shape, &values)?;
         Some(Some(self.kernel.exprs.access(array, indices)))
-    }
-
-    /// The table of those values.
-    fn table(&mut self, values: Vec<f64>, shape: &[usize]) -> Option<ArrayId> {
-        let key = (shape.to_vec(), values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>());
-        if let Some(&known) = self.tables.get(&key) {
-            return Some(known);
-        }
-        let numbers: Option<Vec<Number>> =
-            values.into_iter().map(|value| Float::new(value).map(Number::Float)).collect();
-        let sizes = shape.iter().map(|&size| self.kernel.exprs.int(size as i64)).collect();
-        let array = ArrayId::new(self.kernel.arrays.len());
-        self.kernel.arrays.push(Array {
-            name: self.names.new_name("B"),
-            dtype: self.dtype,
-            shape: sizes,
-            kind: ArrayKind::Table(numbers?.into()),
-        });
-        self.tables.insert(key, array);
-        Some(array)
     }
 
     /// An instruction at the points of a region, or at their images.
@@ -349,9 +326,4 @@ fn replaced(loops: &[InameId], old: &[InameId], new: &[InameId]) -> Vec<InameId>
         }
     }
     res
-}
-
-/// What tables are made of, for kernels of one float type.
-pub(super) fn table_dtype(dtypes: impl Iterator<Item = Dtype>) -> Dtype {
-    dtypes.into_iter().find(|dtype| dtype.is_float()).unwrap_or(Dtype::Float64)
 }
