@@ -8,7 +8,8 @@
 //! The stages in their order: linearize, normalise, fold, join domains, encode, saturate, select, realize, schedule. A strategy without phases
 //! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
 //! made; none knows of another.
-//! Each seed that the strategy asks for gets an e-graph of its own; the result with the fewest operations is kept, of equals one that is equal to the kernel exactly, and the first of these.
+//! Each seed that the strategy asks for gets an e-graph of its own. Of what selection made of those that came near the best, with its reductions in order and its
+//! temporaries in arrays, further seeds are made. The result with the fewest operations is kept, of equals one that is equal to the kernel exactly, and the first of these.
 
 use indexmap::IndexMap;
 use nestegg_egraph::pattern::Functions;

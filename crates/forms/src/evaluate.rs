@@ -24,6 +24,7 @@ use rustc_hash::FxHashMap;
 
 use crate::atoms::Scalar;
 use crate::distribute::{Factor, Product, distribute};
+use crate::elements::constant_shape;
 use crate::polynomial::{Algebra, Polynomial};
 use crate::table::ProductId;
 
@@ -328,7 +329,7 @@ impl Evaluator {
                     return self.as_it_is(id);
                 }
                 let data = data.clone();
-                let shape: Vec<i64> = self.constant_shape(array)?;
+                let shape: Vec<i64> = constant_shape(&self.kernel, array)?;
                 let n_points = axes
                     .iter()
                     .map(|axis| self.algebra.tables.extent(axis))
@@ -372,14 +373,6 @@ impl Evaluator {
             _ if self.written[array.index()] => None,
             _ => self.as_it_is(id),
         }
-    }
-
-    fn constant_shape(&self, array: ArrayId) -> Option<Vec<i64>> {
-        self.kernel[array]
-            .shape
-            .iter()
-            .map(|&size| affine::of(&self.kernel.exprs, size).and_then(|size| size.as_constant()))
-            .collect()
     }
 
     /// Whether an expression reads memory that the kernel writes.

@@ -35,6 +35,7 @@ mod columns;
 mod delta;
 mod digits;
 mod distribute;
+mod elements;
 mod evaluate;
 mod even_odd;
 mod interpolation;

@@ -22,6 +22,7 @@ use nestegg_ir::{
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
+use crate::elements::{constant_shape, position};
 use crate::{FormError, LinearMaps, Tolerance};
 
 /// Points of the loops of a temporary that may be a table.
@@ -122,27 +123,6 @@ impl Pass {
         }
         Some((*array, res))
     }
-}
-
-/// The sizes of an array; `None` if they are no constants.
-fn constant_shape(kernel: &Kernel, array: ArrayId) -> Option<Vec<i64>> {
-    kernel[array].shape.iter().map(|&size| affine::of(&kernel.exprs, size)?.as_constant()).collect()
-}
-
-/// The position of an element; `None` outside the array.
-fn position(indices: &[Affine], shape: &[i64], value: &dyn Fn(Var) -> Option<i64>) -> Option<usize> {
-    let mut res = 0_i64;
-    for (index, &size) in indices.iter().zip(shape) {
-        let mut at = index.constant;
-        for &(var, by) in &index.terms {
-            at = at.checked_add(by.checked_mul(value(var)?)?)?;
-        }
-        if !(0..size).contains(&at) {
-            return None;
-        }
-        res = res.checked_mul(size)?.checked_add(at)?;
-    }
-    usize::try_from(res).ok()
 }
 
 /// One operation of a constant expression; operands by position.

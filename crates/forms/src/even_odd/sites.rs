@@ -5,6 +5,7 @@ use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::{Assignee, Expr, ExprId, Exprs, InameId, InameSet, InsnId, InstructionKind, Kernel, Number, ReduceOp};
 
 use super::Points;
+use crate::elements::{constant_shape, position};
 use crate::nests::{free_inames, products, terms};
 
 /// Terms of a reduction's body, at most.
@@ -187,26 +188,17 @@ pub(super) fn values(
     for &element in &term.tables {
         let Expr::Access { array, indices } = &kernel.exprs[element] else { return None };
         let numbers: &[Number] = kernel[*array].table()?;
-        let shape: Option<Vec<i64>> =
-            kernel[*array].shape.iter().map(|&size| affine::of(&kernel.exprs, size)?.as_constant()).collect();
-        let (shape, indices) = (shape?, indices.iter().map(|&index| affine::of(&kernel.exprs, index)));
-        let indices: Vec<Affine> = indices.collect::<Option<_>>()?;
+        let shape = constant_shape(kernel, *array)?;
+        let indices: Option<Vec<Affine>> = indices.iter().map(|&index| affine::of(&kernel.exprs, index)).collect();
+        let indices = indices?;
         let mut at = 0;
         for q in low..=high {
             for point in &points.points {
                 let value = |var: Var| match var {
-                    Var::Iname(iname) if iname == reduced => q,
-                    _ => points.inames.iter().position(|&iname| Var::Iname(iname) == var).map_or(0, |at| point[at]),
+                    Var::Iname(iname) if iname == reduced => Some(q),
+                    _ => points.inames.iter().position(|&iname| Var::Iname(iname) == var).map(|at| point[at]),
                 };
-                let mut position = 0;
-                for (index, &size) in indices.iter().zip(&shape) {
-                    let here = index.constant + index.terms.iter().map(|&(var, by)| by * value(var)).sum::<i64>();
-                    if !(0..size).contains(&here) {
-                        return None;
-                    }
-                    position = position * size + here;
-                }
-                res[at] *= numbers.get(usize::try_from(position).ok()?)?.to_f64();
+                res[at] *= numbers.get(position(&indices, &shape, &value)?)?.to_f64();
                 at += 1;
             }
         }
