@@ -20,7 +20,7 @@ use nestegg_ir::{ArrayId, Expr, ExprId, Exprs, Float, InameSet, InsnId, Kernel, 
 use nestegg_solve::cluster::TOLERANCE;
 use rustc_hash::FxHashMap;
 
-use crate::nests::{factors, free_inames, substituted};
+use crate::nests::{factors, free_inames, substituted, terms};
 use crate::{FormError, LinearMaps, Tolerance};
 
 /// How many terms of a sum are looked at together.
@@ -97,7 +97,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// A written-out sum by fewer products; `None` if there is nothing of the kind in it.
     fn sum(&mut self, exprs: &mut Exprs, sum: ExprId) -> Option<ExprId> {
-        let terms = terms(exprs, sum)?;
+        let terms = terms(exprs, sum, MAX_TERMS)?;
         let mut families: IndexMap<Family, Vec<(i64, usize, ExprId)>> = IndexMap::new();
         for (idx, &(term, _)) in terms.iter().enumerate() {
             for (array, indices, rest) in elements(exprs, term) {
@@ -123,16 +123,16 @@ impl Search<'_> {
             let Some(basis) = is_complete.then(|| self.basis(exprs, array, position)).flatten() else { continue };
             let values: Vec<ExprId> = members
                 .iter()
-                .map(|&(_, idx, value)| if terms[idx].1 { exprs.op(Op::Neg, [value]) } else { value })
+                .map(|&(_, idx, value)| if terms[idx].1 < 0.0 { exprs.op(Op::Neg, [value]) } else { value })
                 .collect();
             if !is_apart(exprs, &others, &values) {
                 continue;
             }
             self.n_found += 1;
             let mut res = interpolated(exprs, (array, position, &others), &basis, &values);
-            for (idx, &(term, is_negative)) in terms.iter().enumerate() {
+            for (idx, &(term, sign)) in terms.iter().enumerate() {
                 if members.iter().all(|member| member.1 != idx) {
-                    res.push(if is_negative { exprs.op(Op::Neg, [term]) } else { term });
+                    res.push(if sign < 0.0 { exprs.op(Op::Neg, [term]) } else { term });
                 }
             }
             return crate::nests::sum(exprs, res);
@@ -326,29 +326,6 @@ fn interpolated(
         res.push(exprs.op(Op::Mul, [element, factor]));
     }
     res
-}
-
-/// The terms of a sum, and whether each is subtracted; `None` if there are too many.
-fn terms(exprs: &Exprs, sum: ExprId) -> Option<Vec<(ExprId, bool)>> {
-    let mut res = Vec::new();
-    let mut pending = vec![(sum, false)];
-    while let Some((id, is_negative)) = pending.pop() {
-        match &exprs[id] {
-            Expr::Op { op: Op::Add, operands } => {
-                pending.extend(operands.iter().rev().map(|&operand| (operand, is_negative)));
-            }
-            Expr::Op { op: Op::Sub, operands } => {
-                pending.push((operands[1], !is_negative));
-                pending.push((operands[0], is_negative));
-            }
-            Expr::Op { op: Op::Neg, operands } => pending.push((operands[0], !is_negative)),
-            _ => res.push((id, is_negative)),
-        }
-        if res.len() + pending.len() > MAX_TERMS {
-            return None;
-        }
-    }
-    Some(res)
 }
 
 /// The elements that a term is a product with, each with the other factor. Only products of two.

@@ -10,7 +10,7 @@
 //! | [`split_digits`] | reduction inames of tensor-product rules as digits | exactly, or within the tolerance |
 //! | [`even_odd`] | reductions of symmetric tables over half of the points | within the tolerance |
 //! | [`tabulate`] | temporaries of constants alone as tables | within rounding |
-//! | [`interpolate`] | rows that add up to a constant by differences | within the tolerance |
+//! | [`interpolate`] | sums over table columns that are made of others by fewer products | within the tolerance |
 //!
 //! Stores that a form replaces stay in the list of instructions and run nowhere: who uses it eliminates dead code.
 //!

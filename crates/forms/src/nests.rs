@@ -189,8 +189,8 @@ pub(crate) fn free_inames(exprs: &Exprs, root: ExprId) -> InameSet {
     free.remove(&root).unwrap_or_default()
 }
 
-/// The terms of a sum with their signs, nested sums taken apart.
-pub(crate) fn terms(exprs: &Exprs, root: ExprId) -> Vec<(ExprId, f64)> {
+/// The terms of a sum with their signs, nested sums taken apart; `None` if there are more than `max`: a shared sum is taken apart at each of its uses.
+pub(crate) fn terms(exprs: &Exprs, root: ExprId, max: usize) -> Option<Vec<(ExprId, f64)>> {
     let mut res = Vec::new();
     let mut pending = vec![(root, 1.0)];
     while let Some((id, sign)) = pending.pop() {
@@ -200,8 +200,11 @@ pub(crate) fn terms(exprs: &Exprs, root: ExprId) -> Vec<(ExprId, f64)> {
             Expr::Op { op: Op::Neg, operands } => pending.push((operands[0], -sign)),
             _ => res.push((id, sign)),
         }
+        if res.len() + pending.len() > max {
+            return None;
+        }
     }
-    res
+    Some(res)
 }
 
 /// How many factors a product may have to be taken apart.
@@ -249,7 +252,7 @@ pub(crate) fn products(
                     open.push(operands[0]);
                 }
                 Expr::Op { op: Op::Add | Op::Sub, .. } if factor == root || is_split(factor) => {
-                    pending.extend(terms(exprs, factor).into_iter().rev().map(|(term, of_term)| {
+                    pending.extend(terms(exprs, factor, max)?.into_iter().rev().map(|(term, of_term)| {
                         (open.iter().copied().chain([term]).collect(), done.clone(), sign * of_term)
                     }));
                     break;

@@ -11,6 +11,9 @@ use crate::nests::{free_inames, products, terms};
 /// Terms of a reduction's body, at most.
 const MAX_TERMS: usize = 64;
 
+/// Terms of a value that is stored, at most.
+const MAX_SUMMANDS: usize = 4_096;
+
 /// Instructions in loops that nest perfectly, which may run in any order and at mirror images together.
 #[derive(Clone, Debug)]
 pub(super) struct Nest {
@@ -45,8 +48,8 @@ impl Nest {
             let element = kernel.exprs.reachable([*expression]).into_iter().find(|&id| {
                 matches!(&kernel.exprs[id], Expr::Access { array: read, indices: at } if read == array && at == indices)
             });
-            let is_added =
-                terms(&kernel.exprs, *expression).iter().any(|&term| Some(term.0) == element && term.1 > 0.0);
+            let terms = terms(&kernel.exprs, *expression, MAX_SUMMANDS)?;
+            let is_added = terms.iter().any(|&(term, sign)| Some(term) == element && sign > 0.0);
             let reads_written = kernel.exprs.reachable(kernel[insn].expressions()).into_iter().any(|id| {
                 matches!(&kernel.exprs[id], Expr::Access { array, .. } if written.contains(array))
                     && Some(id) != element
