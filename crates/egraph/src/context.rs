@@ -235,10 +235,13 @@ impl Context {
     pub fn free_inames(&self, reduction: ReductionId, body: &InameSet) -> InameSet {
         let reduction = self.reduction(reduction);
         let bound: InameSet = reduction.inames.iter().copied().collect();
-        let mut all = body.union(&reduction.pinned);
-        for iname in bound.iter() {
-            all = all.union(self.enclosing(iname));
-        }
-        all.difference(&bound)
+        body.difference(&bound).union(&self.free_in_range(&bound, &reduction.pinned))
+    }
+
+    /// The free inames of what a reduction over `bound` ranges over, where it is coupled with `pinned` inames around it.
+    #[must_use]
+    pub fn free_in_range(&self, bound: &InameSet, pinned: &InameSet) -> InameSet {
+        let all = bound.iter().fold(pinned.clone(), |all, iname| all.union(self.enclosing(iname)));
+        all.difference(bound)
     }
 }

@@ -202,6 +202,9 @@ pub fn invariant(pass: &mut Pass<'_>) {
 }
 
 /// `Σ_q Σ_r a == Σ_{q,r} a`, and the same of other operations.
+///
+/// Where the values of `q` depend on a free `r` (`[r] -> { [q] : 0 <= q < r }`), that is another `r` than the bound one, which would
+/// capture it: a number like `n == Σ_r 1` has forms with bound inames anywhere.
 pub fn merge(pass: &mut Pass<'_>) {
     for &class in pass.classes {
         for form in forms(pass.graph, class) {
@@ -212,7 +215,9 @@ pub fn merge(pass: &mut Pass<'_>) {
                 // An inner reduction that is coupled with the outer one must be over the points that belong to its values.
                 let coupled = pass.graph.analysis.context.coupled_with(&inner.inames).intersection(&form.inames);
                 let is_same = inner.op == form.op && inner.inames.is_disjoint(&form.inames);
-                if is_same && coupled.is_subset(&inner.pinned) {
+                let free = pass.graph.analysis.context.free_in_range(&form.inames, &form.pinned);
+                let is_captured = !inner.inames.is_disjoint(&free);
+                if is_same && !is_captured && coupled.is_subset(&inner.pinned) {
                     let all = form.inames.union(&inner.inames);
                     let both = Form { pinned: form.pinned.union(&inner.pinned), ..inner };
                     let form = reduce(pass.graph, &both, &all, both.body);
