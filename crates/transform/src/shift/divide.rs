@@ -121,7 +121,7 @@ fn whole_part(values: &Values, items: &[Item], divisors: &[(Scale, Powers)]) -> 
             if multiples.len() < divisors.len() {
                 continue;
             }
-            for multiple in multiples {
+            for multiple in multiples.into_iter().filter(|multiple| !multiple.has_pole()) {
                 let Some(rest) = without(values, items, divisors, factor, &multiple) else { continue };
                 let cost = cost(&rest) + usize::from(!multiple.is_unit());
                 if best.as_ref().is_none_or(|known| cost < known.0) {

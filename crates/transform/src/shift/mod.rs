@@ -5,7 +5,7 @@
 //! # Output
 //! An equal kernel in which values that are needed at several shifts of inames (a stencil's inner derivative at `x` and at `x + 1`), or under
 //! several names (the same in two loop nests), are computed once each, on the box around their uses, and kept in an array; [`None`] if
-//! there is no such value. Factors that no iname changes are gathered, and terms with the same factor are added up before
+//! there is no such value. Factors that are numbers, or scalars that the kernel divides by, are gathered, and terms with the same factor are added up before
 //! they are multiplied: floats are rounded differently.
 //! # Method
 //! `translate` makes values modulo renaming, shift and scale, in which sums and products have any number of operands; `flatten` joins sums;
@@ -18,6 +18,7 @@
 //! Boxes with symbolic bounds; offsets other than constants; kernels in which floats of two sizes meet. Reductions stay as they are.
 
 mod divide;
+mod divisors;
 mod flatten;
 mod pairs;
 mod place;
@@ -68,7 +69,7 @@ pub fn share_shifted(linearized: &LinearizedKernel) -> Result<Option<LinearizedK
         return Ok(None);
     }
     let mut values = Values::new();
-    let mut roots = translated(&workspace, &trees, &mut values);
+    let mut roots = translated(&workspace, &trees, &mut values)?;
     // Sums that always stand together are one sum before they are joined with others.
     pairs::share_pairs(&mut values, &terms(&roots), Among::Sums);
     let Some(mut values) = flatten::flatten(&values, &mut roots) else { return Ok(None) };
@@ -97,8 +98,9 @@ fn terms(roots: &[Root]) -> Vec<Term> {
 }
 
 /// What the instructions store.
-fn translated(workspace: &Workspace, trees: &[LoopTree], values: &mut Values) -> Vec<Root> {
+fn translated(workspace: &Workspace, trees: &[LoopTree], values: &mut Values) -> Result<Vec<Root>, DomainError> {
     let kernel = &workspace.kernel;
+    let divisors = divisors::divisors(workspace, trees)?;
     let mut insns = Vec::new();
     let mut writes = Writes { by_array: vec![Vec::new(); kernel.arrays.len()] };
     for (position, tree) in trees.iter().enumerate() {
@@ -122,7 +124,7 @@ fn translated(workspace: &Workspace, trees: &[LoopTree], values: &mut Values) ->
         if std::mem::replace(&mut at, position) != position {
             known.clear();
         }
-        res.extend(translate::translate(workspace, values, &writes, insn, position, &mut known));
+        res.extend(translate::translate(workspace, values, (&writes, &divisors), insn, position, &mut known));
     }
-    res
+    Ok(res)
 }

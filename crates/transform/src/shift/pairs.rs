@@ -23,7 +23,7 @@ const MAX_PAIRS: usize = 400;
 /// A pair modulo renaming, shift and scale.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Pair {
-    Sum(Ref, Ref, Scale),
+    Sum([Ref; 2], [Scale; 2]),
     Product(Ref, i32, Ref, i32),
 }
 
@@ -108,7 +108,7 @@ fn best(values: &Values, roots: &[Term], among: Among, left: &mut usize) -> Opti
 
 fn operands(pair: &Pair) -> (&Ref, &Ref) {
     match pair {
-        Pair::Sum(a, b, _) | Pair::Product(a, _, b, _) => (a, b),
+        Pair::Sum([a, b], _) | Pair::Product(a, _, b, _) => (a, b),
     }
 }
 
@@ -131,7 +131,8 @@ fn pair_of(values: &Values, value: ValueId, first: usize, second: usize) -> (Pai
             };
             let left = Ref { value: a.of.value, at: frame.local(&a.of.at) };
             let right = Ref { value: b.of.value, at: frame.local(&b.of.at) };
-            (Pair::Sum(left, right, b.scale.over(&a.scale)), frame.vars, a.scale.clone())
+            let unit = a.scale.common(&[&a.scale, &b.scale]);
+            (Pair::Sum([left, right], [a.scale.over(&unit), b.scale.over(&unit)]), frame.vars, unit)
         }
         Body::Product(factors) => {
             let (a, b) = if factors[first].0 <= factors[second].0 {
@@ -150,8 +151,9 @@ fn pair_of(values: &Values, value: ValueId, first: usize, second: usize) -> (Pai
 /// A value for the pair, in the place of its occurrences.
 fn take_out(values: &mut Values, pair: &Pair, occurrences: &[Occurrence]) {
     let body = match pair {
-        Pair::Sum(a, b, ratio) => {
-            Body::Sum(vec![Term { of: a.clone(), scale: Scale::one() }, Term { of: b.clone(), scale: ratio.clone() }])
+        Pair::Sum(operands, scales) => {
+            let terms = operands.iter().zip(scales);
+            Body::Sum(terms.map(|(of, scale)| Term { of: of.clone(), scale: scale.clone() }).collect())
         }
         Pair::Product(a, p, b, q) => Body::Product(vec![(a.clone(), *p), (b.clone(), *q)]),
     };

@@ -3,7 +3,7 @@
 //! # Method
 //! A value may stand for any multiple of itself: its operands and users take the factor. A multiplication is paid for each operand of a sum
 //! that has a factor other than ±1, for each product with one (unless it is the numerator of a quotient that has none), and where a
-//! factor meets an operation of another kind or a store; each counts as often as the value is computed. From all factors 1, a move multiplies one
+//! factor meets an operation of another kind or a store; each counts as often as the value is computed; a division by a scalar that may be zero costs more than all. From all factors 1, a move multiplies one
 //! value by a factor and lets its users and operands follow where that costs nothing; moves that lower the cost of the whole are kept.
 //! # Complexity
 //! At most [`MAX_MOVES`] moves are tried, each linear in the values that follow.
@@ -14,6 +14,9 @@ use crate::shift::place::Placement;
 use crate::shift::scale::Scale;
 use crate::shift::translate::Root;
 use crate::shift::values::{Body, Term, ValueId, Values};
+
+/// What each division by a scalar that may be zero costs: more than any move wins.
+const POLE: u128 = 1 << 48;
 
 /// How many moves are tried.
 const MAX_MOVES: usize = 4_000;
@@ -133,6 +136,7 @@ impl Search<'_> {
             let factor = term.scale.times(&multiples[term.of.value.index()]);
             (factor, is_number)
         };
+        let poles = self.factors(value, multiples).iter().filter(|factor| factor.has_pole()).count() as u128 * POLE;
         let n = match &self.values.values[value.index()].body {
             Body::Sum(terms) => {
                 // Terms with the same factor are added up first.
@@ -156,7 +160,21 @@ impl Search<'_> {
         };
         let stores = self.stored[value.index()].iter().filter(|(scale, _)| !scale.times(own).is_unit());
         let of_stores: u128 = stores.map(|(_, runs)| *runs).sum();
-        self.runs[value.index()].saturating_mul(n as u128).saturating_add(of_stores)
+        self.runs[value.index()].saturating_mul(n as u128).saturating_add(of_stores).saturating_add(poles)
+    }
+
+    /// All factors in one value, and where it is stored.
+    fn factors(&self, value: ValueId, multiples: &Multiples) -> Vec<Scale> {
+        let own = &multiples[value.index()];
+        let of = |term: &Term| term.scale.times(&multiples[term.of.value.index()]);
+        let mut res: Vec<Scale> = match &self.values.values[value.index()].body {
+            Body::Sum(terms) => terms.iter().map(|term| of(term).over(own)).collect(),
+            Body::Product(factors) => vec![self.factor(factors, own, multiples)],
+            Body::Apply(_, operands) => operands.iter().map(of).chain([own.power(-1)]).collect(),
+            _ => Vec::new(),
+        };
+        res.extend(self.stored[value.index()].iter().map(|(scale, _)| scale.times(own)));
+        res
     }
 
     /// What a change of one value's multiple costs in it and its users.

@@ -1,6 +1,9 @@
 //! Scale factors of values: a sign and powers of numbers and of scalars that no iname changes.
 //!
-//! Numbers are kept as powers of two and mantissas, so that a product of numbers is one number only where it is exact.
+//! Numbers are kept as powers of two and mantissas, so that a product of numbers is one number only where it is exact. Numbers and [divisors](super::divisors)
+//! of the kernel are not zero; of other scalars nobody knows, so that no value may be divided by them ([`Scale::has_pole`]).
+
+use std::collections::BTreeSet;
 
 use nestegg_ir::ExprId;
 
@@ -11,7 +14,9 @@ pub(crate) enum Atom {
     Two,
     /// A number between 1 and 2, by its bits.
     Mantissa(u64),
-    /// A scalar of the kernel that nothing writes.
+    /// A scalar of the kernel that nothing writes, and that it divides by.
+    Divisor(ExprId),
+    /// Another one.
     Invariant(ExprId),
 }
 
@@ -34,8 +39,8 @@ impl Scale {
     }
 
     /// A scalar.
-    pub(crate) fn invariant(expr: ExprId) -> Self {
-        Self { is_negative: false, factors: vec![(Atom::Invariant(expr), 1)] }
+    pub(crate) fn scalar(atom: Atom) -> Self {
+        Self { is_negative: false, factors: vec![(atom, 1)] }
     }
 
     /// A number; `None` for zero and for what is not normal.
@@ -94,6 +99,26 @@ impl Scale {
         Self { is_negative: false, factors: self.factors.clone() }
     }
 
+    /// Whether something is divided by a scalar that may be zero.
+    pub(crate) fn has_pole(&self) -> bool {
+        self.factors.iter().any(|(atom, exponent)| matches!(atom, Atom::Invariant(_)) && *exponent < 0)
+    }
+
+    /// The scale with each scalar that may be zero to its least power in `all`, which have no pole without it that they do not
+    /// have together.
+    pub(crate) fn common(&self, all: &[&Self]) -> Self {
+        let is_invariant = |factor: &&(Atom, i32)| matches!(factor.0, Atom::Invariant(_));
+        let mut factors: Vec<(Atom, i32)> = self.factors.iter().filter(|it| !is_invariant(it)).copied().collect();
+        let scalars: BTreeSet<Atom> =
+            all.iter().flat_map(|scale| scale.factors.iter().filter(is_invariant)).map(|factor| factor.0).collect();
+        for scalar in scalars {
+            let power = |scale: &&Self| scale.factors.iter().find(|factor| factor.0 == scalar).map_or(0, |it| it.1);
+            let least = all.iter().map(power).min().unwrap_or(0);
+            factors.extend((least != 0).then_some((scalar, least)));
+        }
+        Self { is_negative: self.is_negative, factors }
+    }
+
     /// Whether it is 1 or -1.
     pub(crate) fn is_unit(&self) -> bool {
         self.factors.is_empty()
@@ -106,7 +131,7 @@ impl Scale {
 
     /// The scale with the scalars alone, and the number of the rest if that is one number exactly.
     pub(crate) fn split(&self) -> (Self, Option<f64>) {
-        let is_scalar = |factor: &&(Atom, i32)| matches!(factor.0, Atom::Invariant(_));
+        let is_scalar = |factor: &&(Atom, i32)| matches!(factor.0, Atom::Divisor(_) | Atom::Invariant(_));
         let scalars = self.factors.iter().filter(is_scalar).copied().collect();
         let mut number = Some(1.0_f64);
         for &(atom, exponent) in self.factors.iter().filter(|factor| !is_scalar(factor)) {
@@ -169,6 +194,17 @@ pub(crate) fn exact_product(a: f64, b: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_be_zero_is_no_common_factor_of_some() {
+        let [u, h] = [Atom::Invariant, Atom::Divisor].map(|of| Scale::scalar(of(ExprId::new(1))));
+        let one = Scale::one();
+        assert_eq!(u.common(&[&u, &one]), one);
+        assert_eq!(u.common(&[&u, &u.times(&u)]), u);
+        assert_eq!(h.common(&[&h, &one]), h);
+        assert_eq!(one.common(&[&u.power(-1), &u]), u.power(-1));
+        assert!(one.over(&u).has_pole() && !one.over(&h).has_pole() && !u.has_pole());
+    }
 
     #[test]
     fn numbers_multiply_where_that_is_exact() {

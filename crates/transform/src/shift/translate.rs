@@ -3,9 +3,9 @@
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{ArgumentAccess, ArrayKind, Expr, ExprId, InsnId, InstructionKind, Number, Op};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::shift::scale::Scale;
+use crate::shift::scale::{Atom, Scale};
 use crate::shift::values::{NO_VERSION, Operation, Term, Values};
 use crate::workspace::Workspace;
 
@@ -42,11 +42,11 @@ impl Writes {
 /// What the expressions of the instructions at one position are.
 pub(crate) type Known = FxHashMap<ExprId, Option<Term>>;
 
-/// The value that an instruction stores; `known` are those before it at its position. `None` if it stores no float, or zero.
+/// The value that an instruction stores; `divisors` are scalars that the kernel divides by, `known` the values before it at its position. `None` if it stores no float, or zero.
 pub(crate) fn translate(
     workspace: &Workspace,
     values: &mut Values,
-    writes: &Writes,
+    (writes, divisors): (&Writes, &FxHashSet<ExprId>),
     insn: InsnId,
     position: usize,
     known: &mut Known,
@@ -66,7 +66,7 @@ pub(crate) fn translate(
         let term = if is_opened {
             operation(workspace, values, known, id)
         } else {
-            Some(atom(workspace, values, writes, position, id))
+            Some(atom(workspace, values, (writes, divisors), position, id))
         };
         known.insert(id, term);
     }
@@ -95,7 +95,13 @@ fn is_opened(workspace: &Workspace, id: ExprId) -> bool {
 }
 
 /// What is not taken apart.
-fn atom(workspace: &Workspace, values: &mut Values, writes: &Writes, position: usize, id: ExprId) -> Term {
+fn atom(
+    workspace: &Workspace,
+    values: &mut Values,
+    (writes, divisors): (&Writes, &FxHashSet<ExprId>),
+    position: usize,
+    id: ExprId,
+) -> Term {
     let kernel = &workspace.kernel;
     let is_scalar = || {
         workspace.facts.ty(id).is_float()
@@ -121,7 +127,10 @@ fn atom(workspace: &Workspace, values: &mut Values, writes: &Writes, position: u
                 None => values.exact(id),
             }
         }
-        Expr::Access { .. } if is_scalar() => Values::number(Scale::invariant(id)),
+        Expr::Access { .. } if is_scalar() => {
+            let atom = if divisors.contains(&id) { Atom::Divisor(id) } else { Atom::Invariant(id) };
+            Values::number(Scale::scalar(atom))
+        }
         _ => values.exact(id),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A value is a function of its *formals*, which stand for inames at an offset. A reference says for each formal which iname (or which formal
 //! of the value that refers) and which offset. Formals are numbered in the order of their first occurrence, and the offset of the first
-//! occurrence is 0; a sum has a term with factor 1. So values that differ by names of inames, by a shift, or by a
+//! occurrence is 0; what factors the terms of a sum have in common is outside. So values that differ by names of inames, by a shift, or by a
 //! factor are one value, and references to it differ.
 
 use indexmap::IndexSet;
@@ -198,6 +198,7 @@ impl Values {
         let count = |scale: &Scale| terms.iter().filter(|term| term.scale.factors == scale.factors).count();
         let best = terms.iter().map(|term| count(&term.scale)).max().unwrap_or(0);
         let unit = terms.iter().find(|term| count(&term.scale) == best).map_or(Scale::one(), |term| term.scale.clone());
+        let unit = unit.common(&terms.iter().map(|term| &term.scale).collect::<Vec<_>>());
         let is_movable = terms.iter().all(|term| self.is_movable(&term.of));
         let mut frame = Frame::default();
         let body = terms

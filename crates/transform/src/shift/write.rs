@@ -317,7 +317,7 @@ impl Writer<'_> {
         {
             return self.literal(number);
         }
-        if let [(Atom::Invariant(scalar), 1)] = scale.factors.as_slice() {
+        if let [(Atom::Divisor(scalar) | Atom::Invariant(scalar), 1)] = scale.factors.as_slice() {
             return *scalar;
         }
         if let Some(&known) = self.factors.get(scale) {
@@ -334,7 +334,7 @@ impl Writer<'_> {
                     let base = self.literal(f64::from_bits(bits));
                     self.power(base, exponent.abs())
                 }
-                Atom::Invariant(base) => self.power(base, exponent.abs()),
+                Atom::Divisor(base) | Atom::Invariant(base) => self.power(base, exponent.abs()),
             };
             if exponent > 0 { above.push(power) } else { below.push(power) }
         }
