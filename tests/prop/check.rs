@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use nestegg_driver::config::{Config, Strategy};
+use nestegg_driver::config::{Config, Strategy, Validation};
 use nestegg_driver::report::Validated;
 use nestegg_driver::{Error, emit, optimize};
 use nestegg_interp::{ValidateOptions, Verdict, validate};
@@ -93,7 +93,7 @@ impl Failure {
         let named = message.split('`').step_by(2).collect::<Vec<_>>().join("`");
         let kind = match error {
             // Values differ in all that is said of them, and traps in all but what the trap is.
-            Error::NotEqual { difference, .. } => match difference.rsplit_once(": ") {
+            Error::NotEqual { difference, .. } => match difference.to_string().rsplit_once(": ") {
                 Some((_, trap)) => {
                     format!("not equal: {}", trap.split(['`', '[']).next().unwrap_or_default())
                 }
@@ -155,6 +155,7 @@ fn unguarded(program: &Program, setting: &Setting) -> Result<(), Failure> {
         float: Some(setting.float),
         traps: setting.traps,
         parameters: setting.parameters.clone(),
+        validation: Validation::On,
         ..Config::default()
     };
     let optimized = optimize(&source, &config).map_err(|error| Failure::of(&error))?;

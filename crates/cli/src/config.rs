@@ -113,7 +113,7 @@ impl OptimizeConfig {
             parameters: args.parameters.values,
             max_statements: args.max_statements,
             memory: args.memory,
-            validation: if args.no_validate { Validation::Off } else { Validation::On },
+            validation: if args.no_validate { Validation::Off } else { Validation::Explained },
             memory_probe: None,
         };
         Ok(Self { input, output: args.output, emit, driver, report: args.report, n_threads })

@@ -49,8 +49,10 @@ pub enum CostModel {
 /// Whether a result is compared with its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validation {
-    /// On random data, exactly and in floats; a mismatch is an error.
+    /// On random data, exactly and in floats; a mismatch is an error that names an element.
     On,
+    /// The same, and the error also names the smallest sub-expression that goes wrong, for which many kernels are optimized.
+    Explained,
     /// Not at all.
     Off,
 }
@@ -78,7 +80,7 @@ impl Default for Config {
             parameters: Vec::new(),
             max_statements: None,
             memory: None,
-            validation: Validation::On,
+            validation: Validation::Explained,
             memory_probe: None,
         }
     }

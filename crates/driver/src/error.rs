@@ -1,9 +1,12 @@
 //! What can go wrong between a kernel and its result.
 
 use nestegg_dump::ReadErrors;
+use nestegg_interp::Difference;
 use nestegg_ir::count::CountError;
 use nestegg_ir::order::OrderError;
 use nestegg_rules::RuleErrors;
+
+use crate::smallest::Smallest;
 
 /// What can go wrong.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
@@ -89,7 +92,7 @@ pub enum Error {
         violations: String,
     },
     /// The result is not equal to the input: a bug of nestegg, or of a rule that it was given.
-    #[error("the result for `{kernel}` is not equal to its input: {difference}")]
+    #[error("the result for `{kernel}` is not equal to its input: {difference}{}", after_semicolon(smallest))]
     #[diagnostic(
         code(driver::not_equal),
         help("nothing was written; a rule that is not an equality is the likeliest cause: try without `--rules`")
@@ -98,11 +101,27 @@ pub enum Error {
         /// The kernel's name.
         kernel: String,
         /// The first difference.
-        difference: String,
+        difference: Box<Difference>,
+        /// The rules that found something.
+        rules: Vec<String>,
+        /// What to look at, if that was looked for.
+        smallest: Option<Box<Smallest>>,
     },
 }
 
+fn after_semicolon(smallest: &Option<Box<Smallest>>) -> String {
+    smallest.as_ref().map(|smallest| format!("; {smallest}")).unwrap_or_default()
+}
+
 impl Error {
+    /// The same, with the rules that made the result.
+    pub(crate) fn after<'r>(mut self, fired: impl Iterator<Item = &'r String>) -> Self {
+        if let Self::NotEqual { rules, .. } = &mut self {
+            *rules = fired.cloned().collect();
+        }
+        self
+    }
+
     /// Whether a result was made and found wrong, as opposed to input that is at fault.
     #[must_use]
     pub fn is_wrong_result(&self) -> bool {

@@ -17,6 +17,7 @@ pub mod rounding;
 pub mod rules;
 mod search;
 mod seeds;
+pub mod smallest;
 pub mod stages;
 pub mod temporaries;
 pub mod validation;

@@ -21,7 +21,8 @@ use crate::notation::read;
 use crate::parameters;
 use crate::report::{Report, Validated};
 use crate::rules::{self, Licensed};
-use crate::search::{as_it_came, search, verified};
+use crate::search::{as_it_came, linearized, search, verified};
+use crate::smallest::{self, Smallest, Wrong};
 use crate::stages::{Stages, VALIDATE};
 use crate::temporaries;
 use crate::validation::{self, Steps};
@@ -42,22 +43,48 @@ pub struct Optimized {
 pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     let mut stages = Stages::new(config.memory_probe);
     let input = stages.run("read", || read(source))?.program;
+    match optimize_program(&input, config, stages) {
+        Err(Error::NotEqual { kernel, difference, rules, .. }) if config.validation == Validation::Explained => {
+            let smallest =
+                smallest_wrong(&input, config, Wrong { difference: *difference.clone(), rules: rules.clone() })?;
+            Err(Error::NotEqual { kernel, difference, rules, smallest: smallest.map(Box::new) })
+        }
+        res => res,
+    }
+}
+
+/// The smallest sub-expression that goes wrong.
+fn smallest_wrong(input: &Program, config: &Config, wrong: Wrong) -> Result<Option<Smallest>, Error> {
+    let (book, name) = rules::of_config(config)?;
+    let licence = rules::licensed(&book, &name, config)?.licence;
+    let config = Config { validation: Validation::On, memory_probe: None, ..config.clone() };
+    let goes_wrong = |program: &LinearizedKernel| {
+        let program = Program::Linearized(program.clone());
+        match optimize_program(&program, &config, Stages::new(None)) {
+            Err(Error::NotEqual { difference, rules, .. }) => Some(Wrong { difference: *difference, rules }),
+            _ => None,
+        }
+    };
+    Ok(smallest::smallest(linearized(input)?, wrong, licence, &goes_wrong))
+}
+
+fn optimize_program(input: &Program, config: &Config, mut stages: Stages) -> Result<Optimized, Error> {
     let assumed = parameters::assumed(input.kernel(), &config.parameters)?;
     let values = parameters::values(&assumed);
     let (book, name) = rules::of_config(config)?;
     let Licensed { strategy, licence, left_out } = rules::licensed(&book, &name, config)?;
     let semantics = Semantics { licence, traps: config.traps };
 
-    let before = stages.run("count input", || operations(&input, &values))?;
-    let found = search(&input, &strategy, semantics, &values, config, &mut stages)?;
+    let before = stages.run("count input", || operations(input, &values))?;
+    let found = search(input, &strategy, semantics, &values, config, &mut stages)?;
     verified("the optimizer", &Program::Linearized(found.program.clone()))?;
     let counted = stages.run("count output", || operations(&Program::Linearized(found.program.clone()), &values))?;
     let wins_nothing = matches!(input, Program::Linearized(_))
         && counted == before
-        && found.is_only_reordered(&as_it_came(&input)?, &values);
+        && found.is_only_reordered(&as_it_came(input)?, &values);
     let (found, after) = if counted.total > before.total || wins_nothing {
         stages.run("keep the input", || {
-            let kept = found.refused(as_it_came(&input)?, counted.total);
+            let kept = found.refused(as_it_came(input)?, counted.total);
             let after = operations(&Program::Linearized(kept.program.clone()), &values)?;
             Ok::<_, Error>((kept, after))
         })?
@@ -66,9 +93,10 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     };
     let output = Program::Linearized(found.program);
     let validation = match config.validation {
-        Validation::On => {
+        Validation::On | Validation::Explained => {
             let steps = Steps { folds: found.folds, approximated: found.approximated };
-            stages.run(VALIDATE, || validation::check(&input, steps, &output, &values, licence))?
+            let checked = stages.run(VALIDATE, || validation::check(input, steps, &output, &values, licence));
+            checked.map_err(|error| error.after(found.rules.keys()))?
         }
         Validation::Off => Validated::NotCompared { reason: "switched off".to_owned() },
     };

@@ -363,7 +363,7 @@ fn no_violations(pass: &'static str, kernel: &Kernel, linearization: Option<&[It
 }
 
 /// The kernel in its order.
-fn linearized(input: &Program) -> Result<LinearizedKernel, Error> {
+pub(crate) fn linearized(input: &Program) -> Result<LinearizedKernel, Error> {
     let kernel = input.kernel().name.clone();
     input.clone().into_linearized().map_err(|source| Error::Order { kernel, source })
 }

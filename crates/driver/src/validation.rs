@@ -170,7 +170,8 @@ fn compared(
         Comparison::Equal { evidence } => Ok(Ok(evidence)),
         Comparison::Stopped(error) => Ok(Err(error.to_string())),
         Comparison::Different(difference) => {
-            Err(Error::NotEqual { kernel: first.kernel().name.clone(), difference: difference.to_string() })
+            let kernel = first.kernel().name.clone();
+            Err(Error::NotEqual { kernel, difference: Box::new(difference), rules: Vec::new(), smallest: None })
         }
     }
 }
