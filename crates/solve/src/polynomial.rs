@@ -16,7 +16,7 @@
 //! 4. The system is [written](mod@write) as a program: coefficients are multiplied where it costs least, and reciprocals
 //!    become divisions as [`Reciprocals`] tells.
 //!
-//! Several tries differ in which moves come first. The cheapest program is kept, the first one of several.
+//! Several tries differ in which moves there are and come first. The cheapest program is kept, the first one of several.
 //! # Complexity
 //! Quadratic in the terms of a polynomial, about linear in their number; [`PolynomialOptions::max_work`] bounds it.
 //! # Not done
@@ -73,13 +73,24 @@ impl PolynomialOptions {
     };
 }
 
-/// The orders that are tried: which moves come first, and whether products come before sums.
-pub const TRIES: [(Preference, bool); 5] = [
-    (Preference::Divisors, false),
-    (Preference::Distribution, false),
-    (Preference::DistributionFirst, false),
-    (Preference::DivisorsFirst, false),
-    (Preference::Divisors, true),
+/// An order of moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Try {
+    /// Which moves come first.
+    pub preference: Preference,
+    /// Whether quotients are moves.
+    pub has_quotients: bool,
+    /// Whether products come before sums.
+    pub is_product_first: bool,
+}
+
+/// The orders that are tried.
+pub const TRIES: [Try; 5] = [
+    Try { preference: Preference::Divisors, has_quotients: false, is_product_first: false },
+    Try { preference: Preference::Distribution, has_quotients: true, is_product_first: false },
+    Try { preference: Preference::DistributionFirst, has_quotients: true, is_product_first: false },
+    Try { preference: Preference::DivisorsFirst, has_quotients: false, is_product_first: false },
+    Try { preference: Preference::Divisors, has_quotients: true, is_product_first: true },
 ];
 
 /// Rounds of sums and products in a try.
@@ -92,14 +103,15 @@ pub fn polynomials(polynomials: &[Polynomial], options: &PolynomialOptions) -> P
     let mut least = best.operations();
     let system = System::new(polynomials);
     let n_tries = options.n_tries.min(TRIES.len());
-    for &(preference, is_product_first) in &TRIES[..n_tries] {
+    for order in &TRIES[..n_tries] {
         let mut tried = system.clone();
         let mut work = options.max_work / n_tries as u64;
-        if is_product_first && options.products {
+        if order.is_product_first && options.products {
             product::share_products(&mut tried);
         }
         for _ in 0..ROUNDS_LIMIT {
-            let is_regrouped = options.sums && sum::regroup(&mut tried, preference, &mut work);
+            let is_regrouped =
+                options.sums && sum::regroup(&mut tried, order.preference, order.has_quotients, &mut work);
             let is_shared = options.products && product::share_products(&mut tried);
             if !is_regrouped && !is_shared {
                 break;

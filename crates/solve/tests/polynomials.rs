@@ -173,3 +173,17 @@ proptest! {
         check_values(&polynomials(&system, &once), &system, 5);
     }
 }
+
+/// The product of three matrices, multiplied out: contracted again it takes two products of matrices.
+#[test]
+fn products_of_matrices_are_contracted() {
+    const N: usize = 3;
+    let element = |matrix: usize, row: usize, column: usize| (matrix * N * N + row * N + column, 1);
+    let mut elements: Vec<Polynomial> = Vec::new();
+    for (i, j) in (0..N).flat_map(|i| (0..N).map(move |j| (i, j))) {
+        let pairs = (0..N).flat_map(|k| (0..N).map(move |l| (k, l)));
+        elements.push(pairs.map(|(k, l)| (1.0, vec![element(0, i, k), element(1, k, l), element(2, l, j)])).collect());
+    }
+    let of_two_products = 2 * N * N * (2 * N - 1);
+    assert_eq!(polynomials(&elements, &PolynomialOptions::ALL).operations(), of_two_products as u64);
+}

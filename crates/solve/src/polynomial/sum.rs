@@ -5,25 +5,29 @@
 //! # Output
 //! The system with sums that read new sums, and fewer operations by the estimate below.
 //! # Method
-//! Two moves, the one of the largest gain first:
+//! Three moves, the one of the largest gain first:
 //! - A *divisor* is a sum of two terms p + r·q without common power. Where sums contain c·g·p + c·r·g·q they read c·g·v
 //!   instead, v being the symbol of the divisor. Overlapping places are used in the order in which they were found.
 //! - *Distribution*: the terms of one sum that contain a symbol are their common powers times the symbol of what is left of
 //!   them.
+//! - A *quotient* is what is left of several such groups of terms, the same but for a factor: all of them at once. One alone may
+//!   gain nothing. Sums over components that came written out are contracted by this one: with X_ij = Σ_k a_ik·b_kl·c_lj multiplied
+//!   out, Σ_l b_kl·c_lj is the quotient of all X_ij by a_ik.
 //!
 //! The gain is counted in operations: additions, coefficients, and the multiplications of monomials that only the
 //! regrouped terms read. Gains are put right when they reach the top of the heap. Ties go by the [`Preference`], then by the
 //! ids of the monomials, the sum and the symbol.
 //! # Complexity
 //! Quadratic in the terms of a sum; sums of more than [`DIVISOR_TERMS_LIMIT`] terms are only distributed. Each pair of terms
-//! that is looked at is one unit of work.
+//! that is looked at is one unit of work. Quotients are looked for as long as they take no more units than the work allows.
 //! Source: Rajski, Vasudevamurthy, "The testability-preserving concurrent decomposition and factorization of Boolean
 //! expressions", IEEE Trans. CAD 1992 (divisors of two cubes), with coefficients in place of complements.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use rustc_hash::FxHashMap;
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::monomial::{MonomialId, Symbol};
 use super::system::{Scaled, System, Terms};
@@ -68,6 +72,8 @@ struct Place {
 enum Move {
     Divisor(Divisor),
     Distribution(usize, Symbol),
+    /// By position among the quotients.
+    Quotient(usize),
 }
 
 /// A move as it would be made now.
@@ -79,22 +85,26 @@ struct Plan {
     places: Vec<(usize, Vec<MonomialId>, MonomialId, f64)>,
 }
 
-/// Makes moves until none gains, or the work is used up. Returns whether one was made.
-pub fn regroup(system: &mut System, preference: Preference, work: &mut u64) -> bool {
+/// Makes moves until none gains, or the work is used up; quotients are among them if asked for. Returns whether one was made.
+pub fn regroup(system: &mut System, preference: Preference, has_quotients: bool, work: &mut u64) -> bool {
     let mut search = Search {
         system,
         preference,
         places: FxHashMap::default(),
+        quotients: IndexMap::default(),
         heap: BinaryHeap::new(),
         touched: BTreeSet::new(),
         n_looked_at: 0,
+        limit: *work,
+        n_of_quotients: 0,
+        max_of_quotients: if has_quotients { *work } else { 0 },
     };
     for sum_idx in 0..search.system.sums.len() {
         search.enter_sum(sum_idx);
     }
     search.settle();
     let mut is_changed = false;
-    while search.n_looked_at < *work {
+    while search.n_looked_at < search.limit {
         let Some(plan) = search.best() else { break };
         search.apply(plan);
         search.settle();
@@ -104,15 +114,24 @@ pub fn regroup(system: &mut System, preference: Preference, work: &mut u64) -> b
     is_changed
 }
 
+/// By the key of their terms, sums and symbols.
+type Quotients = IndexMap<Vec<(MonomialId, u64)>, BTreeSet<(usize, Symbol)>, FxBuildHasher>;
+
 struct Search<'a> {
     system: &'a mut System,
     preference: Preference,
     /// Where each divisor was found; places may be gone.
     places: FxHashMap<Divisor, Vec<Place>>,
+    /// What is left of terms that contain a symbol, with all sums and symbols of which it was left; some may be gone.
+    quotients: Quotients,
     heap: BinaryHeap<(i64, Reverse<(bool, Move)>)>,
     /// Moves whose gain may have grown.
     touched: BTreeSet<Move>,
     n_looked_at: u64,
+    limit: u64,
+    /// Units of work spent on quotients, and how many that may be.
+    n_of_quotients: u64,
+    max_of_quotients: u64,
 }
 
 impl Search<'_> {
@@ -161,22 +180,44 @@ impl Search<'_> {
 
     /// Weighs the moves whose gain may have grown.
     fn settle(&mut self) {
+        let mut quotients: BTreeSet<Move> = BTreeSet::new();
         for touched in std::mem::take(&mut self.touched) {
-            if let Some(plan) = self.plan(touched) {
-                self.push(touched, plan.gain);
+            let Some(mut plan) = self.plan(touched) else { continue };
+            if let Move::Distribution(sum_idx, symbol) = touched {
+                quotients.extend(self.note_quotient(&plan, sum_idx, symbol));
+            }
+            plan.gain = self.gain(&plan);
+            self.push(touched, plan.gain);
+        }
+        for quotient in quotients {
+            if let Some(mut plan) = self.plan(quotient) {
+                plan.gain = self.gain(&plan);
+                self.push(quotient, plan.gain);
             }
         }
     }
 
+    /// Takes in what is left of terms of a sum that contain a symbol; answers the quotient if there are several such groups of terms.
+    fn note_quotient(&mut self, plan: &Plan, sum_idx: usize, symbol: Symbol) -> Option<Move> {
+        let key = self.system.normal(&plan.terms).into_key();
+        let entry = self.quotients.entry(key);
+        let idx = entry.index();
+        let groups = entry.or_default();
+        groups.insert((sum_idx, symbol));
+        (groups.len() > 1 && self.n_of_quotients < self.max_of_quotients).then_some(Move::Quotient(idx))
+    }
+
     fn push(&mut self, chosen: Move, gain: i64) {
+        if gain <= 0 {
+            return;
+        }
         self.heap.push((self.weight(chosen, gain), Reverse((self.is_second(chosen), chosen))));
     }
 
     fn weight(&self, chosen: Move, gain: i64) -> i64 {
         match (self.preference, chosen) {
-            (Preference::DistributionFirst, Move::Distribution(..)) | (Preference::DivisorsFirst, Move::Divisor(_)) => {
-                2 * gain
-            }
+            (Preference::DistributionFirst, Move::Distribution(..) | Move::Quotient(_))
+            | (Preference::DivisorsFirst, Move::Divisor(_)) => 2 * gain,
             _ => gain,
         }
     }
@@ -188,7 +229,11 @@ impl Search<'_> {
 
     fn best(&mut self) -> Option<Plan> {
         while let Some((weight, Reverse((_, chosen)))) = self.heap.pop() {
-            let Some(plan) = self.plan(chosen) else { continue };
+            let Some(mut plan) = self.plan(chosen) else { continue };
+            plan.gain = self.gain(&plan);
+            if plan.gain <= 0 {
+                continue;
+            }
             if self.weight(chosen, plan.gain) >= weight {
                 return Some(plan);
             }
@@ -197,14 +242,13 @@ impl Search<'_> {
         None
     }
 
-    /// A move with its gain, if there is one.
+    /// A move as it would be made now, if it can be; its gain is still to be weighed.
     fn plan(&mut self, chosen: Move) -> Option<Plan> {
-        let mut plan = match chosen {
+        match chosen {
             Move::Divisor(divisor) => self.plan_divisor(divisor),
             Move::Distribution(sum_idx, symbol) => self.plan_distribution(sum_idx, symbol),
-        }?;
-        plan.gain = self.gain(&plan);
-        (plan.gain > 0).then_some(plan)
+            Move::Quotient(idx) => self.plan_quotient(idx),
+        }
     }
 
     fn plan_divisor(&mut self, divisor: Divisor) -> Option<Plan> {
@@ -258,6 +302,42 @@ impl Search<'_> {
             return None;
         }
         Some(Plan { gain: 0, terms, places: vec![(sum_idx, removed, content, 1.0)] })
+    }
+
+    fn plan_quotient(&mut self, idx: usize) -> Option<Plan> {
+        let n_before = self.n_looked_at;
+        let groups: Vec<(usize, Symbol)> = self.quotients[idx].iter().copied().collect();
+        let mut res: Option<Plan> = None;
+        let mut taken: BTreeSet<(usize, MonomialId)> = BTreeSet::new();
+        for (sum_idx, symbol) in groups {
+            let plan = self.plan_distribution(sum_idx, symbol).filter(|plan| {
+                let key = self.system.normal(&plan.terms).into_key();
+                self.quotients.get_index_of(&key) == Some(idx)
+            });
+            let Some(Plan { terms, places, .. }) = plan else {
+                self.quotients[idx].remove(&(sum_idx, symbol));
+                continue;
+            };
+            let is_free =
+                places.iter().all(|(sum_idx, removed, ..)| removed.iter().all(|&id| !taken.contains(&(*sum_idx, id))));
+            if !is_free {
+                continue;
+            }
+            taken.extend(places.iter().flat_map(|(sum_idx, removed, ..)| removed.iter().map(|&id| (*sum_idx, id))));
+            match &mut res {
+                None => res = Some(Plan { gain: 0, terms, places }),
+                Some(res) => {
+                    let first = |terms: &Terms| terms.values().next().copied().unwrap_or(1.0);
+                    let factor = ratio::clean_unit(first(&terms) / first(&res.terms));
+                    let places =
+                        places.into_iter().map(|(sum_idx, removed, content, _)| (sum_idx, removed, content, factor));
+                    res.places.extend(places);
+                }
+            }
+        }
+        self.n_of_quotients += self.n_looked_at - n_before;
+        self.n_looked_at = n_before;
+        res.filter(|plan| plan.places.len() > 1)
     }
 
     /// The sum that some terms already are.

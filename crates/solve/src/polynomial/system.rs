@@ -69,6 +69,14 @@ pub struct Normal {
     first: f64,
 }
 
+impl Normal {
+    /// What sums that are equal up to a factor have in common: their terms, with the ratios to the first coefficient.
+    #[must_use]
+    pub fn into_key(self) -> Vec<(MonomialId, u64)> {
+        self.key
+    }
+}
+
 impl System {
     /// The system of some polynomials.
     #[must_use]
