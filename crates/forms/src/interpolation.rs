@@ -8,7 +8,7 @@
 //! # Method
 //! Bottom-up over sums: terms that are products with an element of one table, at the same indices but for one that is each of its values once, are taken
 //! together; a reduction over that index is written out if it has few values. Columns are taken into a basis in their order, the constant first and the first
-//! column last, by elimination; those within the tolerance for tables of what the basis makes, and zero where they are zero, are left out, and what they are multiplied with is added to the factors of the
+//! column last, by elimination; those within the tolerance for tables of what the basis makes (and zero where they are zero, if they are multiplied with other tables) are left out, and what they are multiplied with is added to the factors of the
 //! basis. These sums depend on fewer inames than the products that go.
 //! # Complexity
 //! Linear in the expressions; for each table cubic in the columns and linear in the rows.
@@ -16,8 +16,9 @@
 
 use indexmap::IndexMap;
 use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::walk::below;
 use nestegg_ir::{ArrayId, Expr, ExprId, Exprs, Float, InameSet, InsnId, Kernel, LinearizedKernel, Op, ReduceOp};
-use nestegg_solve::cluster::TOLERANCE;
+use nestegg_solve::cluster::{PART, TOLERANCE};
 use rustc_hash::FxHashMap;
 
 use crate::nests::{factors, free_inames, substituted, terms};
@@ -82,6 +83,8 @@ struct Basis {
     columns: Vec<usize>,
     /// For each column what of the constant and of each column of the basis it is made of.
     coefficients: Vec<(f64, Vec<f64>)>,
+    /// What is nothing in a column is nothing where it is made of others, whatever rounding does.
+    keeps_zeros: bool,
 }
 
 struct Search<'a> {
@@ -125,7 +128,7 @@ impl Search<'_> {
                 .iter()
                 .map(|&(_, idx, value)| if terms[idx].1 < 0.0 { exprs.op(Op::Neg, [value]) } else { value })
                 .collect();
-            if !is_apart(exprs, &others, &values) {
+            if !is_apart(exprs, &others, &values) || !self.may_move(exprs, &basis, &values) {
                 continue;
             }
             self.n_found += 1;
@@ -179,12 +182,20 @@ impl Search<'_> {
                 _ => exprs.op(Op::Mul, value),
             });
         }
-        if !is_apart(exprs, &others, &values) {
+        if !is_apart(exprs, &others, &values) || !self.may_move(exprs, &basis, &values) {
             return None;
         }
         self.n_found += 1;
         let terms = interpolated(exprs, (array, position, &others), &basis, &values);
         crate::nests::sum(exprs, terms)
+    }
+
+    /// Whether what columns are multiplied with may be multiplied with the basis: where tables in it are nothing, elements may be sums of nothing but of what rounding
+    /// leaves of zeros.
+    fn may_move(&self, exprs: &Exprs, basis: &Basis, values: &[ExprId]) -> bool {
+        let is_table =
+            |id: ExprId| matches!(&exprs[id], Expr::Access { array, .. } if self.kernel[*array].table().is_some());
+        basis.keeps_zeros || !below(exprs, values.iter().copied()).into_iter().any(is_table)
     }
 
     fn extent(&self, exprs: &Exprs, array: ArrayId, position: usize) -> Option<usize> {
@@ -225,7 +236,8 @@ impl Basis {
         if n_rows < 2 || columns.len() < 2 || largest == 0.0 || !largest.is_finite() {
             return None;
         }
-        let mut res = Self { columns: Vec::new(), coefficients: vec![(0.0, Vec::new()); columns.len()] };
+        let mut res =
+            Self { columns: Vec::new(), coefficients: vec![(0.0, Vec::new()); columns.len()], keeps_zeros: true };
         // What is in the basis, made zero at the rows of those before it; for each its row, and what of the constant and the columns it is made of.
         let mut reduced: Vec<(usize, Vec<f64>, Vec<f64>)> = Vec::new();
         let constant = vec![largest; n_rows];
@@ -271,16 +283,24 @@ impl Basis {
         for (at, &column) in res.columns.iter().enumerate() {
             res.coefficients[column].1 = (0..=at).map(|of| f64::from(u8::from(of == at))).collect();
         }
-        let is_made = |(column, values): (usize, &Vec<f64>)| {
-            let (constant, of_basis) = &res.coefficients[column];
-            (0..n_rows).all(|row| {
+        // How far the numbers of a row may move: what is a row of nothing stays one, whatever rounding does.
+        let limits: Vec<f64> = (0..n_rows)
+            .map(|row| PART * columns.iter().map(|column| column[row].abs()).sum::<f64>())
+            .map(|limit| limit.min(TOLERANCE * largest))
+            .collect();
+        let mut keeps_zeros = true;
+        for (values, (constant, of_basis)) in columns.iter().zip(&res.coefficients) {
+            for (row, &value) in values.iter().enumerate() {
                 let sum: f64 = of_basis.iter().zip(&res.columns).map(|(by, &column)| by * columns[column][row]).sum();
                 let made = constant + sum;
-                // What is nothing in the kernel stays nothing, whatever rounding does.
-                (made - values[row]).abs() <= TOLERANCE * largest && (values[row] != 0.0 || made == 0.0)
-            })
-        };
-        (res.columns.len() < columns.len() && columns.iter().enumerate().all(is_made)).then_some(res)
+                if (made - value).abs() > limits[row] {
+                    return None;
+                }
+                keeps_zeros &= value != 0.0 || made == 0.0;
+            }
+        }
+        res.keeps_zeros = keeps_zeros;
+        (res.columns.len() < columns.len()).then_some(res)
     }
 }
 
@@ -355,7 +375,15 @@ mod tests {
     #[test]
     fn independent_columns_have_no_smaller_basis() {
         assert!(Basis::of(&[vec![1.0, 0.0, 0.0, 0.5], vec![0.0, 1.0, 0.0, 0.25]]).is_none());
-        assert!(Basis::of(&[vec![0.0, 0.3, 0.7], vec![0.1, 0.3, 0.0], vec![0.7, 0.0, 0.1]]).is_none());
+        assert!(Basis::of(&[vec![0.0, 0.3, 0.7, 0.2], vec![0.1, 0.3, 0.0, 0.4], vec![0.7, 0.0, 0.1, 0.9]]).is_none());
+    }
+
+    #[test]
+    fn rows_of_nothing_stay_so() {
+        // The third column is a tenth of the first and two tenths of the second, but not in the last bit.
+        let columns = |last: f64| [vec![1.0, 2.0, 0.5, last], vec![0.5, 3.0, 1.0, last], vec![0.2, 0.8, 0.25, 1e-18]];
+        assert!(Basis::of(&columns(0.0)).is_none());
+        assert!(Basis::of(&columns(1e-17)).is_none());
     }
 
     #[test]
