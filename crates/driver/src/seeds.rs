@@ -11,8 +11,8 @@
 //! from in floats, and what is made of it with the seed itself, exactly.
 
 use nestegg_forms::{
-    LinearMaps, Options, Shape, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps, paired_tables,
-    point_features, share_symmetric, split_digits, tabulate,
+    LinearMaps, Options, Shape, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts,
+    paired_tables, point_features, share_symmetric, split_digits, tabulate,
 };
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
@@ -52,6 +52,7 @@ pub(crate) fn seeds(
         let pieces = if Some(idx) == in_all_pieces { PIECES.as_slice() } else { &PIECES[..1] };
         all.add_variants(base, pieces)?;
     }
+    all.add_integrands(form)?;
     all.add_shifted(form)?;
     all.add_linear_maps(form)?;
     if all.found.is_empty() {
@@ -114,6 +115,7 @@ impl Wishes {
             pairs: has("common-pairs"),
             scalars: has("scalar-algebra"),
             max_statements,
+            max_monomials: None,
         };
         Self { kinds: words("seeds"), options }
     }
@@ -243,6 +245,42 @@ impl Seeds {
             && let Some(shifted) = self.done("share shifted", share_shifted(form))?
         {
             self.add(Seed::exact("shifted", shifted));
+        }
+        Ok(())
+    }
+
+    /// Stores of which few monomials are linear maps, and the rest sums over points.
+    fn add_integrands(&mut self, form: &LinearizedKernel) -> Result<(), Error> {
+        if !self.wishes.wants("integrands") {
+            return Ok(());
+        }
+        let isolated = self.isolated(form)?;
+        for limit in self.done("integrands", monomial_counts(&isolated))? {
+            let options = Options { max_monomials: Some(limit), ..self.wishes.options };
+            let Some(LinearMaps { linearized, tolerance, .. }) =
+                self.done("integrands", linear_maps(&isolated, &options))?
+            else {
+                continue;
+            };
+            let name = format!("integrands up to {limit}");
+            let base = Seed { name, linearized: eliminate_dead(linearized), tolerance: Some(tolerance) };
+            let interpolated = match self.wishes.wants("interpolation") {
+                true => self.done("interpolation", interpolate(&base.linearized))?,
+                false => None,
+            };
+            let base = match interpolated {
+                Some(LinearMaps { linearized, tolerance, .. }) => {
+                    base.derived("interpolation", linearized, Some(tolerance))
+                }
+                None => base,
+            };
+            if self.wishes.wants("features") {
+                let isolated = self.isolated(&base.linearized)?;
+                let features = self.done("features", point_features(&isolated, &self.wishes.options))?;
+                self.found
+                    .extend(features.map(|found| base.derived("features", found.linearized, Some(found.tolerance))));
+            }
+            self.add(base);
         }
         Ok(())
     }

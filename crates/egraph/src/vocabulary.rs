@@ -82,7 +82,7 @@ pub fn vocabulary() -> Vocabulary {
         .option(
             "seeds",
             OptionKind::words(&[
-                "rolled", "split", "digits", "deltas", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "pairs", "tabulated", "even-odd",
+                "rolled", "split", "digits", "deltas", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd",
             ]),
             OptionValue::words(&["rolled"]),
             "Kernels to start from, of which the one with the cheapest result is kept: as it is; inames cut where tables change their zeros; values that recur at shifts or under other inames kept in arrays; stores as linear maps of scalar features, in straight-line code; the same in loops; of what came near the best, constant temporaries as tables and sums over half of the points.",
@@ -116,7 +116,7 @@ pub fn vocabulary() -> Vocabulary {
         .tagged(
             "seeds",
             Licence::Reassociate.tag(),
-            &["split", "digits", "deltas", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "pairs", "tabulated", "even-odd"],
+            &["split", "digits", "deltas", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd"],
         )
         .option_needs(
             "forms",

@@ -2,7 +2,7 @@
 //!
 //! | form | what it does | equal |
 //! | --- | --- | --- |
-//! | [`linear_maps`] | stores as linear maps of scalar features, in straight-line code or over blocks of elements | within the tolerance |
+//! | [`linear_maps`] | stores as linear maps of scalar features, in straight-line code or over blocks of elements; or only what few monomials make of them | within the tolerance |
 //! | [`paired_tables`] | bilinear stores over unordered pairs of inames | within rounding of tables |
 //! | [`point_features`] | stores as sums over points of tables times features of the points | exactly |
 //! | [`share_symmetric`] | stores of equal values computed once | exactly |
@@ -15,7 +15,7 @@
 //! Stores that a form replaces stay in the list of instructions and run nowhere: who uses it eliminates dead code.
 //!
 //! # The engine
-//! 1. `stores`: which stores, and over which inames (*table inames*).
+//! 1. `stores`: which stores, and over which inames (*table inames*); `integrands` takes them apart.
 //! 2. `evaluate`: their values in the multilinear normal form (`polynomial`), over tables in those inames (`table`) and monomials of scalar
 //!    atoms (`atoms`); the bodies of reductions are distributed first (`distribute`).
 //! 3. `columns`: one column of numbers for each monomial; equal values are made equal within a stated tolerance; monomials with
@@ -38,6 +38,7 @@ mod distribute;
 mod elements;
 mod evaluate;
 mod even_odd;
+mod integrands;
 mod interpolation;
 mod names;
 mod nests;
@@ -59,6 +60,7 @@ use nestegg_ir::linearization::NestingError;
 pub use delta::eliminate_deltas;
 pub use digits::split_digits;
 pub use even_odd::even_odd;
+pub use integrands::monomial_counts;
 pub use interpolation::interpolate;
 pub use pairs::paired_tables;
 pub use points::point_features;
@@ -89,6 +91,8 @@ pub struct Options {
     pub scalars: bool,
     /// Straight-line code of more statements is not made.
     pub max_statements: usize,
+    /// What is of more monomials stays a sum over points, beside the map; `None` to take stores whole.
+    pub max_monomials: Option<u64>,
 }
 
 impl Options {
@@ -145,7 +149,18 @@ pub enum FormError {
 /// # Errors
 /// If the kernel is not well-formed.
 pub fn linear_maps(linearized: &LinearizedKernel, options: &Options) -> Result<Option<LinearMaps>, FormError> {
+    let parts = match options.max_monomials {
+        Some(limit) => match integrands::split(linearized, limit)? {
+            Some(parts) => Some(parts),
+            None => return Ok(None),
+        },
+        None => None,
+    };
+    let linearized = parts.as_ref().map_or(linearized, |parts| &parts.0);
     let Some(mut found) = stores::find(linearized)? else { return Ok(None) };
+    if let Some((_, few)) = &parts {
+        found.stores.retain(|store| few.contains(&store.insn));
+    }
     let columns = columns::of_stores(&mut found);
     if columns.maps.is_empty() {
         return Ok(None);

@@ -152,7 +152,7 @@ fn isl_error(error: isl::Error) -> FormError {
 }
 
 /// Inames with a constant number of values that index a constant table.
-fn table_inames(kernel: &Kernel, extents: &[Option<usize>]) -> InameSet {
+pub(crate) fn table_inames(kernel: &Kernel, extents: &[Option<usize>]) -> InameSet {
     let mut res = InameSet::new();
     for (_, expr) in kernel.exprs.iter() {
         let Expr::Access { array, indices } = expr else { continue };

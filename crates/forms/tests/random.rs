@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 use nestegg_dump::{read, write_text};
 use nestegg_forms::{
-    Options, Shape, eliminate_deltas, even_odd, interpolate, linear_maps, paired_tables, point_features,
-    share_symmetric, split_digits, tabulate,
+    Options, Shape, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts, paired_tables,
+    point_features, share_symmetric, split_digits, tabulate,
 };
 use nestegg_interp::{ValidateOptions, Verdict, validate};
 use nestegg_ir::verify::verify;
@@ -103,7 +103,7 @@ impl Generator {
 
 #[test]
 fn forms_of_random_kernels_compute_the_same() {
-    let mut n_found = [0_usize; 10];
+    let mut n_found = [0_usize; 11];
     for seed in 0..N_KERNELS {
         let mut generator = Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
         let text = generator.kernel();
@@ -121,9 +121,13 @@ fn forms_of_random_kernels_compute_the_same() {
             pairs: switches & 4 == 0,
             scalars: switches & 8 == 0,
             max_statements: Options::DEFAULT_MAX_STATEMENTS,
+            max_monomials: None,
         };
         let loops = Options { shape: Shape::Loops, ..options };
-        let forms: [(&str, Option<LinearizedKernel>, bool); 10] = [
+        let few = monomial_counts(&isolated).unwrap().first().copied();
+        let integrands = few.map(|few| Options { max_monomials: Some(few), ..options });
+        let integrands = integrands.and_then(|options| linear_maps(&isolated, &options).unwrap());
+        let forms: [(&str, Option<LinearizedKernel>, bool); 11] = [
             ("linear-map", linear_maps(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
             ("merged", linear_maps(&isolated, &loops).unwrap().map(|maps| maps.linearized), false),
             ("pairs", paired_tables(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
@@ -134,6 +138,7 @@ fn forms_of_random_kernels_compute_the_same() {
             ("symmetric", share_symmetric(&isolated).unwrap(), true),
             ("tabulated", tabulate(&isolated).unwrap().map(|maps| maps.linearized), false),
             ("even-odd", even_odd(&isolated).unwrap().map(|maps| maps.linearized), false),
+            ("integrands", integrands.map(|maps| maps.linearized), false),
         ];
         for (kind_idx, (kind, found, is_exact)) in forms.into_iter().enumerate() {
             let Some(found) = found else { continue };
@@ -146,7 +151,7 @@ fn forms_of_random_kernels_compute_the_same() {
     for (kind_idx, kind) in ["linear-map", "merged", "pairs", "features"].iter().enumerate() {
         assert!(n_found[kind_idx] >= 5, "{kind} was found {} times", n_found[kind_idx]);
     }
-    for (kind_idx, kind) in [(6, "deltas"), (7, "symmetric"), (9, "even-odd")] {
+    for (kind_idx, kind) in [(6, "deltas"), (7, "symmetric"), (9, "even-odd"), (10, "integrands")] {
         assert!(n_found[kind_idx] > 0, "{kind} was never found");
     }
 }
