@@ -170,7 +170,8 @@ impl Builder<'_> {
                 let first = self.float(depth - 1);
                 // Where these two jump the sign of a zero decides, which real numbers lack.
                 let jumps = matches!(name, "copysign" | "atan2");
-                let second = if jumps { self.positive(depth - 1) } else { self.float(depth - 1) };
+                let is_real = jumps && !self.is_exceptional();
+                let second = if is_real { self.positive(depth - 1) } else { self.float(depth - 1) };
                 (name, vec![first, second])
             }
         };
@@ -194,8 +195,16 @@ impl Builder<'_> {
         self.op(Op::Add, [offset, value])
     }
 
+    /// Whether what comes next may be no real number.
+    pub(crate) fn is_exceptional(&mut self) -> bool {
+        self.knobs.exceptional > 0 && self.chance(self.knobs.exceptional)
+    }
+
     /// A value that is not zero: a literal, or one of at least 1.
     fn nonzero(&mut self, depth: u32) -> ExprId {
+        if self.is_exceptional() {
+            return self.float(depth);
+        }
         if self.chance(70) {
             return self.positive(depth);
         }

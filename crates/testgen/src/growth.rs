@@ -2,7 +2,7 @@
 //!
 //! In a loop whose iterations keep their order, `u = u*u + e` grows beyond all floats after a few iterations, and what is infinite has
 //! no place in the real numbers that most licences are about. Where a product of two values that the kernel writes is written in such
-//! a loop, its hyperbolic tangent is written instead.
+//! a loop, its hyperbolic tangent is written instead, unless [`Knobs::exceptional`](crate::Knobs::exceptional) says otherwise.
 
 use nestegg_ir::{Expr, ExprId, Op, ReduceOp};
 use rustc_hash::FxHashMap;
@@ -25,7 +25,11 @@ impl Builder<'_> {
     pub(crate) fn tamed(&mut self, value: ExprId, most: Growth) -> ExprId {
         let is_sequential =
             self.scopes.iter().any(|scope| matches!(scope.kind, ScopeKind::Loop { is_sequential: true, .. }));
-        if is_sequential && self.growth(value) > most { self.call("tanh", vec![value]) } else { value }
+        if is_sequential && self.growth(value) > most && !self.is_exceptional() {
+            self.call("tanh", vec![value])
+        } else {
+            value
+        }
     }
 
     fn growth(&self, root: ExprId) -> Growth {

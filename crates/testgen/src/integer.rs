@@ -82,6 +82,13 @@ impl Builder<'_> {
     fn truncated(&mut self, depth: u32) -> (ExprId, i64) {
         let value = self.float(depth - 1);
         let value = self.call("tanh", vec![value]);
+        let value = if self.knobs.exceptional > 0 {
+            // What is not a number is no integer either.
+            let least = self.number(-1.0);
+            self.call("fmax", vec![value, least])
+        } else {
+            value
+        };
         let factor = self.kernel.exprs.int(10);
         let operand = self.op(Op::Mul, [factor, value]);
         (self.kernel.exprs.intern(Expr::Cast { dtype: Dtype::Int32, operand }), 10)

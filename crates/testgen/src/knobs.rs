@@ -74,6 +74,9 @@ pub struct Knobs {
     pub power: u8,
     /// Quotients.
     pub quotient: u8,
+    /// What real numbers do not have, wherever it may come up: divisors that may be zero, functions that tell a zero from its negative, values that
+    /// grow beyond all floats. Only to the bit two kernels agree on these.
+    pub exceptional: u8,
     /// Substitution rules, with and without parameters.
     pub substitution: u8,
     /// Integer data and arithmetic.
@@ -138,6 +141,7 @@ impl Knobs {
         function: 0,
         power: 0,
         quotient: 0,
+        exceptional: 0,
         substitution: 0,
         integer: 0,
         bits: 0,
@@ -258,6 +262,7 @@ impl Knobs {
             function: 8,
             power: 6,
             quotient: 8,
+            exceptional: 0,
             substitution: 8,
             integer: 15,
             bits: 15,
