@@ -255,8 +255,12 @@ impl Realize {
         let whole = vec![Term { negated: false, expr: value }];
         let terms = if is_strict { whole } else { terms::terms(exprs, op, value) };
         let n_uses = uses(exprs, &terms);
+        // An element that is looked up by a reduction, or in the array itself, may not be looked up at every step.
+        let is_fixed = !target.indices.iter().any(|&index| self.has_reduction(index))
+            && !reads(exprs, target.indices.iter().copied(), target.array);
         let (direct, rest): (Vec<Term>, Vec<Term>) = terms.iter().partition(|term| {
-            n_uses[&term.expr] == 1
+            is_fixed
+                && n_uses[&term.expr] == 1
                 && !self.shared.contains(insn, term.expr)
                 && self.can_open(term.expr, Some(op))
                 && self.has_dtype(term.expr, self.kernel[target.array].dtype)

@@ -178,31 +178,24 @@ impl Folder {
         }
     }
 
-    /// The new operands; literals without their casts where another operand is of the type that they are cast to.
+    /// The new operands; literals without their casts where another operand, which is no such literal, is of the type that they are cast to.
     fn bare_operands(&self, expr: &Expr) -> Vec<ExprId> {
         let new = |id: &ExprId| self.new[id.index()].expect("operands come before operations");
-        let types: Vec<Type> = expr.children().iter().map(|&child| self.types.of(child)).collect();
+        let bare = |id: &ExprId| match self.kernel.exprs[new(id)] {
+            Expr::Cast { operand, .. } if self.known[id.index()].is_some() && new(id) != *id => Some(operand),
+            _ => None,
+        };
         let is_joint = match expr {
             Expr::Op { op, .. } => {
                 op.is_comparison() || matches!(op, Op::Add | Op::Mul | Op::Sub | Op::Div | Op::Min | Op::Max)
             }
             _ => false,
         };
-        let joined = types.iter().copied().reduce(Type::join);
-        let bare = |(at, child): (usize, &ExprId)| {
-            let is_held = is_joint
-                && types[at].is_float()
-                && types.iter().enumerate().any(|(other, &ty)| other != at && Some(ty) == joined);
-            match self.kernel.exprs[new(child)] {
-                Expr::Cast { operand, .. }
-                    if is_held && self.known[child.index()].is_some() && new(child) != *child =>
-                {
-                    operand
-                }
-                _ => new(child),
-            }
-        };
-        expr.children().iter().enumerate().map(bare).collect()
+        let ty = |id: &ExprId| self.types.of(*id);
+        let joined = expr.children().iter().map(ty).reduce(Type::join);
+        let is_held = is_joint && expr.children().iter().any(|id| bare(id).is_none() && Some(ty(id)) == joined);
+        let of = |id: &ExprId| bare(id).filter(|_| is_held && ty(id).is_float()).unwrap_or_else(|| new(id));
+        expr.children().iter().map(of).collect()
     }
 
     fn note(&mut self, is_exact: bool) {
