@@ -17,9 +17,13 @@ impl Builder<'_> {
         } else if !outer.is_empty() && self.chance(self.knobs.triangular) {
             let outer = self.pick(&outer);
             let size = self.ranges[outer.index()].size;
-            // A strict bound must leave some points: of a literal size only if the outer iname takes all values.
+            // A strict bound must leave some points: of a literal size only if the outer iname takes all values, of another only if no
+            // literal size bounds the outer iname.
             let range = self.ranges[outer.index()];
-            let has_points = size.as_const().is_none_or(|size| size > 1 && range.is_whole());
+            let has_points = match size.as_const() {
+                Some(size) => size > 1 && range.is_whole(),
+                None => self.is_parametric(outer),
+            };
             let strict = has_points && self.chance(40);
             let shape = if self.chance(40) { Shape::Above { outer, strict } } else { Shape::Below { outer, strict } };
             Range { size, shape }
@@ -27,6 +31,19 @@ impl Builder<'_> {
             self.new_box()
         };
         self.declare_iname(range)
+    }
+
+    /// Whether no literal size bounds an iname.
+    fn is_parametric(&self, iname: InameId) -> bool {
+        let mut pending = vec![iname];
+        while let Some(iname) = pending.pop() {
+            let range = self.ranges[iname.index()];
+            if range.size.as_const().is_some() {
+                return false;
+            }
+            pending.extend(range.outers());
+        }
+        true
     }
 
     /// A range that two inames bound.
