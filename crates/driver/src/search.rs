@@ -75,11 +75,11 @@ pub(crate) fn search(
         return Ok(Found::untouched(program));
     }
     let linearized = stages.run("linearize", || linearized(input))?;
-    let pass = Passes { kernel: linearized.kernel.name.clone(), semantics };
+    let pass = Passes { kernel: linearized.kernel.name.clone(), semantics, values };
     let (form, folds) = value_form(linearized, &pass, stages)?;
     let mut race =
         Race { best: None, costs: IndexMap::new(), selected: IndexMap::new(), limits: Vec::new(), values, config };
-    let seeds = if keeps_places(&form, &pass, values)? {
+    let seeds = if keeps_places(&form, &pass)? {
         race.limits.push(LimitHit { place: "seeds".to_owned(), limit: "traps".to_owned(), value: None });
         vec![seeds::rolled(&form)]
     } else {
@@ -88,7 +88,7 @@ pub(crate) fn search(
     let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
     let mut unfinished = Vec::new();
     for seed in seeds {
-        let found = optimized(&seed, &pass, &trial, (values, race.worth_proving()), stages)?;
+        let found = optimized(&seed, &pass, &trial, race.worth_proving(), stages)?;
         let is_finished = found.limits.iter().all(|hit| hit.limit != "nodes");
         let cost = race.enter(found)?;
         if !is_finished && trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes) {
@@ -98,12 +98,12 @@ pub(crate) fn search(
     unfinished.sort_by_key(|seed| seed.0);
     for (cost, seed) in unfinished {
         if race.best.as_ref().is_none_or(|best| cost <= best.0.0.saturating_mul(PROMISING)) {
-            race.enter(optimized(&seed, &pass, strategy, (values, race.worth_proving()), stages)?)?;
+            race.enter(optimized(&seed, &pass, strategy, race.worth_proving(), stages)?)?;
         }
     }
     for selected in race.promising() {
         if let Some(seed) = stages.run("seeds", || seeds::of_selected(&selected, strategy))? {
-            race.enter(optimized(&seed, &pass, &trial, (values, race.worth_proving()), stages)?)?;
+            race.enter(optimized(&seed, &pass, &trial, race.worth_proving(), stages)?)?;
         }
     }
     let Race { best, costs, limits, .. } = race;
@@ -123,7 +123,7 @@ const MAX_ROUNDS: usize = 3;
 /// The value form of a kernel with its constants folded and enclosed domains joined, and where that was done to the bit only.
 fn value_form(
     linearized: LinearizedKernel,
-    pass: &Passes,
+    pass: &Passes<'_>,
     stages: &mut Stages,
 ) -> Result<(LinearizedKernel, Folds), Error> {
     let mut folds = Vec::new();
@@ -149,12 +149,12 @@ fn value_form(
 }
 
 /// Whether floats of a kernel may trap under its conditions: whole-expression forms do not look at these.
-fn keeps_places(form: &LinearizedKernel, pass: &Passes, values: &[(String, i64)]) -> Result<bool, Error> {
+fn keeps_places(form: &LinearizedKernel, pass: &Passes<'_>) -> Result<bool, Error> {
     if pass.semantics.traps == Traps::Ignore {
         return Ok(false);
     }
     let context = nestegg_isl::Context::new();
-    let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(values);
+    let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(pass.values);
     Ok(pass.done("encode", encode::encode(form, &domains, pass.semantics))?.guards_floats())
 }
 
@@ -229,9 +229,9 @@ impl Race<'_> {
 /// The cheapest kernel that the rules make of one seed. How near the best it is matters up to a cost.
 fn optimized(
     seed: &Seed,
-    pass: &Passes,
+    pass: &Passes<'_>,
     strategy: &ResolvedStrategy<'_>,
-    (values, worth_proving): (&[(String, i64)], Cost),
+    worth_proving: Cost,
     stages: &mut Stages,
 ) -> Result<Found, Error> {
     let form = &seed.linearized;
@@ -239,7 +239,7 @@ fn optimized(
     let context = nestegg_isl::Context::new();
     let (search, licence) = (selection(strategy, worth_proving), pass.semantics.licence);
     let (domains, mut encoded) = stages.run("encode", || {
-        let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(values);
+        let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(pass.values);
         let encoded = pass.done("encode", encode::encode(form, &domains, pass.semantics))?;
         Ok::<_, Error>((domains, encoded))
     })?;
@@ -328,13 +328,14 @@ pub(crate) fn as_it_came(input: &Program) -> Result<LinearizedKernel, Error> {
     Ok(nestegg_transform::eliminate_dead(linearized(input)?))
 }
 
-/// Errors of passes, with the kernel's name, and what passes must keep.
-struct Passes {
+/// Errors of passes, with the kernel's name; what passes must keep, and the values of parameters that they count with.
+struct Passes<'a> {
     kernel: String,
     semantics: Semantics,
+    values: &'a [(String, i64)],
 }
 
-impl Passes {
+impl Passes<'_> {
     fn done<T, E>(&self, pass: &'static str, res: Result<T, E>) -> Result<T, Error>
     where
         E: std::error::Error + Send + Sync + 'static,

@@ -143,13 +143,13 @@ pub(crate) fn renamed(exprs: &mut Exprs, root: ExprId, mapping: &[(InameId, Inam
     rewritten.get(root)
 }
 
-/// An expression with affine functions in the place of inames, and expressions in that of others, which are taken as they are; `None` on overflow.
+/// An expression with affine functions in the place of inames, and expressions in that of others, which are taken as they are.
 pub(crate) fn substituted(
     exprs: &mut Exprs,
     root: ExprId,
     mapping: &[(InameId, Affine)],
     replaced: &FxHashMap<ExprId, ExprId>,
-) -> Option<ExprId> {
+) -> ExprId {
     let rewritten = exprs.rewrite([root], |exprs, old, expr| match (replaced.get(&old), expr) {
         (Some(&new), _) => new,
         (None, Expr::Iname(iname)) => match mapping.iter().find(|pair| pair.0 == iname) {
@@ -168,7 +168,7 @@ pub(crate) fn substituted(
         }
         (None, expr) => exprs.intern(expr),
     });
-    Some(rewritten.get(root))
+    rewritten.get(root)
 }
 
 /// The free inames of an expression.

@@ -7,16 +7,20 @@ use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{LoopTree, to_tree};
 use nestegg_ir::types::Types;
-use nestegg_ir::{Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel, Op};
+use nestegg_ir::{Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel};
 use nestegg_isl as isl;
 
 use crate::FormError;
 use crate::evaluate::Evaluator;
+use crate::nests::terms;
 use crate::polynomial::Algebra;
 use crate::table::TableStore;
 
 /// How many values a table iname may take.
 const MAX_EXTENT: i64 = 4_096;
+
+/// How many terms the value of a store may have.
+const MAX_TERMS: usize = 10_000;
 
 /// A store that may become a linear map.
 #[derive(Clone, Debug)]
@@ -96,21 +100,9 @@ fn store(kernel: &Kernel, insn: InsnId, position: usize, loops: &[InameId], tabl
         }
         _ => false,
     };
-    // The spine of sums, as terms with signs.
-    let (mut terms, mut n_elements) = (Vec::new(), 0);
-    let mut pending = vec![(*expression, 1.0)];
-    while let Some((expr, sign)) = pending.pop() {
-        match &kernel.exprs[expr] {
-            Expr::Op { op: Op::Add, operands } => pending.extend(operands.iter().rev().map(|&operand| (operand, sign))),
-            Expr::Op { op: Op::Sub, operands } => {
-                pending.push((operands[1], -sign));
-                pending.push((operands[0], sign));
-            }
-            Expr::Op { op: Op::Neg, operands } => pending.push((operands[0], -sign)),
-            _ if sign > 0.0 && is_element(expr) => n_elements += 1,
-            _ => terms.push((expr, sign)),
-        }
-    }
+    let all = terms(&kernel.exprs, *expression, MAX_TERMS)?;
+    let (elements, terms): (Vec<_>, Vec<_>) = all.into_iter().partition(|&(expr, sign)| sign > 0.0 && is_element(expr));
+    let n_elements = elements.len();
     // Each element of a plain store must be written once: all table inames are indices by themselves.
     let is_injective = axes.iter().all(|axis| indices.iter().any(|index| index.as_iname() == Some(axis)));
     if n_elements > 1 || terms.is_empty() || (n_elements == 0 && !is_injective) {

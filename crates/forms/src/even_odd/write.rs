@@ -196,7 +196,7 @@ impl Pass {
     fn value(&mut self, term: &Term, reduced: InameId, at: &Affine) -> Option<ExprId> {
         let mut factors = Vec::new();
         for &factor in &term.value {
-            factors.push(substituted(&mut self.kernel.exprs, factor, &[(reduced, at.clone())], &FxHashMap::default())?);
+            factors.push(substituted(&mut self.kernel.exprs, factor, &[(reduced, at.clone())], &FxHashMap::default()));
         }
         match factors.as_slice() {
             [] => None,
@@ -292,13 +292,13 @@ impl Pass {
             return None;
         };
         let exprs = &mut self.kernel.exprs;
-        let indices: Option<Vec<ExprId>> =
+        let indices: Vec<ExprId> =
             indices.iter().map(|&index| substituted(exprs, index, &mapping, &replaced_values)).collect();
-        let expression = substituted(exprs, expression, &mapping, &replaced_values)?;
+        let expression = substituted(exprs, expression, &mapping, &replaced_values);
         let new = InsnId::new(self.kernel.instructions.len());
         let id = self.names.new_name(&id);
         let within = replaced(&within, &reflection.inames, &region.inames);
-        let kind = InstructionKind::Assignment { assignee: Assignee { array, indices: indices?.into() }, expression };
+        let kind = InstructionKind::Assignment { assignee: Assignee { array, indices: indices.into() }, expression };
         self.kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates: Vec::new() });
         Some(new)
     }
