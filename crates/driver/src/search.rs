@@ -249,7 +249,7 @@ fn optimized(
     let saturation = stages
         .run("saturate", || pass.done("saturate", saturate::saturate(&mut encoded.graph, strategy, &functions)))?;
     let extracted = stages.run("select", || {
-        pass.done("select", nestegg_extract::extract(form, &encoded, &domains, search, &probability))
+        pass.done("select", nestegg_extract::extract(form, encoded, &domains, search, &probability))
     })?;
     let Extracted { constructed, selection } = extracted;
     pass.verified("select", &constructed.linearized)?;

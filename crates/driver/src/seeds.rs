@@ -44,7 +44,7 @@ pub(crate) fn seeds(
     max_statements: Option<u64>,
 ) -> Result<Vec<Seed>, Error> {
     let wishes = Wishes::of(strategy, max_statements);
-    let mut all = Seeds { kernel: form.kernel.name.clone(), wishes, found: Vec::new() };
+    let mut all = Seeds { kernel: form.kernel.name.clone(), wishes, found: Vec::new(), tried: Vec::new() };
     let bases = all.bases(form)?;
     // The kernel as it is, with interpolation by fewer products where that was found, in all numbers of pieces; others have what few pieces find in finer ones.
     let in_all_pieces = bases.iter().rposition(|base| base.name.starts_with(AS_IT_IS));
@@ -67,6 +67,7 @@ pub(crate) fn of_selected(selected: &Seed, strategy: &ResolvedStrategy<'_>) -> R
         kernel: selected.linearized.kernel.name.clone(),
         wishes: Wishes::of(strategy, None),
         found: Vec::new(),
+        tried: Vec::new(),
     };
     let mut res: Option<Seed> = None;
     for kind in ["tabulated", "even-odd"].into_iter().filter(|kind| seeds.wishes.wants(kind)) {
@@ -148,6 +149,8 @@ struct Seeds {
     kernel: String,
     wishes: Wishes,
     found: Vec<Seed>,
+    /// Kernels that forms were made of: of the same one come the same again.
+    tried: Vec<LinearizedKernel>,
 }
 
 impl Seeds {
@@ -201,6 +204,10 @@ impl Seeds {
             }
         }
         for variant in variants {
+            if self.tried.iter().any(|tried| is_same(tried, &variant.linearized)) {
+                continue;
+            }
+            self.tried.push(variant.linearized.clone());
             self.add_forms(&variant)?;
             if self.takes(&variant) {
                 self.add(variant);

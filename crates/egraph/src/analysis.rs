@@ -142,12 +142,13 @@ impl Analysis<Node> for Facts {
     fn make(graph: &mut Graph, node: &Node, _id: Id) -> Data {
         let context = &graph.analysis.context;
         let child = |id: &Id| &graph[*id].data;
+        let range = range(graph, node);
         Data {
             inames: inames(graph, node),
             constant: fold(graph, node),
             dtype: dtype(graph, node),
-            range: range(graph, node),
-            nonzero: nonzero(graph, node),
+            nonzero: nonzero(graph, node, &range),
+            range,
             region: crate::region::region(graph, node),
             guarded: match node {
                 Node::Access(access, _) if matches!(context.access(*access).stamp, Stamp::Guarded(_)) => true,
@@ -297,14 +298,14 @@ fn fold(graph: &Graph, node: &Node) -> Option<Rational> {
         Node::Number(number, _) => Some(number.clone()),
         Node::Sum { coefficients, children } => {
             let mut sum = Rational::ZERO;
-            for (coefficient, child) in coefficients.iter().zip(children).filter(|(c, _)| !c.is_zero()) {
+            for (coefficient, child) in coefficients.iter().zip(children.iter()).filter(|(c, _)| !c.is_zero()) {
                 sum = sum.plus(&coefficient.times(value(child)?));
             }
             exact(sum).filter(|sum| fits(sum, dtype(graph, node)))
         }
         Node::Product { exponents, children } => {
             let mut product = Rational::ONE;
-            for (exponent, child) in exponents.iter().zip(children).filter(|(e, _)| **e != 0) {
+            for (exponent, child) in exponents.iter().zip(children.iter()).filter(|(e, _)| **e != 0) {
                 product = product.times(&value(child)?.power(*exponent)?);
             }
             exact(product).filter(|product| fits(product, dtype(graph, node)))
@@ -401,13 +402,13 @@ fn range(graph: &Graph, node: &Node) -> Range {
     }
 }
 
-fn nonzero(graph: &Graph, node: &Node) -> bool {
+fn nonzero(graph: &Graph, node: &Node, range: &Range) -> bool {
     match node {
         Node::Number(number, _) => !number.is_zero(),
         Node::Product { children, .. } => children.iter().all(|&child| graph[child].data.nonzero),
         Node::Sum { coefficients, children } if children.len() == 1 => {
             !coefficients[0].is_zero() && graph[children[0]].data.nonzero
         }
-        _ => range(graph, node).excludes_zero(),
+        _ => range.excludes_zero(),
     }
 }

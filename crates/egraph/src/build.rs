@@ -44,7 +44,7 @@ pub fn sum(graph: &mut Graph, terms: impl IntoIterator<Item = (Rational, Id)>) -
         }
     }
     let Node::Sum { coefficients, children } = Node::sum(variable) else { unreachable!("`Node::sum` makes sums") };
-    let variable: Vec<(Rational, Id)> = coefficients.into_iter().zip(children).collect();
+    let variable: Vec<(Rational, Id)> = coefficients.iter().cloned().zip(children.iter().copied()).collect();
     match variable.as_slice() {
         [] if inexact.is_empty() => return number(graph, constant, kind),
         [(coefficient, class)] if inexact.is_empty() && constant.is_zero() => {
@@ -135,7 +135,7 @@ pub fn product(graph: &mut Graph, factors: impl IntoIterator<Item = (i32, Id)>) 
     let Node::Product { exponents, children } = Node::product(rest) else {
         unreachable!("`Node::product` makes products")
     };
-    let mut rest: Vec<(i32, Id)> = exponents.into_iter().zip(children).collect();
+    let mut rest: Vec<(i32, Id)> = exponents.iter().copied().zip(children.iter().copied()).collect();
     let (sign, magnitude) = (if constant.is_negative() { Rational::MINUS_ONE } else { Rational::ONE }, constant.abs());
     match rest.as_slice() {
         [] => return number(graph, constant, kind),

@@ -8,7 +8,9 @@
 //! them are [`Node::Rounded`] instead, which no algebra looks into.
 //!
 //! Payloads that need the kernel (accesses, reductions) are ids of the e-graph's own interners, so that their order
-//! depends on nothing but the kernel.
+//! depends on nothing but the kernel. The operands of sums and products are shared by the copies of an e-node, of which an e-graph keeps three.
+
+use std::sync::Arc;
 
 use egg::{Id, Language};
 use nestegg_ir::types::Type;
@@ -57,17 +59,17 @@ pub enum Node {
     /// it says what type the 0 has. Without children it is the integer 0.
     Sum {
         /// One per child.
-        coefficients: Box<[Rational]>,
+        coefficients: Arc<[Rational]>,
         /// What is summed.
-        children: Box<[Id]>,
+        children: Arc<[Id]>,
     },
     /// `Π child^exponent`; children increasing, no exponent zero, but that of a last child whose factors cancelled.
     /// Without children it is the integer 1.
     Product {
         /// One per child.
-        exponents: Box<[i32]>,
+        exponents: Arc<[i32]>,
         /// What is multiplied.
-        children: Box<[Id]>,
+        children: Arc<[Id]>,
     },
     /// A reduction of its child.
     Reduce(ReductionId, [Id; 1]),
@@ -121,7 +123,7 @@ fn merge<W: Clone>(
     items: impl IntoIterator<Item = (W, Id)>,
     join: impl Fn(&W, &W) -> W,
     is_neutral: impl Fn(&W) -> bool,
-) -> (Box<[W]>, Box<[Id]>) {
+) -> (Arc<[W]>, Arc<[Id]>) {
     let mut items: Vec<(W, Id)> = items.into_iter().collect();
     items.sort_by_key(|(_, child)| *child);
     let mut merged: Vec<(W, Id)> = Vec::with_capacity(items.len());
@@ -176,9 +178,8 @@ impl Language for Node {
     fn children(&self) -> &[Id] {
         match self {
             Self::Number(..) | Self::Iname(_) | Self::Parameter(_) => &[],
+            Self::Sum { children, .. } | Self::Product { children, .. } => children,
             Self::Access(_, children)
-            | Self::Sum { children, .. }
-            | Self::Product { children, .. }
             | Self::Rounded(_, children)
             | Self::Op(_, children)
             | Self::Call(_, children) => children,
@@ -189,9 +190,8 @@ impl Language for Node {
     fn children_mut(&mut self) -> &mut [Id] {
         match self {
             Self::Number(..) | Self::Iname(_) | Self::Parameter(_) => &mut [],
+            Self::Sum { children, .. } | Self::Product { children, .. } => Arc::make_mut(children),
             Self::Access(_, children)
-            | Self::Sum { children, .. }
-            | Self::Product { children, .. }
             | Self::Rounded(_, children)
             | Self::Op(_, children)
             | Self::Call(_, children) => children,
@@ -200,40 +200,44 @@ impl Language for Node {
     }
 
     fn update_children<F: FnMut(Id) -> Id>(&mut self, mut f: F) {
-        let mut changed = false;
-        for child in self.children_mut() {
-            let new = f(*child);
-            changed |= new != *child;
-            *child = new;
+        if self.children().iter().all(|&child| f(child) == child) {
+            return;
         }
-        if changed {
-            match self {
-                Self::Sum { coefficients, children } => {
-                    let first = children.iter().min().copied();
-                    *self = Self::sum(coefficients.iter().cloned().zip(children.iter().copied()));
-                    if let (Self::Sum { coefficients, children }, Some(first)) = (self, first)
-                        && children.is_empty()
-                    {
-                        (*coefficients, *children) = ([Rational::ZERO].into(), [first].into());
+        match self {
+            Self::Sum { coefficients, children } => {
+                let updated: Vec<Id> = children.iter().map(|&child| f(child)).collect();
+                let first = updated.iter().min().copied();
+                *self = Self::sum(coefficients.iter().cloned().zip(updated));
+                if let (Self::Sum { coefficients, children }, Some(first)) = (self, first)
+                    && children.is_empty()
+                {
+                    (*coefficients, *children) = ([Rational::ZERO].into(), [first].into());
+                }
+            }
+            Self::Product { exponents, children } => {
+                let updated: Vec<Id> = children.iter().map(|&child| f(child)).collect();
+                let first = updated.iter().min().copied();
+                *self = Self::product(exponents.iter().copied().zip(updated));
+                if let (Self::Product { exponents, children }, Some(first)) = (self, first)
+                    && children.is_empty()
+                {
+                    (*exponents, *children) = ([0].into(), [first].into());
+                }
+            }
+            _ => {
+                for child in self.children_mut() {
+                    *child = f(*child);
+                }
+                match self {
+                    Self::Rounded(Op::Add | Op::Mul, children) if children.len() == 2 => children.sort_unstable(),
+                    Self::Op(Op::Min | Op::Max, children) => {
+                        let mut sorted = std::mem::take(children).into_vec();
+                        sorted.sort_unstable();
+                        sorted.dedup();
+                        *children = sorted.into();
                     }
+                    _ => {}
                 }
-                Self::Product { exponents, children } => {
-                    let first = children.iter().min().copied();
-                    *self = Self::product(exponents.iter().copied().zip(children.iter().copied()));
-                    if let (Self::Product { exponents, children }, Some(first)) = (self, first)
-                        && children.is_empty()
-                    {
-                        (*exponents, *children) = ([0].into(), [first].into());
-                    }
-                }
-                Self::Rounded(Op::Add | Op::Mul, children) if children.len() == 2 => children.sort_unstable(),
-                Self::Op(Op::Min | Op::Max, children) => {
-                    let mut sorted = std::mem::take(children).into_vec();
-                    sorted.sort_unstable();
-                    sorted.dedup();
-                    *children = sorted.into();
-                }
-                _ => {}
             }
         }
     }

@@ -59,6 +59,13 @@ impl Rational {
         }
     }
 
+    fn from_whole(value: i128) -> Self {
+        match i64::try_from(value) {
+            Ok(small) => Self::from_int(small),
+            Err(_) => Self::from_big(BigRational::from_integer(value.into())),
+        }
+    }
+
     /// The number for arithmetic of any size.
     #[must_use]
     pub fn to_big(&self) -> BigRational {
@@ -72,6 +79,7 @@ impl Rational {
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         match (&self.0, &other.0) {
+            (Repr::Small(a, 1), Repr::Small(b, 1)) => Self::from_whole(i128::from(*a) + i128::from(*b)),
             (Repr::Small(a, b), Repr::Small(c, d)) => {
                 let (a, b, c, d) = (i128::from(*a), i128::from(*b), i128::from(*c), i128::from(*d));
                 match (a * d).checked_add(c * b) {
@@ -87,6 +95,7 @@ impl Rational {
     #[must_use]
     pub fn times(&self, other: &Self) -> Self {
         match (&self.0, &other.0) {
+            (Repr::Small(a, 1), Repr::Small(b, 1)) => Self::from_whole(i128::from(*a) * i128::from(*b)),
             (Repr::Small(a, b), Repr::Small(c, d)) => {
                 Self::from_i128(i128::from(*a) * i128::from(*c), i128::from(*b) * i128::from(*d))
             }
@@ -115,7 +124,11 @@ impl Rational {
     /// The number with the opposite sign.
     #[must_use]
     pub fn negated(&self) -> Self {
-        self.times(&Self::MINUS_ONE)
+        match &self.0 {
+            // The least integer is never a small numerator.
+            Repr::Small(numer, denom) => Self(Repr::Small(-numer, *denom)),
+            Repr::Big(_) => self.times(&Self::MINUS_ONE),
+        }
     }
 
     /// The number without its sign.
@@ -174,6 +187,9 @@ impl Rational {
     #[must_use]
     pub fn to_exact_f64(&self) -> Option<f64> {
         let value = self.to_f64();
+        if matches!(&self.0, Repr::Small(numer, 1) if numer.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS) {
+            return Some(value);
+        }
         (value.is_finite() && BigRational::from_f64(value).is_some_and(|exact| exact == self.to_big())).then_some(value)
     }
 

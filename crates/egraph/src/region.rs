@@ -147,7 +147,7 @@ pub(crate) fn region(graph: &Graph, node: &Node) -> Region {
         }
         Node::Product { exponents, children } => exponents
             .iter()
-            .zip(children)
+            .zip(children.iter())
             .filter(|(exponent, _)| **exponent > 0)
             .fold(Region::default(), |all, (_, &child)| all.intersection(of(child))),
         Node::Reduce(reduction, [body]) => {

@@ -143,8 +143,10 @@ fn run_pass(
         }
         res.limits_hit.extend(pass.limits_hit.into_iter().map(|limit| (rule.name.to_string(), limit)));
         // Canonical ids go stale with unions; rebuilding between rules keeps every search on a congruent e-graph.
-        graph.rebuild();
-        refresh_grouped(graph);
+        if !graph.clean {
+            graph.rebuild();
+            refresh_grouped(graph);
+        }
     }
     if let Some((first, second)) = graph.analysis.contradiction.take() {
         return Err(Unsound { first, second, rules: fired.into_iter().map(|(name, _)| name).collect() });

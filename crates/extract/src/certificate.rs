@@ -6,14 +6,17 @@
 //! A bound that no choice is below, and a cheaper choice if there is one.
 //! # Method
 //! What every way to compute a vertex needs is its *must* set (a greatest fixpoint). Candidates that must need themselves go, and those that
-//! another one is no dearer than with nothing but what they need anyway. One variable for each other candidate of what can be needed: what must
-//! be needed has a candidate; what a chosen candidate needs has one that does not need it back. The relaxation to the interval from 0 to 1 is
-//! solved exactly but for rounding, and branched on, at most [`NODES_LIMIT`] times; a chosen cycle is cut off where it turns up.
+//! another one is no dearer than with nothing but what they need anyway. One variable for each other candidate of what can be needed, but for those
+//! that are [decided](links) by others: what must be needed has one candidate, others at most one; what a chosen candidate needs has one that does not need it back. The
+//! relaxation to the interval from 0 to 1 is solved exactly but for rounding, and branched on, at most [`NODES_LIMIT`] times; a chosen cycle is cut
+//! off where it turns up.
 //! Costs are integers, so that a bound is rounded up.
 //! # Complexity
 //! At most [`NODES_LIMIT`] linear programs with at most [`VARIABLES_LIMIT`] variables.
 //! # Not done
 //! Larger graphs: the program takes far longer than everything else, and proves what was found already (`egraph-study.md`, section 4).
+
+mod links;
 
 use fixedbitset::FixedBitSet;
 use good_lp::{
@@ -23,6 +26,7 @@ use good_lp::{
 use crate::cost::Cost;
 use crate::product::{ProductGraph, Vertex};
 use crate::select::needed;
+use links::{Links, Part};
 
 /// Vertices beyond which there is no certificate.
 pub(crate) const VERTICES_LIMIT: usize = 1_000;
@@ -109,6 +113,8 @@ struct Program<'a> {
     must: Vec<FixedBitSet>,
     /// What every choice needs.
     forced: FixedBitSet,
+    /// Who needs whom, as far as that is not decided.
+    links: Links,
 }
 
 impl<'a> Program<'a> {
@@ -122,7 +128,8 @@ impl<'a> Program<'a> {
         let mut all = FixedBitSet::with_capacity(n);
         all.insert_range(..);
         let forced = FixedBitSet::with_capacity(n);
-        let mut res = Self { graph, vertices: Vec::new(), candidates, must: vec![all; n], forced };
+        let mut res =
+            Self { graph, vertices: Vec::new(), candidates, must: vec![all; n], forced, links: Links::default() };
         res.find_must();
         for &root in &graph.roots {
             res.forced.union_with(&res.must[root]);
@@ -133,7 +140,11 @@ impl<'a> Program<'a> {
         res.vertices = res.reachable();
         let n_variables: usize =
             res.vertices.iter().map(|&vertex| res.candidates[vertex].len()).filter(|&n| n > 1).sum();
-        (n_variables <= VARIABLES_LIMIT).then_some(res)
+        if n_variables > VARIABLES_LIMIT {
+            return None;
+        }
+        res.links = Links::new(&res);
+        Some(res)
     }
 
     /// What a candidate needs whatever else is chosen.
@@ -143,6 +154,11 @@ impl<'a> Program<'a> {
             res.union_with(&self.must[child]);
         }
         res
+    }
+
+    /// Whether a candidate needs a vertex whatever else is chosen.
+    fn needs(&self, vertex: Vertex, idx: usize, other: Vertex) -> bool {
+        self.graph.candidates[vertex][idx].children.iter().any(|&child| self.must[child].contains(other))
     }
 
     /// The greatest fixpoint: a vertex must have itself, and what all of its candidates must have.
@@ -204,8 +220,7 @@ impl<'a> Program<'a> {
         let mut program = ProblemVariables::new();
         // For each vertex its candidates: position, variable.
         let mut variables: Vec<Vec<(usize, Variable)>> = vec![Vec::new(); self.graph.len()];
-        let mut total = Expression::from(0.0);
-        for &vertex in &self.vertices {
+        for &vertex in self.vertices.iter().filter(|&&vertex| *self.links.part(vertex) == Part::Own) {
             for &idx in &self.candidates[vertex] {
                 let fixed = branch.iter().find(|fixed| (fixed.0, fixed.1) == (vertex, idx));
                 let (min, max) = match fixed {
@@ -213,31 +228,43 @@ impl<'a> Program<'a> {
                     Some((_, _, false)) => (0.0, 0.0),
                     None => (0.0, 1.0),
                 };
-                let var = program.add(variable().min(min).max(max));
-                // Exact: costs that matter are below 2^40.
-                total.add_mul(self.graph.candidates[vertex][idx].cost.operations() as f64, var);
-                variables[vertex].push((idx, var));
+                variables[vertex].push((idx, program.add(variable().min(min).max(max))));
             }
         }
+        // The part of a vertex that is computed by some of its candidates.
         let among = |vertex: Vertex, is_meant: &dyn Fn(usize) -> bool| -> Expression {
-            variables[vertex].iter().filter(|(idx, _)| is_meant(*idx)).map(|&(_, var)| var).sum()
+            let own = |vertex: Vertex, is_meant: &dyn Fn(usize) -> bool| -> Expression {
+                variables[vertex].iter().filter(|(idx, _)| is_meant(*idx)).map(|&(_, var)| var).sum()
+            };
+            match self.links.part(vertex) {
+                Part::Own => own(vertex, is_meant),
+                _ if !self.candidates[vertex].iter().any(|&idx| is_meant(idx)) => Expression::from(0.0),
+                Part::Whole => Expression::from(1.0),
+                Part::Of(user, using) => own(*user, &|idx| using.contains(&idx)),
+            }
         };
+        let mut total = Expression::from(0.0);
+        for &vertex in &self.vertices {
+            for &idx in &self.candidates[vertex] {
+                // Exact: costs that matter are below 2^40.
+                let cost = self.graph.candidates[vertex][idx].cost.operations() as f64;
+                total.add_mul(cost, among(vertex, &|other| other == idx));
+            }
+        }
         let mut model = program.minimise(total.clone()).using(microlp);
-        for vertex in self.forced.ones() {
-            model.add_constraint(constraint!(among(vertex, &|_| true) >= 1.0));
+        for &vertex in self.vertices.iter().filter(|&&vertex| *self.links.part(vertex) == Part::Own) {
+            let whole = among(vertex, &|_| true);
+            model.add_constraint(match self.forced.contains(vertex) {
+                true => constraint!(whole == 1.0),
+                false => constraint!(whole <= 1.0),
+            });
+        }
+        for link in &self.links.all {
+            let using = among(link.user, &|idx| link.using.contains(&idx));
+            let used = among(link.child, &|idx| link.used.contains(&idx));
+            model.add_constraint(constraint!(using <= used));
         }
         let children = |vertex: Vertex, idx: usize| &self.graph.candidates[vertex][idx].children;
-        for &vertex in &self.vertices {
-            let mut below: Vec<Vertex> =
-                self.candidates[vertex].iter().flat_map(|&idx| children(vertex, idx).iter().copied()).collect();
-            below.sort_unstable();
-            below.dedup();
-            for child in below {
-                let using = among(vertex, &|idx| children(vertex, idx).binary_search(&child).is_ok());
-                let used = among(child, &|idx| !self.must_of(child, idx).contains(vertex));
-                model.add_constraint(constraint!(using <= used));
-            }
-        }
         for cycle in cycles {
             let stays = |vertex: Vertex, idx: usize| children(vertex, idx).iter().any(|child| cycle.contains(child));
             let within: Expression = cycle.iter().map(|&vertex| among(vertex, &|idx| stays(vertex, idx))).sum();
@@ -250,14 +277,17 @@ impl<'a> Program<'a> {
         let mut res = Relaxed { bound, fractional: None, choice: vec![None; self.graph.len()] };
         let mut least_decided = INTEGRALITY;
         for &vertex in &self.vertices {
+            if let [only] = self.candidates[vertex].as_slice() {
+                res.choice[vertex] = Some(*only);
+                continue;
+            }
             for &(idx, var) in &variables[vertex] {
                 let value = solution.value(var);
-                let is_choice = variables[vertex].len() > 1;
                 let distance = value.min(1.0 - value);
-                if is_choice && distance > least_decided {
+                if distance > least_decided {
                     (least_decided, res.fractional) = (distance, Some((vertex, idx)));
                 }
-                if res.choice[vertex].is_none() && (value > 1.0 - INTEGRALITY || !is_choice) {
+                if res.choice[vertex].is_none() && value > 1.0 - INTEGRALITY {
                     res.choice[vertex] = Some(idx);
                 }
             }

@@ -60,13 +60,12 @@ pub enum ExtractError {
 /// If a domain cannot be counted, or the rules left a value without form.
 pub fn extract(
     linearized: &LinearizedKernel,
-    encoded: &Encoded,
+    mut encoded: Encoded,
     domains: &Domains,
     search: Search,
     probability: &dyn Fn(ExprId) -> Option<f64>,
 ) -> Result<Extracted, ExtractError> {
     let graph = &encoded.graph;
-    let mut encoded = encoded.clone();
     for root in &mut encoded.roots {
         root.class = graph.find(root.class);
     }

@@ -121,10 +121,15 @@ impl InameSet {
         if self.is_superset(other) {
             return self.clone();
         }
-        let mut res = self.0.clone();
-        res.extend_from_slice(&other.0);
-        res.sort_unstable();
-        res.dedup();
+        let mut res: SmallVec<[InameId; 6]> = SmallVec::with_capacity(self.0.len() + other.0.len());
+        let (mut own, mut others) = (self.iter().peekable(), other.iter().peekable());
+        while let (Some(&a), Some(&b)) = (own.peek(), others.peek()) {
+            res.push(a.min(b));
+            own.next_if(|_| a <= b);
+            others.next_if(|_| b <= a);
+        }
+        res.extend(own);
+        res.extend(others);
         Self(res)
     }
 
@@ -143,7 +148,8 @@ impl InameSet {
     /// Whether every member of `self` is in `other`.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
-        self.iter().all(|iname| other.contains(iname))
+        let mut others = other.iter();
+        self.len() <= other.len() && self.iter().all(|iname| others.find(|&other| other >= iname) == Some(iname))
     }
 
     /// Whether every member of `other` is in `self`.

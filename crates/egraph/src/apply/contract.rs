@@ -83,7 +83,7 @@ impl Term {
             }
         }
         let Node::Product { exponents, children } = Node::product(rest) else { unreachable!("products are products") };
-        Self { coefficient, factors: exponents.into_iter().zip(children).collect() }
+        Self { coefficient, factors: exponents.iter().copied().zip(children.iter().copied()).collect() }
     }
 }
 

@@ -82,7 +82,8 @@ fn flat(pass: &Pass<'_>, origin: &Origin, class: Id, max_terms: usize) -> Option
                 if children.contains(&root) {
                     return None;
                 }
-                pending.extend(coefficients.iter().zip(&children).rev().map(|(c, &child)| (number.times(c), child)));
+                pending
+                    .extend(coefficients.iter().zip(children.iter()).rev().map(|(c, &child)| (number.times(c), child)));
             }
             _ => res.push(monomial(pass, origin, number, id)),
         }
@@ -118,7 +119,9 @@ fn monomial(pass: &Pass<'_>, origin: &Origin, number: Rational, id: Id) -> Monom
                 }
             }
             Some(Node::Product { exponents, children }) if is_own(pass, id) => {
-                pending.extend(exponents.iter().zip(&children).map(|(e, &child)| (e.saturating_mul(exponent), child)));
+                pending.extend(
+                    exponents.iter().zip(children.iter()).map(|(e, &child)| (e.saturating_mul(exponent), child)),
+                );
                 continue;
             }
             _ => {}

@@ -186,7 +186,7 @@ impl LinearForm<'_> {
             || match node {
                 Node::Sum { .. } => self.atoms == Atoms::Coarse && !self.free.is_subset(&pass.graph[class].data.inames),
                 Node::Product { exponents, children } => {
-                    exponents.iter().zip(children).any(|(&e, &child)| e != 1 && self.depends(pass, child))
+                    exponents.iter().zip(children.iter()).any(|(&e, &child)| e != 1 && self.depends(pass, child))
                 }
                 _ => true,
             }
@@ -202,7 +202,7 @@ impl LinearForm<'_> {
         let mut res = Monomials::new();
         match node {
             Some(Node::Sum { coefficients, children }) => {
-                for (coefficient, child) in coefficients.iter().zip(children) {
+                for (coefficient, child) in coefficients.iter().zip(children.iter()) {
                     for (atoms, terms) in &self.known[child] {
                         let scaled = terms.iter().map(|(c, id)| (coefficient.times(c), *id));
                         res.entry(atoms.clone()).or_default().extend(scaled);
@@ -219,7 +219,7 @@ impl LinearForm<'_> {
                 let mut factors: Vec<(i32, Id)> = Vec::new();
                 let unit = one(pass);
                 res.insert(Vec::new(), vec![(Rational::ONE, unit)]);
-                for (&exponent, &child) in exponents.iter().zip(children) {
+                for (&exponent, &child) in exponents.iter().zip(children.iter()) {
                     if !self.depends(pass, child) {
                         factors.push((exponent, child));
                         continue;
