@@ -41,7 +41,7 @@ pub(crate) struct Evaluator {
     /// Inames that stay loops, and index tables together with table inames.
     points: InameSet,
     /// Free table inames of each expression, as far as they were asked for.
-    free: Vec<Option<InameSet>>,
+    free: FxHashMap<ExprId, InameSet>,
     done: FxHashMap<ExprId, Option<Polynomial>>,
     products: FxHashMap<ExprId, Option<Vec<Product>>>,
     written: Vec<bool>,
@@ -64,12 +64,23 @@ impl Evaluator {
             algebra,
             table_inames,
             points,
-            free: Vec::new(),
+            free: FxHashMap::default(),
             done: FxHashMap::default(),
             products: FxHashMap::default(),
             written,
             substituted: FxHashMap::default(),
         }
+    }
+
+    /// Begins anew with other table inames, at other points; answers what was computed with. What was added to the kernel since is taken notice of.
+    pub(crate) fn restart(&mut self, algebra: Algebra, table_inames: InameSet, points: InameSet) -> Algebra {
+        self.extend();
+        self.written.resize(self.kernel.arrays.len(), false);
+        (self.table_inames, self.points) = (table_inames, points);
+        self.free.clear();
+        self.done.clear();
+        self.products.clear();
+        std::mem::replace(&mut self.algebra, algebra)
     }
 
     /// Takes notice of expressions that were added to the kernel.
@@ -106,7 +117,7 @@ impl Evaluator {
                 let body = *body;
                 if !self.products.contains_key(&id) {
                     self.note_free(body);
-                    let free = |expr: ExprId| self.free[expr.index()].clone().unwrap_or_default();
+                    let free = |expr: ExprId| self.free.get(&expr).cloned().unwrap_or_default();
                     let products = distribute(&self.kernel, body, &inames, &free);
                     self.products.insert(id, products);
                 }
@@ -312,7 +323,7 @@ impl Evaluator {
     fn access(&mut self, id: ExprId, array: ArrayId, indices: &[ExprId]) -> Option<Polynomial> {
         let affine: Option<Vec<Affine>> = indices.iter().map(|&index| affine::of(&self.kernel.exprs, index)).collect();
         self.note_free(id);
-        let axes = self.free[id.index()].clone()?;
+        let axes = self.free.get(&id).cloned()?;
         match &self.kernel[array].kind {
             ArrayKind::Table(data) => {
                 let Some(affine) = affine else { return self.as_it_is(id) };
@@ -414,21 +425,13 @@ impl Evaluator {
 
     /// Notes the free table inames of an expression and of all below it.
     fn note_free(&mut self, root: ExprId) {
-        if self.free.len() < self.kernel.exprs.len() {
-            self.free.resize(self.kernel.exprs.len(), None);
-        }
-        if self.free[root.index()].is_some() {
-            return;
-        }
-        for id in self.kernel.exprs.reachable([root]) {
-            if self.free[id.index()].is_some() {
+        let mut walk = OperandsFirst::new(root);
+        while let Some(id) = walk.next_unknown(|id| self.free.contains_key(id)) {
+            let expr = &self.kernel.exprs[id];
+            if walk.waits_for(expr.children().iter().copied(), |child| self.free.contains_key(child)) {
                 continue;
             }
-            let expr = &self.kernel.exprs[id];
-            let mut free = InameSet::new();
-            for child in expr.children() {
-                free = free.union(self.free[child.index()].as_ref().expect("operands come before operations"));
-            }
+            let mut free = expr.children().iter().fold(InameSet::new(), |free, child| free.union(&self.free[child]));
             match expr {
                 Expr::Iname(iname) if self.table_inames.contains(*iname) => {
                     free.insert(*iname);
@@ -438,7 +441,7 @@ impl Evaluator {
                 }),
                 _ => {}
             }
-            self.free[id.index()] = Some(free);
+            self.free.insert(id, free);
         }
     }
 }

@@ -26,10 +26,11 @@ use nestegg_ir::{Assignee, ExprId, Float, InameId, InameSet, InstructionKind, Ke
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::atoms::{Atoms, MonomialId};
+use crate::evaluate::Evaluator;
 use crate::names::Names;
 use crate::nests::{in_loops, rounding_of_sum, with_replaced};
 use crate::points::PointSum;
-use crate::polynomial::Polynomial;
+use crate::polynomial::{Algebra, Polynomial};
 use crate::scalars;
 use crate::stores::{self, Store};
 use crate::table::TableStore;
@@ -124,8 +125,10 @@ impl Bilinear {
         if !store.is_accumulation || !tests.is_disjoint(&trials) || tests.union(&trials) != axes {
             return None;
         }
-        let PointSum { value, tables, atoms, reduced, kernel } =
-            PointSum::of(kernel, store, &axes, TableStore::new(extents.to_vec()), extents)?;
+        let tables = || TableStore::new(extents.to_vec());
+        let algebra = Algebra::new(kernel, tables());
+        let mut evaluator = Evaluator::new(kernel.clone(), algebra, InameSet::new(), InameSet::new());
+        let PointSum { value, tables, atoms, reduced } = PointSum::of(&mut evaluator, store, &axes, tables(), extents)?;
         let dimensions = dimensions(&tables, &value, &tests, &trials, &reduced)?;
         let mut res = Self {
             dimensions,
@@ -161,7 +164,7 @@ impl Bilinear {
             }
         }
         res.terms.retain(|_, feature| !feature.is_empty());
-        Some((res, kernel))
+        Some((res, evaluator.kernel))
     }
 
     /// The parts of the pair table that a product of tables has in a dimension; none where it is zero.

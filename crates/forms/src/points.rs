@@ -31,21 +31,22 @@ use crate::{FormError, LinearMaps, Options, Tolerance};
 pub fn point_features(linearized: &LinearizedKernel, options: &Options) -> Result<Option<LinearMaps>, FormError> {
     let Some(found) = stores::find(linearized)? else { return Ok(None) };
     let extents = stores::extents(&linearized.kernel)?;
-    let mut kernel = linearized.kernel.clone();
-    let mut names = Names::new(&kernel);
+    let mut names = Names::new(&linearized.kernel);
+    let mut evaluator = found.evaluator;
     let (mut n_stores, mut n_features) = (0, 0);
     for store in &found.stores {
         let axes: InameSet = store.axes.iter().copied().collect();
-        let Some(sum) = PointSum::of(&kernel, store, &axes, TableStore::symbolic(extents.clone()), &extents) else {
+        let Some(sum) = PointSum::of(&mut evaluator, store, &axes, TableStore::symbolic(extents.clone()), &extents)
+        else {
             continue;
         };
         n_stores += 1;
-        n_features += sum.write(&mut kernel, &mut names, store, options);
+        n_features += sum.write(&mut evaluator.kernel, &mut names, store, options);
     }
     if n_stores == 0 {
         return Ok(None);
     }
-    let linearized = LinearizedKernel { linearization: from_tree(&found.trees), kernel };
+    let linearized = LinearizedKernel { linearization: from_tree(&found.trees), kernel: evaluator.kernel };
     Ok(Some(LinearMaps { linearized, n_stores, n_features, tolerance: Tolerance::default() }))
 }
 
@@ -58,14 +59,12 @@ pub(crate) struct PointSum {
     pub(crate) atoms: Atoms,
     /// The inames of the points.
     pub(crate) reduced: InameSet,
-    /// The kernel with the expressions that were made on the way.
-    pub(crate) kernel: Kernel,
 }
 
 impl PointSum {
-    /// The sum over points that a store adds; `None` if it adds something else.
+    /// The sum over points that a store adds; `None` if it adds something else. The evaluator begins anew; expressions that are made on the way are added to its kernel.
     pub(crate) fn of(
-        kernel: &Kernel,
+        evaluator: &mut Evaluator,
         store: &Store,
         axes: &InameSet,
         tables: TableStore,
@@ -75,7 +74,7 @@ impl PointSum {
         let bodies: Vec<(InameSet, ExprId, f64)> = store
             .terms
             .iter()
-            .map(|&(term, sign)| match &kernel.exprs[term] {
+            .map(|&(term, sign)| match &evaluator.kernel.exprs[term] {
                 Expr::Reduce { op: ReduceOp::Sum, inames, body } => (inames.iter().copied().collect(), *body, sign),
                 _ => (InameSet::new(), term, sign),
             })
@@ -85,20 +84,20 @@ impl PointSum {
         if !is_constant || bodies.iter().any(|body| body.0 != reduced) {
             return None;
         }
-        let algebra = Algebra::new(kernel, tables);
-        let mut evaluator = Evaluator::new(kernel.clone(), algebra, axes.clone(), reduced.clone());
+        let algebra = Algebra::new(&evaluator.kernel, tables);
+        evaluator.restart(algebra, axes.clone(), reduced.clone());
         let mut value = Polynomial::zero();
         for (_, body, sign) in bodies {
             value.add(&evaluator.evaluate(body)?, sign);
         }
-        let Evaluator { kernel, algebra: Algebra { atoms, tables }, .. } = evaluator;
-        Some(Self { value, tables, atoms, reduced, kernel })
+        let nothing = Algebra::new(&evaluator.kernel, TableStore::symbolic(Vec::new()));
+        let Algebra { atoms, tables } = evaluator.restart(nothing, InameSet::new(), InameSet::new());
+        Some(Self { value, tables, atoms, reduced })
     }
 
     /// Writes the sum as the store's value; answers how many features it has.
     fn write(self, kernel: &mut Kernel, names: &mut Names, store: &Store, options: &Options) -> usize {
-        let Self { value, tables, atoms, reduced, kernel: with_expressions } = self;
-        *kernel = with_expressions;
+        let Self { value, tables, atoms, reduced } = self;
         let mut features: IndexMap<ProductId, Terms, FxBuildHasher> = IndexMap::default();
         for (monomial, product, coefficient) in value.terms() {
             features.entry(product).or_default().push((monomial, coefficient));

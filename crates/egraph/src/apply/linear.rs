@@ -8,8 +8,8 @@
 //! factorisation by iname as forms of the same value.
 //! # Complexity
 //! The number of monomials, at most the rule's limit and each with at most [`MAX_TERMS`] terms, times orders and factorisations, at most [`FORMS_LIMIT`] forms.
-//! Each stored value is taken apart on its own, so that the classes which many share are visited for each: at most [`VISITS_PER_NODE`] times
-//! the e-nodes that the phase allows.
+//! What many stored values share is taken apart once for each set of inames that they depend on, in all at most [`VISITS_PER_NODE`] times as many
+//! classes as the phase allows e-nodes.
 //! # Source
 //! Reference 001 (factorisation), the sharing elimination of COFFEE (`peers/coffee.md`, 10), TSFC's argument
 //! factorisation and sum factorisation; `egraph-study.md`, stages C and S.
@@ -32,7 +32,7 @@ type Monomials = BTreeMap<Vec<Id>, Vec<(Rational, Id)>>;
 /// A coefficient of more terms than this becomes a value of its own, lest sums of sums copy their terms again and again.
 const MAX_TERMS: usize = 256;
 
-/// For each e-node that a phase allows so many classes are taken apart: those that many stored values share are so for each of them.
+/// For each e-node that a phase allows so many classes are taken apart: those that values with different inames share are so for each set of these.
 const VISITS_PER_NODE: usize = 4;
 
 /// No number of a coefficient has more bits: a float has 53, so that this is a product of dozens.
@@ -58,6 +58,8 @@ pub fn linear_form(pass: &mut Pass<'_>) {
     let origin = Origin::new(pass);
     let roots: BTreeSet<Id> = pass.graph.analysis.roots.iter().map(|&root| pass.graph.find(root)).collect();
     let mut n_visits = 0_usize;
+    // What is known of classes, by the inames that values depend on and what is taken apart.
+    let mut known: FxHashMap<(InameSet, Atoms), FxHashMap<Id, Monomials>> = FxHashMap::default();
     for &class in pass.classes {
         if pass.is_full() {
             return;
@@ -80,9 +82,11 @@ pub fn linear_form(pass: &mut Pass<'_>) {
         let free = pass.graph[class].data.inames.clone();
         let mut seen: Vec<Vec<Term>> = Vec::new();
         for atoms in [Atoms::Fine, Atoms::Coarse] {
-            let mut form = LinearForm { origin: &origin, free: &free, atoms, limit, known: FxHashMap::default() };
+            let known = known.entry((free.clone(), atoms)).or_default();
+            let n_known = known.len();
+            let mut form = LinearForm { origin: &origin, free: &free, atoms, limit, known };
             let monomials = form.of(pass, body);
-            n_visits += form.known.len();
+            n_visits += form.known.len() - n_known;
             let Some(monomials) = monomials else {
                 pass.limits_hit.insert("monomials".into());
                 continue;
@@ -105,7 +109,7 @@ pub fn linear_form(pass: &mut Pass<'_>) {
 }
 
 /// What is taken apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Atoms {
     /// Every sum that depends on the free inames.
     Fine,
@@ -141,12 +145,19 @@ impl Origin {
     }
 }
 
+/// The atoms of a product. Classes may have been united since they were noted.
+fn product_of(pass: &Pass<'_>, left: &[Id], right: &[Id]) -> Vec<Id> {
+    let mut res: Vec<Id> = left.iter().chain(right).map(|&atom| pass.graph.find(atom)).collect();
+    res.sort_unstable();
+    res
+}
+
 struct LinearForm<'a> {
     origin: &'a Origin,
     free: &'a InameSet,
     atoms: Atoms,
     limit: usize,
-    known: FxHashMap<Id, Monomials>,
+    known: &'a mut FxHashMap<Id, Monomials>,
 }
 
 impl LinearForm<'_> {
@@ -177,7 +188,7 @@ impl LinearForm<'_> {
             let monomials = self.combine(pass, class, node.as_ref())?;
             self.known.insert(class, monomials);
         }
-        self.known.remove(&root)
+        self.known.get(&root).cloned()
     }
 
     /// Whether a value is not taken apart: free of the inames, or neither a sum nor a plain product.
@@ -204,8 +215,8 @@ impl LinearForm<'_> {
             Some(Node::Sum { coefficients, children }) => {
                 for (coefficient, child) in coefficients.iter().zip(children.iter()) {
                     for (atoms, terms) in &self.known[child] {
-                        let scaled = terms.iter().map(|(c, id)| (coefficient.times(c), *id));
-                        res.entry(atoms.clone()).or_default().extend(scaled);
+                        let scaled = terms.iter().map(|(c, id)| (coefficient.times(c), pass.graph.find(*id)));
+                        res.entry(product_of(pass, &[], atoms)).or_default().extend(scaled);
                     }
                 }
                 for terms in res.values_mut() {
@@ -227,9 +238,7 @@ impl LinearForm<'_> {
                     let mut product = Monomials::new();
                     for (left, a) in &res {
                         for (right, b) in &self.known[&child] {
-                            let mut atoms = left.clone();
-                            atoms.extend(right);
-                            atoms.sort_unstable();
+                            let atoms = product_of(pass, left, right);
                             let a = build::sum(pass.graph, a.iter().cloned());
                             let b = build::sum(pass.graph, b.iter().cloned());
                             let coefficient = build::product(pass.graph, [(1, a), (1, b)]);

@@ -13,7 +13,7 @@ impl Evaluator {
     /// An expression that is an atom, at each value of its table inames another.
     pub(super) fn as_it_is(&mut self, id: ExprId) -> Option<Polynomial> {
         self.note_free(id);
-        let axes = self.free[id.index()].clone()?;
+        let axes = self.free.get(&id).cloned()?;
         if self.reads_written(id) {
             return None;
         }
@@ -49,7 +49,7 @@ impl Evaluator {
                 Some(value) => axes = axes.union(&self.axes(value.as_ref()?)),
                 None => {
                     self.note_free(operand);
-                    axes = axes.union(self.free[operand.index()].as_ref()?);
+                    axes = axes.union(self.free.get(&operand)?);
                     if self.reads_written(operand) {
                         return None;
                     }
