@@ -99,6 +99,31 @@ fn independent(n_instructions: usize) -> String {
     text + "end\n"
 }
 
+/// Values that are made one from another, every fourth selected and every fourth stored, each time under another condition.
+fn conditions(n_instructions: usize) -> String {
+    let mut text = "kernel conditions\ndomain { [i, j] : 0 <= i, j < 3 }\narg x : float64[3, 3] read\n\
+                    arg c : float64[8] read\narg y : float64[3, 3] readwrite\n"
+        .to_owned();
+    for idx in 0..n_instructions {
+        let _ = writeln!(text, "temp t{idx} : float64");
+    }
+    text += "for i, j\n  t0 = x[i, j] {id=s0}\n";
+    for idx in 1..n_instructions {
+        let (last, other) = (idx - 1, idx.saturating_sub(1 + idx * idx % 17));
+        let condition = format!("c[{}] < {idx}.5", idx % 8);
+        let value = match idx % 4 {
+            1 => format!("if({condition}, 0.5*t{last}, t{other} + 1.0)"),
+            2 => format!("t{other}"),
+            _ => format!("0.25*t{last} + t{other}"),
+        };
+        let _ = writeln!(text, "  t{idx} = {value} {{id=s{idx}}}");
+        if idx % 4 == 2 {
+            let _ = writeln!(text, "  y[i, j] = y[i, j] + t{last}*t{other} {{id=y{idx}, if={condition}}}");
+        }
+    }
+    text + "end\n"
+}
+
 /// Values that are made one from another of what an array held before, each stored, before the array is updated.
 fn updates(n_instructions: usize) -> String {
     let mut text = format!(
@@ -136,10 +161,29 @@ fn ten_thousand_independent_statements() {
     check(&independent(N_INSTRUCTIONS), &["O0", "O1"]);
 }
 
-/// Whether a store may leave its loops is not asked of every other store.
+/// Whether a store may leave its loops is not asked of every other store, nor whether its loop may be joined with that of another element; and
+/// what a store adds is looked for without a copy of the kernel.
 #[test]
-fn a_thousand_independent_statements_in_all_forms() {
-    check(&independent(1_000), &["O2", "O3"]);
+fn thousands_of_independent_statements_in_all_forms() {
+    check(&independent(4_000), &["O2", "O3"]);
+}
+
+/// What many stores share is taken apart once, not once for each of them.
+#[test]
+fn a_thousand_stores_of_shared_values_under_different_conditions() {
+    check(&conditions(1_000), &["O2", "O3"]);
+}
+
+/// Whether halves of sums may be computed is asked of each of a thousand stores without a look at all of the others' expressions.
+#[test]
+fn a_table_with_a_row_for_each_of_a_thousand_stores() {
+    let text = format!(
+        "kernel wide_table\ndomain {{ [q, j] : 0 <= q < 20 and 0 <= j < 1000 }}\narg x : float64[20] read\n\
+         arg y : float64[1000] readwrite\ntable phi : float64[20, 1000] = {}\n\
+         for q, j\n  y[j] = y[j] + x[q]*x[q]*phi[q, j]\nend\n",
+        table(20, 1000)
+    );
+    check(&text, &["O2", "O3"]);
 }
 
 /// What cannot trap is encoded once, not once for each instruction that evaluates it under its condition.

@@ -2,6 +2,7 @@
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::linearization::LoopTree;
+use nestegg_ir::walk::below;
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Dtype, Expr, ExprId, Exprs, Float, Iname, InameId, InameSet,
     InsnId, Instruction, InstructionKind, Kernel, Number, Op,
@@ -174,7 +175,7 @@ pub(crate) fn substituted(
 /// The free inames of an expression.
 pub(crate) fn free_inames(exprs: &Exprs, root: ExprId) -> InameSet {
     let mut free: FxHashMap<ExprId, InameSet> = FxHashMap::default();
-    for id in exprs.reachable([root]) {
+    for id in below(exprs, [root]) {
         let expr = &exprs[id];
         let mut own = expr.children().iter().fold(InameSet::new(), |all, child| all.union(&free[child]));
         match expr {

@@ -17,10 +17,12 @@
 //! overwritten by the second in a later iteration, if iterations run one after the other. That holds for `sequential` inames too: the
 //! iterations of each loop keep their order. Conditions are not joined.
 //! # Complexity
-//! Linear in items and their accesses, times the number of different inames that are ready at once, which is looked
+//! Linear in items and their accesses, where these have a constant at some index or are few to each array, times the number of different inames that are ready at once, which is looked
 //! at up to [`LOOK_AHEAD_LIMIT`] items.
 //! # Source
 //! Kennedy and McKinley, "Typed fusion with applications to parallel and sequential code generation", Rice TR93-208.
+
+mod touched;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +32,7 @@ use nestegg_ir::{ArrayId, ExprId, InameId, InameTag, Kernel, Licence};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access::{Access, Accesses, Touch};
+use touched::Touched;
 
 /// In sequences with more items the next loop is simply the first that is ready.
 pub(crate) const LOOK_AHEAD_LIMIT: usize = 2_000;
@@ -244,7 +247,7 @@ impl Pass<'_> {
                 let no_order = (!touch.changes() && !b.touch.changes()) || touch.commutes(b.touch);
                 !no_order
             });
-            ordered.all(|(_, accesses)| accesses.iter().all(|a| self.keep_order(a, b, iname)))
+            ordered.all(|(_, known)| known.that_may_meet(b).all(|a| self.keep_order(a, b, iname)))
         })
     }
 
@@ -288,28 +291,6 @@ fn meetings(first: &Affine, second: &Affine, iname: InameId) -> Option<Meetings>
         0 => (distance != 0).then_some(Meetings::Never),
         coefficient if distance.checked_rem(coefficient)? != 0 => Some(Meetings::Never),
         coefficient => Some(Meetings::Later(distance.checked_div(coefficient)?)),
-    }
-}
-
-/// What the loops of a group touch: for each array the accesses by what they do, each once.
-#[derive(Default)]
-struct Touched<'i> {
-    by_array: FxHashMap<ArrayId, Vec<(Touch, Vec<&'i Access>)>>,
-    seen: FxHashSet<&'i Access>,
-}
-
-impl<'i> Touched<'i> {
-    fn add(&mut self, accesses: &'i [Access]) {
-        for access in accesses {
-            if !self.seen.insert(access) {
-                continue;
-            }
-            let of_array = self.by_array.entry(access.array).or_default();
-            match of_array.iter_mut().find(|(touch, _)| *touch == access.touch) {
-                Some((_, known)) => known.push(access),
-                None => of_array.push((access.touch, vec![access])),
-            }
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::linearization::LoopTree;
+use nestegg_ir::walk::below;
 use nestegg_ir::{Assignee, Expr, ExprId, Exprs, InameId, InameSet, InsnId, InstructionKind, Kernel, Number, ReduceOp};
 
 use super::Points;
@@ -45,12 +46,12 @@ impl Nest {
             if !kernel[insn].predicates.is_empty() || !kernel[*array].dtype.is_float() {
                 return None;
             }
-            let element = kernel.exprs.reachable([*expression]).into_iter().find(|&id| {
+            let element = below(&kernel.exprs, [*expression]).into_iter().find(|&id| {
                 matches!(&kernel.exprs[id], Expr::Access { array: read, indices: at } if read == array && at == indices)
             });
             let terms = terms(&kernel.exprs, *expression, MAX_SUMMANDS)?;
             let is_added = terms.iter().any(|&(term, sign)| Some(term) == element && sign > 0.0);
-            let reads_written = kernel.exprs.reachable(kernel[insn].expressions()).into_iter().any(|id| {
+            let reads_written = below(&kernel.exprs, kernel[insn].expressions()).into_iter().any(|id| {
                 matches!(&kernel.exprs[id], Expr::Access { array, .. } if written.contains(array))
                     && Some(id) != element
             });
@@ -119,7 +120,7 @@ pub(super) fn of_nest(kernel: &Kernel, nest: &Nest) -> Vec<Site> {
     let loops: InameSet = nest.loops.iter().copied().collect();
     let roots = nest.insns.iter().flat_map(|&insn| kernel[insn].expressions());
     let mut res = Vec::new();
-    for reduction in kernel.exprs.reachable(roots) {
+    for reduction in below(&kernel.exprs, roots) {
         if let Expr::Reduce { op: ReduceOp::Sum, inames, body } = &kernel.exprs[reduction] {
             res.extend(inames.iter().find_map(|&reduced| site(kernel, (reduction, inames, *body), reduced, &loops)));
         }
@@ -142,7 +143,7 @@ fn site(
     };
     // Which inames tables have beside the reduced one.
     let mut outer = InameSet::new();
-    for inames in exprs.reachable([body]).into_iter().filter_map(table_inames) {
+    for inames in below(exprs, [body]).into_iter().filter_map(table_inames) {
         if inames.contains(reduced) && inames.iter().all(|iname| iname == reduced || loops.contains(iname)) {
             outer = outer.union(&inames);
         }
