@@ -4,7 +4,7 @@
 //! The chosen fixtures, and levels.
 //! # Output
 //! For each group and level the median and worst ratio of the result's error to the input's, then every kernel and level whose
-//! ratio is beyond [`LIMIT`], with the seed that the result was made of, and with `--all` every kernel.
+//! ratio is beyond [`LIMIT`], with the seed that the result was made of, and with `--all` every kernel; then the kernels that cannot be measured, with the reason.
 //! # Method
 //! An error is the largest one of an element over the largest magnitude of its output, in float64 against double-double arithmetic,
 //! on random data of [`SEEDS`], outputs starting at zero. Errors below the unit roundoff count as that. Parameters are at most
@@ -91,6 +91,7 @@ fn measured(fixture: &Fixture, level: &str) -> miette::Result<Measured> {
         optimized.report.parameters.iter().map(|parameter| smaller(&parameter.name, parameter.value)).collect();
     let result = Program::Linearized(optimized.program);
     let rounding = rounding(&input, &result, &values, SEEDS).into_diagnostic()?;
+    let rounding = rounding.ok_or_else(|| miette::miette!("no element has an exact value to compare with"))?;
     Ok(Measured {
         kernel: fixture.full_name(),
         group: fixture.group,

@@ -24,7 +24,7 @@ impl Rounding {
     }
 }
 
-/// The largest errors over random data of these seeds.
+/// The largest errors over random data of these seeds; `None` if no element has an exact value to compare with.
 ///
 /// # Errors
 /// If a program cannot be run, or the input has no meaning in double-double arithmetic.
@@ -33,16 +33,18 @@ pub fn rounding(
     result: &Program,
     values: &[(String, i64)],
     seeds: impl IntoIterator<Item = u64>,
-) -> Result<Rounding, Error> {
+) -> Result<Option<Rounding>, Error> {
     let parameters: IndexMap<String, i64> = values.iter().cloned().collect();
     let mut res = Rounding::default();
+    let mut n_elements = 0;
     for seed in seeds {
         let inputs = Inputs::random(input.kernel(), &parameters, seed)?;
         let found = deviations(&[input, result], &inputs, &RunOptions::default())?;
         if let [of_input, of_result] = found.as_slice() {
             res.input = res.input.max(of_input.largest);
             res.result = res.result.max(of_result.largest);
+            n_elements += of_input.n_elements;
         }
     }
-    Ok(res)
+    Ok((n_elements > 0).then_some(res))
 }

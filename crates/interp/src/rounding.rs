@@ -9,7 +9,7 @@
 //! evaluated in floats. Outputs begin at zero: what is added to a large value would be rounded with it.
 //! # Not done
 //! Errors of single elements relative to their own size: an element of an output that cancels to nothing is as far off as its
-//! neighbours, and nobody minds. Kernels with functions that are not known to many digits are not evaluated.
+//! neighbours, and nobody minds. Elements that are made by functions that are not known to many digits have no exact value, and are not compared.
 
 use nestegg_ir::Program;
 
@@ -25,6 +25,8 @@ use crate::run::{Compiled, RunOptions};
 pub struct Deviation {
     /// The largest error of an element over the largest exact magnitude of its array, over all outputs.
     pub largest: f64,
+    /// How many elements were compared: those with an exact value.
+    pub n_elements: usize,
 }
 
 /// The deviation of each program from the exact values of the first one.
@@ -48,22 +50,24 @@ pub fn deviations(programs: &[&Program], inputs: &Inputs, options: &RunOptions) 
         let program = Compiled::new(program, &inputs.parameters)?.with_stand_ins();
         let memory = program.memory(&Floats, &inputs)?;
         let found = program.execute(&Floats, memory, options.max_steps)?;
-        let mut largest = 0.0_f64;
+        let mut deviation = Deviation::default();
         for (a, b) in kernel.arguments().zip(program.kernel().arguments()).filter(|(a, _)| kernel[*a].is_writable()) {
             let (exact, found) = (&exact[a.index()], &found[b.index()]);
             if let (Data::Floats(reals), Data::Floats(floats)) = (&exact.data, &found.data) {
                 let has_value = |idx: &usize| exact.has_value(*idx) && exact.gap(*idx).is_none();
-                let pairs = (0..reals.len()).filter(has_value).map(|idx| (reals[idx], floats[idx]));
-                largest = largest.max(deviation(pairs.collect()));
+                let pairs: Vec<(Long, f64)> =
+                    (0..reals.len()).filter(has_value).map(|idx| (reals[idx], floats[idx])).collect();
+                deviation.n_elements += pairs.len();
+                deviation.largest = deviation.largest.max(largest_error(&pairs));
             }
         }
-        res.push(Deviation { largest });
+        res.push(deviation);
     }
     Ok(res)
 }
 
 /// The largest error over the largest magnitude; what is not finite must be so in both.
-fn deviation(pairs: Vec<(Long, f64)>) -> f64 {
+fn largest_error(pairs: &[(Long, f64)]) -> f64 {
     let finite = |(real, _): &&(Long, f64)| real.0.hi().is_finite();
     let scale = pairs.iter().filter(finite).map(|(real, _)| real.0.hi().abs()).fold(0.0, f64::max);
     let error = |&(real, float): &(Long, f64)| {
