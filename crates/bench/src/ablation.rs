@@ -35,7 +35,7 @@ pub struct AblationArgs {
 }
 
 /// Kinds of seeds that are made with the words of the option `forms`.
-const KINDS_WITH_FORMS: [&str; 4] = ["linear-map", "merged", "pairs", "features"];
+const KINDS_WITH_FORMS: [&str; 5] = ["linear-map", "merged", "integrands", "pairs", "features"];
 
 /// One kernel: operations with everything, and without each word.
 struct Ablated {
