@@ -11,12 +11,13 @@
 //! so that the terms come apart; sums of like terms, the values of functions at points, stay together.
 //! # Complexity
 //! Linear in the expressions below stores, for each of which at most [`MAX_GROUPS`] sums are made.
+//! Both are done one after the other, which is the same if the second reads no element that the first writes but its own; where it does, the store stays whole.
 //! # Not done
 //! Which monomials become how many after equal ones are merged is not looked at: the number is a bound.
 //! Source: Luporini, Ham and Kelly, "An algorithm for the optimization of finite element integration loops", ACM TOMS 2017, section 4 (pre-evaluation of some monomials only).
 
 use nestegg_ir::linearization::{LoopTree, from_tree};
-use nestegg_ir::walk::below;
+use nestegg_ir::walk::{below, reads};
 use nestegg_ir::{
     Expr, ExprId, Exprs, InameId, InameSet, InsnId, InstructionKind, Kernel, LinearizedKernel, Number, Op, ReduceOp,
 };
@@ -82,6 +83,11 @@ pub(crate) fn split(
         };
         let (Some(low), Some(high)) = (value(&mut kernel, low), value(&mut kernel, high)) else { continue };
         let InstructionKind::Assignment { assignee, .. } = kernel[store.insn].kind.clone() else { continue };
+        // The rest would read what the first part has changed.
+        if reads(&kernel.exprs, [high], assignee.array) {
+            few.retain(|&insn| insn != store.insn);
+            continue;
+        }
         let within = kernel[store.insn].within.clone();
         let indices = assignee.indices.to_vec();
         let also = Store { is_accumulation: true, ..store.clone() };
