@@ -140,10 +140,7 @@ struct Parts {
 impl Parts {
     fn new(kernel: &Kernel) -> Result<Self, FormError> {
         let extents = stores::extents(kernel)?;
-        let mut is_written = vec![false; kernel.arrays.len()];
-        for array in kernel.instructions.iter().flat_map(|instruction| instruction.written_arrays()) {
-            is_written[array.index()] = true;
-        }
+        let is_written = kernel.written();
         let table_inames = stores::table_inames(kernel, &extents);
         Ok(Self { extents, table_inames, is_written, inames: FxHashMap::default(), known: FxHashMap::default() })
     }
