@@ -260,8 +260,11 @@ impl Builder<'_> {
             }
             4 => self.float(1),
             5 => self.float(2),
-            _ if self.admits(*array, indices, Use::Read) => self.read(*array, indices.clone()),
-            _ => self.scalar(),
+            _ => {
+                let other = if self.chance(40) { self.old_indices(*array) } else { None };
+                let indices = other.unwrap_or_else(|| indices.clone());
+                if self.admits(*array, &indices, Use::Read) { self.read(*array, indices) } else { self.scalar() }
+            }
         }
     }
 

@@ -168,7 +168,9 @@ impl Knobs {
         Self {
             instructions: 6,
             operations: 10,
+            interior: 4,
             joint_domains: 60,
+            sequential: 8,
             tag: 8,
             table: 60,
             temporary: 40,
