@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::cells::Cell;
 use crate::choices::Choices;
 use crate::defined::Defined;
+use crate::elements::Stored;
 use crate::fluxes::Flux;
 use crate::hazards::Uses;
 use crate::knobs::Knobs;
@@ -145,6 +146,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) order: Vec<InsnId>,
     /// Tables that belong together.
     pub(crate) cells: Vec<Cell>,
+    /// What an element tensor was made of last.
+    pub(crate) stored: Option<Stored>,
     /// Scalars of cells.
     pub(crate) geometry: Option<ArrayId>,
     /// Functions of neighbours.
@@ -177,6 +180,7 @@ impl<'a> Builder<'a> {
             opened: InameSet::new(),
             order: Vec::new(),
             cells: Vec::new(),
+            stored: None,
             geometry: None,
             fluxes: Vec::new(),
         };

@@ -31,6 +31,15 @@ struct Place<'c> {
     /// Test and trial inames.
     axes: &'c [InameId],
     target: &'c Target,
+    /// All of its terms have the same table at each of the axes.
+    is_symmetric: bool,
+}
+
+/// A value that was stored, and its test and trial inames.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    value: ExprId,
+    axes: Vec<InameId>,
 }
 
 impl Builder<'_> {
@@ -45,8 +54,69 @@ impl Builder<'_> {
             if self.chance(self.knobs.temporary / 2) {
                 self.values_at_points(&cell);
             }
+            self.stored = None;
             self.element_store(&cell);
+            if let Some(stored) = self.stored.take()
+                && self.chance(15)
+            {
+                self.store_again(&cell, &stored);
+            }
         }
+    }
+
+    /// A value that was stored, in another element under other names of its inames.
+    fn store_again(&mut self, cell: &Cell, stored: &Stored) {
+        let mut inames = self.free_loops();
+        let axes: Vec<InameId> = stored.axes.iter().map(|axis| self.declare_iname(self.ranges[axis.index()])).collect();
+        for &axis in &axes {
+            self.opened.insert(axis);
+            self.open_unordered(axis);
+        }
+        self.begin();
+        inames.extend(&axes);
+        let mut exprs = std::mem::take(&mut self.kernel.exprs);
+        let renamed = exprs.rewrite([stored.value], |exprs, _, expr| match expr {
+            Expr::Iname(iname) => {
+                let at = stored.axes.iter().position(|&axis| axis == iname);
+                exprs.iname(at.map_or(iname, |at| axes[at]))
+            }
+            expr => exprs.intern(expr),
+        });
+        let value = renamed.get(stored.value);
+        self.kernel.exprs = exprs;
+        let store = if self.chance(70) { Use::Accumulate(ReduceOp::Sum) } else { Use::Write };
+        match self.tensor(&inames, store, cell) {
+            Some((array, indices)) if self.may_read_again(value) && self.admits(array, &indices, store) => {
+                self.record(array, &indices, store);
+                let old = self.kernel.exprs.access(array, indices.clone());
+                let value = if store == Use::Write { value } else { self.op(Op::Add, [old, value]) };
+                self.emit_assignment((array, indices), value, Vec::new());
+            }
+            _ => self.assign_argument(),
+        }
+        self.close(axes.len());
+    }
+
+    /// Whether all that a value reads may be read here; it is then recorded.
+    fn may_read_again(&mut self, value: ExprId) -> bool {
+        let mut reads = Vec::new();
+        for id in self.kernel.exprs.reachable([value]) {
+            match &self.kernel.exprs[id] {
+                Expr::Substitution { .. } => return false,
+                Expr::Access { array, indices } => reads.push((*array, indices.clone())),
+                _ => {}
+            }
+        }
+        // An iname that bounds a reduction keeps its name.
+        let has_values = self.inames_of(value).0.iter().all(|iname| self.has_value(iname));
+        let may_read = |(array, indices): &(ArrayId, Box<[ExprId]>)| {
+            self.is_defined(*array, indices) && self.admits(*array, indices, Use::Read)
+        };
+        let is_lawful = has_values && reads.iter().all(may_read);
+        if is_lawful {
+            reads.iter().for_each(|(array, indices)| self.record(*array, indices, Use::Read));
+        }
+        is_lawful
     }
 
     /// `t[q] = sum(i, T[q, i]*v[i])`.
@@ -110,6 +180,9 @@ impl Builder<'_> {
         let mut terms = self.under(&facts, |builder| {
             (0..n).map(|_| builder.integral(cell, (point, axes), &target)).collect::<Vec<ExprId>>()
         });
+        if point.is_none() && predicates.is_empty() {
+            self.stored = Some(Stored { value: terms[0], axes: axes.to_vec() });
+        }
         let last = terms.len() - 1;
         terms[last] = self.tamed(terms[last], Growth::Linear);
         let old = self.kernel.exprs.access(target.0, target.1.clone());
@@ -181,11 +254,13 @@ impl Builder<'_> {
 
     /// `sum(q, …)`, or the same without the sum if the points have a loop.
     fn integral(&mut self, cell: &Cell, (point, axes): (Option<InameId>, &[InameId]), target: &Target) -> ExprId {
+        let is_symmetric = axes.len() == 2 && self.chance(20);
         if let Some(point) = point {
-            return self.integrand(Place { cell, point, axes, target });
+            return self.integrand(Place { cell, point, axes, target, is_symmetric });
         }
         let point = self.whole_iname(cell.n_points, false);
-        let body = self.within(&[point], |builder| builder.integrand(Place { cell, point, axes, target }));
+        let place = Place { cell, point, axes, target, is_symmetric };
+        let body = self.within(&[point], |builder| builder.integrand(place));
         self.kernel.exprs.intern(Expr::Reduce { op: ReduceOp::Sum, inames: [point].into(), body })
     }
 
@@ -208,9 +283,10 @@ impl Builder<'_> {
         if self.chance(30) {
             factors.push(self.at_point(place.cell.weights, place.point, None));
         }
-        let same = self.chance(30).then(|| self.pick(&place.cell.tables));
+        let has_same = place.is_symmetric || self.chance(30);
+        let same = has_same.then(|| self.pick(&place.cell.tables));
         for &axis in place.axes {
-            if !self.chance(12) {
+            if place.is_symmetric || !self.chance(12) {
                 factors.push(self.basis(place, axis, same));
             }
         }
