@@ -90,9 +90,6 @@ impl Failure {
             message += &format!(": {cause}");
             source = cause.source();
         }
-        if let Error::NotEqual { rules, .. } = error {
-            message += &format!("; {}", rules.join(", "));
-        }
         let named = message.split('`').step_by(2).collect::<Vec<_>>().join("`");
         let kind = match error {
             // Values differ in all that is said of them, and traps in all but what the trap is.
@@ -158,7 +155,7 @@ fn unguarded(program: &Program, setting: &Setting) -> Result<(), Failure> {
         float: Some(setting.float),
         traps: setting.traps,
         parameters: setting.parameters.clone(),
-        validation: Validation::EachSeed,
+        validation: Validation::On,
         ..Config::default()
     };
     let optimized = optimize(&source, &config).map_err(|error| Failure::of(&error))?;

@@ -112,6 +112,7 @@ impl Wishes {
         let options = Options {
             shape: Shape::StraightLine,
             basis: has("basis"),
+            moments: has("moments"),
             row_differences: has("row-differences"),
             pairs: has("common-pairs"),
             scalars: has("scalar-algebra"),

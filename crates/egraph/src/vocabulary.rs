@@ -89,8 +89,8 @@ pub fn vocabulary() -> Vocabulary {
         )
         .option(
             "forms",
-            OptionKind::words(&["basis", "row-differences", "common-pairs", "scalar-algebra"]),
-            OptionValue::words(&["basis", "row-differences", "common-pairs", "scalar-algebra"]),
+            OptionKind::words(&["basis", "moments", "row-differences", "common-pairs", "scalar-algebra"]),
+            OptionValue::words(&["basis", "moments", "row-differences", "common-pairs", "scalar-algebra"]),
             "What linear maps may use: columns that are combinations of others; rows from other rows; pairs that occur in several rows; common factors and sums of features.",
         )
         .option(

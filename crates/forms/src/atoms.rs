@@ -119,6 +119,31 @@ impl Atoms {
         self.monomial(factors)
     }
 
+    /// A monomial as the product of its factors that are so, and of the others.
+    pub(crate) fn parted(
+        &mut self,
+        monomial: MonomialId,
+        is_first: impl Fn(&Atom) -> bool,
+    ) -> (MonomialId, MonomialId) {
+        let (first, second) = self.factors(monomial).iter().partition(|factor| is_first(self.atom(factor.0)));
+        (self.monomial(first), self.monomial(second))
+    }
+
+    /// A sum as a number times a monomial: one term itself, several as an atom; `None` if a coefficient is not finite.
+    pub(crate) fn sum(&mut self, mut terms: Vec<(MonomialId, f64)>) -> Option<(f64, MonomialId)> {
+        if let [(monomial, coefficient)] = terms.as_slice() {
+            return Some((*coefficient, *monomial));
+        }
+        terms.sort_by_key(|term| term.0);
+        let (sign, magnitude) = terms.first().map_or((1.0, 1.0), |first| (first.1.signum(), first.1.abs()));
+        let scale = if terms.iter().all(|term| term.1.abs() == magnitude) { sign * magnitude } else { sign };
+        let scalar = |&(monomial, coefficient): &(MonomialId, f64)| {
+            Some(Scalar { coefficient: Float::new(coefficient / scale)?, monomial })
+        };
+        let scalars: Option<Vec<Scalar>> = terms.iter().map(scalar).collect();
+        Some((scale, self.intern(Atom::Sum(scalars?))))
+    }
+
     /// `|d|**a * d**b` with the fewest factors: `|d|**2 == d**2`.
     fn fold_absolute_values(&self, factors: &mut Vec<(AtomId, i32)>) {
         for idx in 0..factors.len() {

@@ -253,7 +253,8 @@ fn filled(
         return None;
     }
     if use_basis
-        && let Some(map) = in_basis(&Map { stores: Vec::new(), n_rows: n_points, columns: columns.clone(), limits })
+        && let Some(map) =
+            in_basis(&Map { stores: Vec::new(), n_rows: n_points, columns: columns.clone(), limits, n_moment_terms: 0 })
         && map.columns.len() < columns.len()
     {
         columns = map.columns;

@@ -18,13 +18,14 @@ use nestegg_solve::cluster::{self, cluster_each};
 use nestegg_solve::{Basis, basis};
 use rustc_hash::FxBuildHasher;
 
-use crate::Tolerance;
 use crate::atoms::MonomialId;
+use crate::moments;
 use crate::polynomial::Polynomial;
 use crate::stores::Found;
+use crate::{Options, Shape, Tolerance};
 
 /// How many numbers a matrix may have.
-const MAX_ENTRIES: usize = 30_000_000;
+pub(crate) const MAX_ENTRIES: usize = 30_000_000;
 
 /// Two columns are proportional if no entry differs by more than this part of the largest.
 const PROPORTIONAL: f64 = 1e-12;
@@ -49,12 +50,30 @@ pub(crate) struct Map {
     pub(crate) n_rows: usize,
     /// For each row how far an entry may be moved.
     pub(crate) limits: Vec<f64>,
+    /// How many terms the moments have that are in its features.
+    pub(crate) n_moment_terms: usize,
+}
+
+impl Map {
+    /// How many elements it changes.
+    pub(crate) fn n_statements(&self) -> usize {
+        (0..self.n_rows).filter(|&row| self.columns.iter().any(|column| column.values[row] != 0.0)).count()
+    }
+
+    /// How many numbers other than zero it has, those of its features included.
+    pub(crate) fn n_entries(&self) -> usize {
+        let of_column = |column: &Column| column.values.iter().filter(|value| **value != 0.0).count();
+        let entries: usize = self.columns.iter().map(|column| of_column(column) + column.feature.len()).sum();
+        entries + self.n_moment_terms
+    }
 }
 
 /// All maps of a kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Columns {
     pub(crate) maps: Vec<Map>,
+    /// For each map the same with moments of coefficients as features, where that has fewer entries.
+    pub(crate) in_moments: Vec<Vec<Map>>,
     pub(crate) tolerance: Tolerance,
 }
 
@@ -63,10 +82,23 @@ impl Columns {
     pub(crate) fn n_stores(&self) -> usize {
         self.maps.iter().map(|map| map.stores.len()).sum()
     }
+
+    /// Makes values that are closer than the tolerance equal in each column.
+    fn cluster(&mut self, map: &mut Map) {
+        for column in &mut map.columns {
+            let largest = column.values.iter().fold(0.0_f64, |max, value| max.max(value.abs()));
+            let tolerance = |row: usize| map.limits[row].min(cluster::TOLERANCE * largest);
+            let clustered = cluster_each(&mut column.values, tolerance);
+            self.tolerance.n_changed += clustered.n_changed;
+            if largest > 0.0 {
+                self.tolerance.largest_change = self.tolerance.largest_change.max(clustered.largest_change / largest);
+            }
+        }
+    }
 }
 
 /// The maps of the stores whose values are polynomials within the limits.
-pub(crate) fn of_stores(found: &mut Found) -> Columns {
+pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
     let mut groups: IndexMap<Vec<InameId>, Vec<(usize, Polynomial)>> = IndexMap::new();
     for (store_idx, store) in found.stores.iter().enumerate() {
         let mut value = Some(Polynomial::zero());
@@ -83,17 +115,18 @@ pub(crate) fn of_stores(found: &mut Found) -> Columns {
     let mut res = Columns::default();
     for stores in groups.into_values() {
         if let Some(mut map) = matrix(found, &stores) {
-            for column in &mut map.columns {
-                let largest = column.values.iter().fold(0.0_f64, |max, value| max.max(value.abs()));
-                let tolerance = |row: usize| map.limits[row].min(cluster::TOLERANCE * largest);
-                let clustered = cluster_each(&mut column.values, tolerance);
-                res.tolerance.n_changed += clustered.n_changed;
-                if largest > 0.0 {
-                    res.tolerance.largest_change = res.tolerance.largest_change.max(clustered.largest_change / largest);
-                }
+            res.cluster(&mut map);
+            let mut in_moments = Vec::new();
+            if options.moments && options.shape == Shape::StraightLine && map.n_statements() <= options.max_statements {
+                in_moments = moments::in_moments(&map, &mut found.evaluator.algebra.atoms, &found.evaluator.kernel);
             }
             map.columns = merged(map.columns, &map.limits);
+            for map in &mut in_moments {
+                res.cluster(map);
+                map.columns = merged(std::mem::take(&mut map.columns), &map.limits);
+            }
             res.maps.push(map);
+            res.in_moments.push(in_moments);
         }
     }
     res
@@ -129,7 +162,7 @@ fn matrix(found: &Found, stores: &[(usize, Polynomial)]) -> Option<Map> {
         }
     }
     let columns = columns.into_iter().map(|(monomial, values)| Column { values, feature: vec![(monomial, 1.0)] });
-    Some(Map { stores: rows, columns: columns.collect(), n_rows, limits })
+    Some(Map { stores: rows, columns: columns.collect(), n_rows, limits, n_moment_terms: 0 })
 }
 
 /// The map with columns that depend on others made from them; `None` if no column does.
@@ -149,7 +182,7 @@ pub(crate) fn in_basis(map: &Map) -> Option<Map> {
             Column { values: map.columns[idx].values.clone(), feature: terms.into_iter().collect() }
         })
         .collect();
-    Some(Map { stores: map.stores.clone(), columns, n_rows: map.n_rows, limits: map.limits.clone() })
+    Some(Map { stores: map.stores.clone(), columns, limits: map.limits.clone(), ..*map })
 }
 
 /// Columns of which no two are proportional; none is zero. The limits say of each row how far an entry may be moved.

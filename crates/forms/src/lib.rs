@@ -40,6 +40,7 @@ mod evaluate;
 mod even_odd;
 mod integrands;
 mod interpolation;
+mod moments;
 mod names;
 mod nests;
 mod pairs;
@@ -83,6 +84,8 @@ pub struct Options {
     pub shape: Shape,
     /// Columns that depend on others are made from them.
     pub basis: bool,
+    /// Coefficients that several factors are multiplied with enter by their moments.
+    pub moments: bool,
     /// A row may be made from another by their difference.
     pub row_differences: bool,
     /// Pairs that occur in several rows are computed once.
@@ -161,7 +164,7 @@ pub fn linear_maps(linearized: &LinearizedKernel, options: &Options) -> Result<O
     if let Some((_, few)) = &parts {
         found.stores.retain(|store| few.contains(&store.insn));
     }
-    let columns = columns::of_stores(&mut found);
+    let columns = columns::of_stores(&mut found, options);
     if columns.maps.is_empty() {
         return Ok(None);
     }

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use nestegg_ir::{Float, InameSet, Kernel};
 use rustc_hash::FxBuildHasher;
 
-use crate::atoms::{Atom, Atoms, MonomialId, Scalar};
+use crate::atoms::{Atoms, MonomialId, Scalar};
 use crate::table::{ProductId, TableStore};
 
 /// How many terms one polynomial may have.
@@ -151,19 +151,10 @@ impl Algebra {
         if polynomial.len() < 2 || polynomial.terms().any(|(_, product, _)| product != ProductId::ONE) {
             return polynomial;
         }
-        let mut terms: Vec<(MonomialId, f64)> =
-            polynomial.terms().map(|(monomial, _, coefficient)| (monomial, coefficient)).collect();
-        terms.sort_by_key(|term| term.0);
-        let sign = terms[0].1.signum();
-        let magnitude = terms[0].1.abs();
-        let scale = if terms.iter().all(|term| term.1.abs() == magnitude) { sign * magnitude } else { sign };
-        let scalars: Option<Vec<Scalar>> = terms
-            .iter()
-            .map(|&(monomial, coefficient)| Some(Scalar { coefficient: Float::new(coefficient / scale)?, monomial }))
-            .collect();
-        match scalars {
-            Some(scalars) => Polynomial::term(scale, self.atoms.intern(Atom::Sum(scalars)), ProductId::ONE),
-            // A coefficient that is not finite cannot be written down; the terms stay as they are.
+        let terms = polynomial.terms().map(|(monomial, _, coefficient)| (monomial, coefficient)).collect();
+        // A coefficient that is not finite cannot be written down; the terms stay as they are.
+        match self.atoms.sum(terms) {
+            Some((scale, sum)) => Polynomial::term(scale, sum, ProductId::ONE),
             None => polynomial,
         }
     }

@@ -28,6 +28,9 @@ use crate::{LinearMaps, Options, Shape};
 /// How many tables the maps in loops may have together.
 const MAX_TABLES: usize = 2_000;
 
+/// Maps with more than so many times the entries of another are not looked at.
+const MAX_TIMES_ENTRIES: usize = 3;
+
 /// A map as it will be written.
 enum Plan {
     /// One statement for each element, by this program of the map's features.
@@ -58,11 +61,13 @@ pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option
     let Found { stores, evaluator, trees } = found;
     let (mut kernel, Algebra { atoms, tables }) = (evaluator.kernel, evaluator.algebra);
     if options.shape == Shape::StraightLine
-        && columns.maps.iter().map(n_statements).sum::<usize>() > options.max_statements
+        && columns.maps.iter().map(Map::n_statements).sum::<usize>() > options.max_statements
     {
         return None;
     }
-    let plans: Vec<Plan> = columns.maps.iter().map(|map| cheapest(map, &stores, &tables, &atoms, options)).collect();
+    let plans: Vec<Plan> = std::iter::zip(&columns.maps, &columns.in_moments)
+        .map(|(map, in_moments)| cheapest(map, in_moments, &stores, &tables, &atoms, options))
+        .collect();
     let features: Vec<Terms> = plans.iter().flat_map(Plan::features).collect();
     if options.shape == Shape::Loops && features.len() > MAX_TABLES {
         return None;
@@ -106,20 +111,26 @@ pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option
     Some(LinearMaps { linearized, n_stores, n_features, tolerance: columns.tolerance })
 }
 
-/// How many elements the map changes.
-fn n_statements(map: &Map) -> usize {
-    (0..map.n_rows).filter(|&row| map.columns.iter().any(|column| column.values[row] != 0.0)).count()
-}
-
-/// The map, or the same in a basis of its columns, whichever takes fewer operations.
-fn cheapest(map: &Map, stores: &[Store], tables: &TableStore, atoms: &Atoms, options: &Options) -> Plan {
+/// The map, or the same in a basis of its columns or with moments of coefficients, whichever takes fewest operations.
+fn cheapest(
+    map: &Map,
+    in_moments: &[Map],
+    stores: &[Store],
+    tables: &TableStore,
+    atoms: &Atoms,
+    options: &Options,
+) -> Plan {
     let mut plans = Vec::new();
     match options.shape {
         Shape::StraightLine => {
-            let in_basis = if options.basis { columns::in_basis(map) } else { None };
-            for candidate in std::iter::once(map.clone()).chain(in_basis) {
-                let program = straight_line(&candidate, options);
-                plans.push(Plan::StraightLine(candidate, program));
+            let maps: Vec<&Map> = std::iter::once(map).chain(in_moments).collect();
+            let fewest = maps.iter().map(|map| map.n_entries()).min().unwrap_or(0);
+            for map in maps.into_iter().filter(|map| map.n_entries() <= fewest.saturating_mul(MAX_TIMES_ENTRIES)) {
+                let in_basis = if options.basis { columns::in_basis(map) } else { None };
+                for candidate in std::iter::once(map.clone()).chain(in_basis) {
+                    let program = straight_line(&candidate, options);
+                    plans.push(Plan::StraightLine(candidate, program));
+                }
             }
         }
         Shape::Loops => {

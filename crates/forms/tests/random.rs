@@ -117,6 +117,7 @@ fn forms_of_random_kernels_compute_the_same() {
         let options = Options {
             shape: Shape::StraightLine,
             basis: switches & 1 == 0,
+            moments: switches & 8 == 0,
             row_differences: switches & 2 == 0,
             pairs: switches & 4 == 0,
             scalars: switches & 8 == 0,

@@ -7,20 +7,12 @@
 //! entries than C. Proportional columns are the simplest case: one column, and multiples of it.
 //! # Method
 //! Columns are taken in the order of their non-zeros, then of their position: the greedy choice has the fewest non-zeros of
-//! all bases. A column is independent if more than [`INDEPENDENT`] of its length remains after modified Gram-Schmidt, run
-//! twice. Other columns are solved for by the triangular factor and refined once. Coefficients within [`CLEAN`] of 0, 1 or −1
-//! become these, others within it of each other become one of them, if the column is then still met. A column that is not met
+//! all bases. The others are their combinations ([`spanned`](crate::spanned)). A column that is not met
 //! within [`RESIDUAL`] of the largest entry, and in each row within what that allows, stays in B, and no other column is a combination of it.
 //! # Complexity
 //! O(rows · columns · rank).
 
-use crate::cluster::cluster;
-
-/// What remains of an independent column, as a part of its length.
-pub const INDEPENDENT: f64 = 1e-10;
-
-/// How far a coefficient is moved at most.
-pub const CLEAN: f64 = 1e-12;
+use crate::spanned::{Spanned, clean};
 
 /// How far an entry of C may be from that of B R, as a multiple of the largest entry of C.
 pub const RESIDUAL: f64 = 1e-12;
@@ -47,18 +39,14 @@ pub fn basis(columns: &[Vec<f64>], limits: &[f64]) -> Option<Basis> {
     let mut dependent: Vec<(usize, Vec<f64>)> = Vec::new();
     let mut alone: Vec<usize> = Vec::new();
     for &idx in &order {
-        let (projections, rest) = spanned.project(&columns[idx]);
-        let remaining = norm(&rest);
-        if remaining > INDEPENDENT * norm(&columns[idx]) {
-            spanned.push(idx, projections, rest, remaining);
-        } else {
-            match spanned.solve(columns, idx, projections, &tolerances) {
+        if let Err(projections) = spanned.take(columns, idx) {
+            match spanned.solve(columns, idx, projections, |row| tolerances[row]) {
                 Some(solution) => dependent.push((idx, solution)),
                 None => alone.push(idx),
             }
         }
     }
-    clean(columns, &spanned.columns, &mut dependent, &tolerances);
+    clean(columns, &spanned.columns, &mut dependent, |_, row| tolerances[row]);
     let mut features: Vec<(usize, Vec<(usize, f64)>)> =
         spanned.columns.iter().chain(&alone).map(|&idx| (idx, vec![(idx, 1.0)])).collect();
     for (idx, solution) in &dependent {
@@ -73,109 +61,6 @@ pub fn basis(columns: &[Vec<f64>], limits: &[f64]) -> Option<Basis> {
     let (columns, mut features): (Vec<usize>, Vec<_>) = features.into_iter().unzip();
     features.iter_mut().for_each(|feature| feature.sort_by_key(|entry| entry.0));
     Some(Basis { columns, features })
-}
-
-/// Independent columns and their orthonormal frame.
-#[derive(Default)]
-struct Spanned {
-    /// Positions of the columns.
-    columns: Vec<usize>,
-    frame: Vec<Vec<f64>>,
-    /// The triangular factor by columns: column k has k + 1 entries.
-    triangle: Vec<Vec<f64>>,
-}
-
-impl Spanned {
-    /// Projections on the frame and what remains, by modified Gram-Schmidt run twice.
-    fn project(&self, column: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let mut rest = column.to_vec();
-        let mut projections = vec![0.0; self.frame.len()];
-        for _ in 0..2 {
-            for (direction, projection) in self.frame.iter().zip(&mut projections) {
-                let part = dot(direction, &rest);
-                *projection += part;
-                rest.iter_mut().zip(direction).for_each(|(value, unit)| *value -= part * unit);
-            }
-        }
-        (projections, rest)
-    }
-
-    fn push(&mut self, idx: usize, mut projections: Vec<f64>, mut rest: Vec<f64>, length: f64) {
-        rest.iter_mut().for_each(|value| *value /= length);
-        projections.push(length);
-        self.columns.push(idx);
-        self.frame.push(rest);
-        self.triangle.push(projections);
-    }
-
-    /// The column as a combination of the independent ones, if it is met within the tolerances of the rows.
-    fn solve(&self, columns: &[Vec<f64>], idx: usize, projections: Vec<f64>, tolerances: &[f64]) -> Option<Vec<f64>> {
-        let mut solution = self.solve_triangle(projections);
-        let residual = residual(columns, idx, &self.columns, &solution);
-        let correction = self.solve_triangle(self.frame.iter().map(|direction| dot(direction, &residual)).collect());
-        solution.iter_mut().zip(&correction).for_each(|(value, part)| *value += part);
-        is_met(columns, idx, &self.columns, &solution, tolerances).then_some(solution)
-    }
-
-    fn solve_triangle(&self, mut right: Vec<f64>) -> Vec<f64> {
-        for column in (0..right.len()).rev() {
-            right[column] /= self.triangle[column][column];
-            let value = right[column];
-            for (row, part) in self.triangle[column][..column].iter().enumerate() {
-                right[row] -= part * value;
-            }
-        }
-        right
-    }
-}
-
-/// Cleans coefficients, each column only if it is still met.
-fn clean(columns: &[Vec<f64>], basis: &[usize], dependent: &mut [(usize, Vec<f64>)], tolerances: &[f64]) {
-    let mut coefficients: Vec<f64> = dependent.iter().flat_map(|(_, solution)| solution.iter().copied()).collect();
-    for value in &mut coefficients {
-        if value.abs() <= CLEAN {
-            *value = 0.0;
-        } else if (value.abs() - 1.0).abs() <= CLEAN {
-            *value = 1f64.copysign(*value);
-        }
-    }
-    cluster(&mut coefficients, CLEAN);
-    let mut rest = &coefficients[..];
-    for (idx, solution) in dependent {
-        let (cleaned, others) = rest.split_at(solution.len());
-        rest = others;
-        let cleaned: Vec<f64> = cleaned
-            .iter()
-            .map(|&value| if (value.abs() - 1.0).abs() <= CLEAN { value.signum() } else { value })
-            .collect();
-        if is_met(columns, *idx, basis, &cleaned, tolerances) {
-            *solution = cleaned;
-        }
-    }
-}
-
-fn is_met(columns: &[Vec<f64>], idx: usize, basis: &[usize], solution: &[f64], tolerances: &[f64]) -> bool {
-    let residual = residual(columns, idx, basis, solution);
-    residual.iter().zip(tolerances).all(|(value, tolerance)| value.abs() <= *tolerance)
-}
-
-/// A column less a combination of the basis.
-fn residual(columns: &[Vec<f64>], idx: usize, basis: &[usize], solution: &[f64]) -> Vec<f64> {
-    let mut res = columns[idx].clone();
-    for (&of_basis, &coefficient) in basis.iter().zip(solution) {
-        if coefficient != 0.0 {
-            res.iter_mut().zip(&columns[of_basis]).for_each(|(value, part)| *value -= coefficient * part);
-        }
-    }
-    res
-}
-
-fn dot(left: &[f64], right: &[f64]) -> f64 {
-    left.iter().zip(right).map(|(left, right)| left * right).sum()
-}
-
-fn norm(column: &[f64]) -> f64 {
-    dot(column, column).sqrt()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! - [`polynomials`]: a system of polynomials in run-time values.
 //! - [`cluster`](fn@cluster): equal entries of real tables scatter; one representative for each cluster.
 //! - [`basis`](fn@basis): a few independent columns of a matrix, and the others as their combinations.
+//! - [`frame`]: vectors as sparse combinations of a few of them.
 //!
 //! ```
 //! use nestegg_solve::{LinearOptions, PolynomialOptions, linear_map, polynomials};
@@ -26,14 +27,17 @@
 
 pub mod basis;
 pub mod cluster;
+pub mod frame;
 pub mod linear;
 pub mod polynomial;
 pub mod program;
 pub mod ratio;
+pub mod spanned;
 pub mod terms;
 
 pub use basis::{Basis, basis};
 pub use cluster::{Clustered, cluster, cluster_each};
+pub use frame::{Frame, Vectors};
 pub use linear::{LinearOptions, linear_map};
 pub use polynomial::{Polynomial, PolynomialOptions, Reciprocals, polynomials};
 pub use program::{Operand, Program, Step, Term};

@@ -42,7 +42,6 @@ impl Builder<'_> {
             u32::from(knobs.substitution),
             u32::from(knobs.integer) / 2,
             u32::from(knobs.cast),
-            u32::from(knobs.flux),
         ];
         let kind = self.weighted(&weights);
         self.n_operations = self.n_operations.saturating_sub(1);
@@ -58,11 +57,7 @@ impl Builder<'_> {
             4 => self.guarded(depth),
             5 => {
                 let op = self.pick(&[Op::Min, Op::Max]);
-                let mut operands = self.floats(depth - 1);
-                if self.chance(25) {
-                    let inner = self.floats(depth - 1);
-                    operands.push(self.op(op, inner));
-                }
+                let operands = self.floats(depth - 1);
                 self.op(op, operands)
             }
             6 => self.function(depth),
@@ -76,10 +71,6 @@ impl Builder<'_> {
                 None => return self.float_leaf(),
             },
             10 => self.integer_as_float(),
-            12 => match self.fluxes() {
-                Some(expr) => expr,
-                None => return self.float_leaf(),
-            },
             _ => {
                 let dtype = self.pick(&[Dtype::Float64, Dtype::Float32]);
                 let operand = self.float(depth - 1);
@@ -166,18 +157,13 @@ impl Builder<'_> {
     }
 
     fn function(&mut self, depth: u32) -> ExprId {
-        let (name, arguments) = match self.weighted(&[6, 3, 2, 2, 1]) {
+        let (name, arguments) = match self.weighted(&[6, 3, 2, 2]) {
             0 => (self.pick(&TAME), vec![self.float(depth - 1)]),
             1 => (self.pick(&OF_POSITIVE), vec![self.positive(depth - 1)]),
             2 => {
                 let argument = self.float(depth - 1);
                 let inner = self.pick(&["sin", "cos", "tanh"]);
                 (self.pick(&OF_SMALL), vec![self.call(inner, vec![argument])])
-            }
-            4 => {
-                let value = self.float(depth - 1);
-                let inner = if self.chance(50) { self.op(Op::Neg, [value]) } else { self.call("fabs", vec![value]) };
-                ("fabs", vec![inner])
             }
             _ => {
                 let name = self.pick(&OF_TWO);
@@ -231,11 +217,7 @@ impl Builder<'_> {
             0 => {
                 let base = self.float(depth - 1);
                 let exponent = self.pick(&[2, 3, 1, 0, 4, 5]);
-                if self.chance(20) {
-                    let exponent = self.number(f64::from(exponent));
-                    return self.call("pow", vec![base, exponent]);
-                }
-                let exponent = self.kernel.exprs.int(exponent.into());
+                let exponent = self.kernel.exprs.int(exponent);
                 self.op(Op::Pow, [base, exponent])
             }
             1 => {
