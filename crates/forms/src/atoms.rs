@@ -123,9 +123,9 @@ impl Atoms {
     pub(crate) fn parted(
         &mut self,
         monomial: MonomialId,
-        is_first: impl Fn(&Atom) -> bool,
+        is_first: impl Fn(AtomId, &Atom) -> bool,
     ) -> (MonomialId, MonomialId) {
-        let (first, second) = self.factors(monomial).iter().partition(|factor| is_first(self.atom(factor.0)));
+        let (first, second) = self.factors(monomial).iter().partition(|factor| is_first(factor.0, self.atom(factor.0)));
         (self.monomial(first), self.monomial(second))
     }
 

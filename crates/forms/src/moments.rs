@@ -9,18 +9,18 @@
 //! vector over the `f`; vectors that are multiples of each other are one. Of all these a sparse frame is chosen ([`nestegg_solve::frame`]): its
 //! members times `f` are the moments, `Σ x*(C[x]*f) = Σ x*(B[x]*(R*f))`. So the test and the trial function of a weighted bilinear form
 //! need a coefficient only by its moments against products of few functions, whatever their own number.
-//! Which arrays are inner is tried, and estimated by the number of entries and features.
+//! Which arrays are inner is tried, and estimated by the number of entries and features. Then the same is done with what the moments are multiplied with.
 //! # Complexity
 //! Entries · rank, and that of the frame, for each choice of arrays.
 //! # Not done
-//! Both parts in bases of their own at once; inner atoms other than elements of arrays.
+//! Inner atoms other than elements of arrays, at first.
 //! Source: the mode product of Tucker, "Some mathematical notes on three-mode factor analysis", Psychometrika 1966; Kirby, Logg, "A compiler for variational forms",
 //! ACM TOMS 2006 (coefficients in the reference tensor).
 
 use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::{ArrayId, Expr, Kernel};
 use nestegg_solve::{Frame, Vectors};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::atoms::{Atom, AtomId, Atoms, MonomialId};
 use crate::columns::{Column, MAX_ENTRIES, Map, merged};
@@ -32,6 +32,9 @@ const MAX_ARRAYS: usize = 3;
 /// How far a vector over the inner parts may be off, as a part of its largest entry.
 const TOLERANCE: f64 = 1e-12;
 
+/// The outer parts get moments of their own where that leaves less than this part of the entries.
+const WINS: (u64, u64) = (9, 10);
+
 /// Digits by which vectors are told apart before they are compared.
 const DIGITS: f64 = 1e8;
 
@@ -40,7 +43,8 @@ pub(crate) fn in_moments(map: &Map, atoms: &mut Atoms, kernel: &Kernel) -> Vec<M
     let rows = UniqueRows::of(map);
     let mut best: Option<(u64, Unfolding, Frame)> = None;
     for inner in choices(map, atoms, kernel) {
-        let unfolding = Unfolding::of(map, &rows, atoms, |array| inner.contains(&array), kernel);
+        let is_inner = |_: AtomId, atom: &Atom| array_of(atom, kernel).is_some_and(|array| inner.contains(&array));
+        let unfolding = Unfolding::of(map, &rows, atoms, is_inner);
         let Some(unfolding) = unfolding else { continue };
         let Some(found) = unfolding.vectors.frame() else { continue };
         let cost = unfolding.cost_in(&found);
@@ -49,9 +53,18 @@ pub(crate) fn in_moments(map: &Map, atoms: &mut Atoms, kernel: &Kernel) -> Vec<M
         }
     }
     let Some((_, unfolding, found)) = best else { return Vec::new() };
-    let extended = unfolding.vectors.extended(&found, unfolding.outers.len() as u64);
-    let frames = std::iter::once(found).chain(extended);
-    frames.filter_map(|frame| unfolding.write(map, &rows, &frame, atoms)).collect()
+    let mut res = Vec::new();
+    for (map, moments) in unfolding.in_frames(map, &rows, found, atoms) {
+        let rows = UniqueRows::of(&map);
+        if let Some(unfolding) = Unfolding::of(&map, &rows, atoms, |id, _| !moments.contains(&id))
+            && let Some(found) = unfolding.vectors.frame()
+            && unfolding.cost_in(&found) * WINS.1 < unfolding.cost() * WINS.0
+        {
+            res.extend(unfolding.in_frames(&map, &rows, found, atoms).into_iter().map(|found| found.0));
+        }
+        res.push(map);
+    }
+    res
 }
 
 /// The array that an atom is an element of.
@@ -128,18 +141,12 @@ struct Unfolding {
 }
 
 impl Unfolding {
-    fn of(
-        map: &Map,
-        rows: &UniqueRows,
-        atoms: &mut Atoms,
-        is_inner: impl Fn(ArrayId) -> bool,
-        kernel: &Kernel,
-    ) -> Option<Self> {
+    fn of(map: &Map, rows: &UniqueRows, atoms: &mut Atoms, is_inner: impl Fn(AtomId, &Atom) -> bool) -> Option<Self> {
         let mut outers: IndexMap<MonomialId, Vec<(usize, usize)>, FxBuildHasher> = IndexMap::default();
         let mut inners: IndexSet<MonomialId, FxBuildHasher> = IndexSet::default();
         for (column_idx, column) in map.columns.iter().enumerate() {
             for &(monomial, _) in &column.feature {
-                let (inner, outer) = atoms.parted(monomial, |atom| array_of(atom, kernel).is_some_and(&is_inner));
+                let (inner, outer) = atoms.parted(monomial, &is_inner);
                 outers.entry(outer).or_default().push((inners.insert_full(inner).0, column_idx));
             }
         }
@@ -254,7 +261,25 @@ impl Unfolding {
         self.at.chunks(n_rows.max(1)).map(of_outer).sum()
     }
 
-    fn write(&self, map: &Map, rows: &UniqueRows, frame: &Frame, atoms: &mut Atoms) -> Option<Map> {
+    /// The map in a frame, and in one with more members, each with the atoms of its moments.
+    fn in_frames(
+        &self,
+        map: &Map,
+        rows: &UniqueRows,
+        found: Frame,
+        atoms: &mut Atoms,
+    ) -> Vec<(Map, FxHashSet<AtomId>)> {
+        let extended = self.vectors.extended(&found, self.outers.len() as u64);
+        std::iter::once(found).chain(extended).filter_map(|frame| self.write(map, rows, &frame, atoms)).collect()
+    }
+
+    fn write(
+        &self,
+        map: &Map,
+        rows: &UniqueRows,
+        frame: &Frame,
+        atoms: &mut Atoms,
+    ) -> Option<(Map, FxHashSet<AtomId>)> {
         let mut moments: Vec<(f64, MonomialId)> = Vec::new();
         for (&member, definition) in std::iter::zip(&frame.members, &frame.definitions) {
             let mut terms: IndexMap<MonomialId, f64, FxBuildHasher> = IndexMap::default();
@@ -292,13 +317,15 @@ impl Unfolding {
             }
         }
         let columns = columns.into_iter().map(|(monomial, values)| Column { values, feature: vec![(monomial, 1.0)] });
-        Some(Map {
+        let map = Map {
             columns: columns.collect(),
             stores: map.stores.clone(),
             limits: map.limits.clone(),
-            n_moment_terms: usize::try_from(self.n_moment_terms(frame)).unwrap_or(usize::MAX),
+            n_moment_terms: map.n_moment_terms + usize::try_from(self.n_moment_terms(frame)).unwrap_or(usize::MAX),
             ..*map
-        })
+        };
+        let of_moments = moments.iter().flat_map(|&(_, moment)| atoms.factors(moment).iter().map(|factor| factor.0));
+        Some((map, of_moments.collect()))
     }
 }
 
