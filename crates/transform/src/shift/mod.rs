@@ -15,7 +15,8 @@
 //! # Complexity
 //! Linear in the expressions of each instruction, and quadratic in the operands of a sum for each pair that is found; limits are named.
 //! # Not done
-//! Boxes with symbolic bounds; offsets other than constants; kernels in which floats of two sizes meet. Reductions stay as they are.
+//! Boxes with symbolic bounds; offsets other than constants; kernels in which floats of two sizes meet. Reductions stay as they are; what they go over is
+//! looked at like what is stored.
 
 mod divide;
 mod divisors;

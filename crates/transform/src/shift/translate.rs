@@ -12,10 +12,12 @@ use crate::workspace::Workspace;
 /// The largest exponent that is taken as repeated multiplication.
 const MAX_EXPONENT: i64 = 64;
 
-/// An instruction that stores a value.
+/// A value that an instruction stores, or that a reduction in it goes over.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     pub(crate) insn: InsnId,
+    /// The reduction; `None` for what is stored.
+    pub(crate) reduction: Option<ExprId>,
     /// Position of its tree among the trees of the program.
     pub(crate) position: usize,
     pub(crate) value: Term,
@@ -42,24 +44,54 @@ impl Writes {
 /// What the expressions of the instructions at one position are.
 pub(crate) type Known = FxHashMap<ExprId, Option<Term>>;
 
-/// The value that an instruction stores; `divisors` are scalars that the kernel divides by, `known` the values before it at its position. `None` if it stores no float, or zero.
+/// The value that an instruction stores, then those that its reductions go over, inner ones after outer ones; `divisors` are scalars that the kernel divides
+/// by, `known` the values before it at its position. None if it stores no float, or zero.
 pub(crate) fn translate(
     workspace: &Workspace,
     values: &mut Values,
-    (writes, divisors): (&Writes, &FxHashSet<ExprId>),
+    context: (&Writes, &FxHashSet<ExprId>),
     insn: InsnId,
     position: usize,
     known: &mut Known,
-) -> Option<Root> {
+) -> Vec<Root> {
     let kernel = &workspace.kernel;
-    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return None };
+    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return Vec::new() };
     if !kernel[assignee.array].dtype.is_float() || !workspace.facts.ty(*expression).is_float() {
-        return None;
+        return Vec::new();
     }
-    let mut walk = OperandsFirst::new(*expression);
+    let Some(value) = value_of(workspace, values, context, *expression, position, known) else { return Vec::new() };
+    let mut res = vec![Root { insn, reduction: None, position, value }];
+    let (mut pending, mut seen) = (vec![*expression], FxHashSet::default());
+    while let Some(id) = pending.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        match &kernel.exprs[id] {
+            Expr::Reduce { body, .. } if workspace.facts.ty(*body).is_float() => {
+                let value = value_of(workspace, values, context, *body, position, known);
+                res.extend(value.map(|value| Root { insn, reduction: Some(id), position, value }));
+                pending.push(*body);
+            }
+            expr if is_opened(workspace, id) => pending.extend(expr.children().iter().rev()),
+            _ => {}
+        }
+    }
+    res
+}
+
+/// The value of an expression; `None` for zero.
+fn value_of(
+    workspace: &Workspace,
+    values: &mut Values,
+    (writes, divisors): (&Writes, &FxHashSet<ExprId>),
+    root: ExprId,
+    position: usize,
+    known: &mut Known,
+) -> Option<Term> {
+    let mut walk = OperandsFirst::new(root);
     while let Some(id) = walk.next_unknown(|id| known.contains_key(id)) {
         let is_opened = is_opened(workspace, id);
-        let operands = kernel.exprs[id].children().iter().copied();
+        let operands = workspace.kernel.exprs[id].children().iter().copied();
         if is_opened && walk.waits_for(operands, |child| known.contains_key(child)) {
             continue;
         }
@@ -70,8 +102,7 @@ pub(crate) fn translate(
         };
         known.insert(id, term);
     }
-    let value = known.get(expression).cloned().flatten()?;
-    Some(Root { insn, position, value })
+    known.get(&root).cloned().flatten()
 }
 
 /// Whether an expression is taken apart.

@@ -64,12 +64,24 @@ pub(crate) fn write(
             before[placement.positions[value.index()]].extend(items);
         }
     }
-    for root in roots {
+    // The reductions of an instruction before it, inner ones first.
+    let mut reductions: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+    for root in roots.iter().rev() {
         writer.done.clear();
         writer.inames.clear();
         let new = writer.term(&root.value);
-        if let InstructionKind::Assignment { expression, .. } = &mut writer.kernel[root.insn].kind {
-            *expression = new;
+        let new = writer.with_reductions(new, &reductions);
+        match root.reduction.map(|id| (id, writer.kernel.exprs[id].clone())) {
+            Some((id, Expr::Reduce { op, inames, .. })) => {
+                let reduction = writer.kernel.exprs.intern(Expr::Reduce { op, inames, body: new });
+                reductions.insert(id, reduction);
+            }
+            _ => {
+                if let InstructionKind::Assignment { expression, .. } = &mut writer.kernel[root.insn].kind {
+                    *expression = new;
+                }
+                reductions.clear();
+            }
         }
     }
     let mut items = std::mem::take(&mut writer.first);
@@ -90,6 +102,18 @@ impl Writer<'_> {
             }
             n += 1;
         }
+    }
+
+    /// An expression with others in the place of reductions.
+    fn with_reductions(&mut self, root: ExprId, reductions: &FxHashMap<ExprId, ExprId>) -> ExprId {
+        if reductions.is_empty() {
+            return root;
+        }
+        let rewritten = self.kernel.exprs.rewrite([root], |exprs, old, expr| match reductions.get(&old) {
+            Some(&new) => new,
+            None => exprs.intern(expr),
+        });
+        rewritten.get(root)
     }
 
     /// The loops that compute a value on a box.
