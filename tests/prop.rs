@@ -1,8 +1,8 @@
 //! Random kernels through the whole optimizer: whatever the kernel, every level answers an equal one.
 //!
 //! There is a trial for each kind of kernel that [`Knobs`] name and each level that the driver knows. It optimizes
-//! the kernels of some seeds: that succeeds, the result is well-formed, equal to its input by the interpreter, has no more
-//! operations, and is the same the next time. A kernel that fails is made small and printed as text.
+//! the kernels of some seeds: that succeeds, the result is well-formed, equal to its input by the interpreter, as is what is made of forms that do not win, has no
+//! more operations, and is the same the next time. A kernel that fails is made small and printed as text.
 //! Six seeds that follow each other have each licence for floats with each meaning of traps, and so has each seed over the levels in
 //! part. Kernels under `strict` also divide by zero, tell zeros from their negatives and grow beyond all floats. Some kernels state the probabilities of their conditions.
 //!

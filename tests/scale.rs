@@ -25,6 +25,35 @@ fn check(text: &str, levels: &[&str]) {
     }
 }
 
+/// A kernel that begins with `head`, declares scalars `t0, t1, …`, and opens a loop in `begin`, which makes the first; `statement` writes what makes another.
+fn chain_of_scalars(
+    (head, begin): (&str, &str),
+    n_instructions: usize,
+    mut statement: impl FnMut(&mut String, usize),
+) -> String {
+    let mut text = head.to_owned();
+    for idx in 0..n_instructions {
+        let _ = writeln!(text, "temp t{idx} : float64");
+    }
+    text += begin;
+    for idx in 1..n_instructions {
+        statement(&mut text, idx);
+    }
+    text
+}
+
+/// What kernels of scalars in two loops begin with.
+const IN_TWO_LOOPS: (&str, &str) = (
+    "kernel scalars\ndomain { [i, j] : 0 <= i, j < 3 }\narg x : float64[3, 3] read\n\
+     arg c : float64[8] read\narg y : float64[3, 3] readwrite\n",
+    "for i, j\n  t0 = x[i, j] {id=s0}\n",
+);
+
+/// The numbers of two statements before this one: the last, and another.
+fn two_before(idx: usize) -> (usize, usize) {
+    (idx - 1, idx.saturating_sub(1 + idx * idx % 17))
+}
+
 /// Loop names `i0, i1, …` and a domain in which each has two values.
 fn deep_head(name: &str) -> (String, Vec<String>) {
     let inames: Vec<String> = (0..DEPTH).map(|idx| format!("i{idx}")).collect();
@@ -47,15 +76,8 @@ fn deep_product() -> String {
 
 /// Scalars in loops: each from the one before and another, some selected and some stored under a condition.
 fn statements(n_instructions: usize) -> String {
-    let mut text = "kernel statements\ndomain { [i, j] : 0 <= i, j < 3 }\narg x : float64[3, 3] read\n\
-                    arg c : float64[8] read\narg y : float64[3, 3] readwrite\n"
-        .to_owned();
-    for idx in 0..n_instructions {
-        let _ = writeln!(text, "temp t{idx} : float64");
-    }
-    text += "for i, j\n  t0 = x[i, j] {id=s0}\n";
-    for idx in 1..n_instructions {
-        let (last, other) = (idx - 1, idx.saturating_sub(1 + idx * idx % 17));
+    let text = chain_of_scalars(IN_TWO_LOOPS, n_instructions, |text, idx| {
+        let (last, other) = two_before(idx);
         let (input, limit) = (idx % 8, idx % 5);
         let value = match idx % 4 {
             1 => format!("if(c[{input}] > {limit}.0, 0.5*t{last}, t{other} + 1.0)"),
@@ -66,7 +88,7 @@ fn statements(n_instructions: usize) -> String {
         if idx % 4 == 2 {
             let _ = writeln!(text, "  y[i, j] = y[i, j] + t{idx} {{id=y{idx}, if=c[{input}] < {limit}.5}}");
         }
-    }
+    });
     text + "end\n"
 }
 
@@ -79,7 +101,7 @@ fn loops(n_instructions: usize) -> String {
     }
     text += "for i\n  t0[i] = x[i]\nend\n";
     for idx in 1..n_instructions {
-        let (last, other) = (idx - 1, idx.saturating_sub(1 + idx * idx % 17));
+        let (last, other) = two_before(idx);
         let _ = writeln!(text, "for i\n  t{idx}[i] = 0.25*t{last}[i] + t{other}[i]\nend");
     }
     let _ = writeln!(text, "for i\n  y[i] = t{}[i]\nend", n_instructions - 1);
@@ -101,15 +123,8 @@ fn independent(n_instructions: usize) -> String {
 
 /// Values that are made one from another, every fourth selected and every fourth stored, each time under another condition.
 fn conditions(n_instructions: usize) -> String {
-    let mut text = "kernel conditions\ndomain { [i, j] : 0 <= i, j < 3 }\narg x : float64[3, 3] read\n\
-                    arg c : float64[8] read\narg y : float64[3, 3] readwrite\n"
-        .to_owned();
-    for idx in 0..n_instructions {
-        let _ = writeln!(text, "temp t{idx} : float64");
-    }
-    text += "for i, j\n  t0 = x[i, j] {id=s0}\n";
-    for idx in 1..n_instructions {
-        let (last, other) = (idx - 1, idx.saturating_sub(1 + idx * idx % 17));
+    let text = chain_of_scalars(IN_TWO_LOOPS, n_instructions, |text, idx| {
+        let (last, other) = two_before(idx);
         let condition = format!("c[{}] < {idx}.5", idx % 8);
         let value = match idx % 4 {
             1 => format!("if({condition}, 0.5*t{last}, t{other} + 1.0)"),
@@ -120,28 +135,24 @@ fn conditions(n_instructions: usize) -> String {
         if idx % 4 == 2 {
             let _ = writeln!(text, "  y[i, j] = y[i, j] + t{last}*t{other} {{id=y{idx}, if={condition}}}");
         }
-    }
+    });
     text + "end\n"
 }
 
 /// Values that are made one from another of what an array held before, each stored, before the array is updated.
 fn updates(n_instructions: usize) -> String {
-    let mut text = format!(
+    let head = format!(
         "kernel updates\ndomain {{ [i] : 0 <= i < 3 }}\narg x : float64[3] read\narg y : float64[3] readwrite\n\
          arg z : float64[{n_instructions}, 3] write\n"
     );
-    for idx in 0..n_instructions {
-        let _ = writeln!(text, "temp t{idx} : float64");
-    }
-    text += "for i\n  t0 = y[i]*x[i]\n";
-    for idx in 1..n_instructions {
+    let begin = "for i\n  t0 = y[i]*x[i]\n";
+    let text = chain_of_scalars((&head, begin), n_instructions, |text, idx| {
         let _ = writeln!(text, "  t{idx} = 0.5*t{} + x[i]*x[{}]", idx - 1, idx % 3);
         if idx % 4 == 0 {
             let _ = writeln!(text, "  z[{idx}, i] = t{idx}");
         }
-    }
-    let _ = writeln!(text, "  y[i] = y[i] + t{}\nend", n_instructions - 1);
-    text
+    });
+    text + &format!("  y[i] = y[i] + t{}\nend\n", n_instructions - 1)
 }
 
 /// A table of small dyadic numbers.

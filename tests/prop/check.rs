@@ -90,6 +90,9 @@ impl Failure {
             message += &format!(": {cause}");
             source = cause.source();
         }
+        if let Error::NotEqual { rules, .. } = error {
+            message += &format!("; {}", rules.join(", "));
+        }
         let named = message.split('`').step_by(2).collect::<Vec<_>>().join("`");
         let kind = match error {
             // Values differ in all that is said of them, and traps in all but what the trap is.
@@ -155,7 +158,7 @@ fn unguarded(program: &Program, setting: &Setting) -> Result<(), Failure> {
         float: Some(setting.float),
         traps: setting.traps,
         parameters: setting.parameters.clone(),
-        validation: Validation::On,
+        validation: Validation::EachSeed,
         ..Config::default()
     };
     let optimized = optimize(&source, &config).map_err(|error| Failure::of(&error))?;

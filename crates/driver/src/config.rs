@@ -51,7 +51,9 @@ pub enum CostModel {
 pub enum Validation {
     /// On random data, exactly and in floats; a mismatch is an error that names an element.
     On,
-    /// The same, and the error also names the smallest sub-expression that goes wrong, for which many kernels are optimized.
+    /// The same, for what is made of each seed, whether or not it is the best.
+    EachSeed,
+    /// As for the best alone, and the error also names the smallest sub-expression that goes wrong, for which many kernels are optimized.
     Explained,
     /// Not at all.
     Off,

@@ -93,7 +93,7 @@ fn optimize_program(input: &Program, config: &Config, mut stages: Stages) -> Res
     };
     let output = Program::Linearized(found.program);
     let validation = match config.validation {
-        Validation::On | Validation::Explained => {
+        Validation::On | Validation::EachSeed | Validation::Explained => {
             let steps = Steps { folds: found.folds, approximated: found.approximated };
             let checked = stages.run(VALIDATE, || validation::check(input, steps, &output, &values, licence));
             checked.map_err(|error| error.after(found.rules.keys()))?

@@ -20,14 +20,15 @@ use nestegg_ir::domains::Domains;
 use nestegg_ir::{Array, FunctionId, Item, Kernel, LinearizedKernel, Program, Semantics, Traps};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 
-use crate::config::Config;
+use crate::config::{Config, Validation};
 use crate::count::operations;
 use crate::error::Error;
 use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit};
 use crate::seeds::{self, Seed};
-use crate::stages::Stages;
+use crate::stages::{Stages, VALIDATE};
 use crate::temporaries;
+use crate::validation;
 
 /// The name of the input among seeds, where no seed gave anything better.
 pub(crate) const AS_IT_CAME: &str = "as it came";
@@ -75,8 +76,9 @@ pub(crate) fn search(
         return Ok(Found::untouched(program));
     }
     let linearized = stages.run("linearize", || linearized(input))?;
-    let pass = Passes { kernel: linearized.kernel.name.clone(), semantics, values };
+    let mut pass = Passes { kernel: linearized.kernel.name.clone(), semantics, values, compared: None };
     let (form, folds) = value_form(linearized, &pass, stages)?;
+    pass.compared = (config.validation == Validation::EachSeed).then_some((input, folds.as_slice()));
     let mut race =
         Race { best: None, costs: IndexMap::new(), selected: IndexMap::new(), limits: Vec::new(), values, config };
     let seeds = if keeps_places(&form, &pass)? {
@@ -268,7 +270,7 @@ fn optimized(
         Gap::NotProved
     };
     let saved = constructed.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.saved.operations()));
-    Ok(Found {
+    let found = Found {
         program,
         selected: Some(selected),
         seed: seed.name.clone(),
@@ -279,7 +281,11 @@ fn optimized(
         limits: limits(strategy, &saturation, &selection.limits_hit),
         gap,
         saved: saved.collect(),
-    })
+    };
+    if let Some((input, folds)) = pass.compared {
+        stages.run(VALIDATE, || validation::check_seed(input, folds, &found, pass.values, licence))?;
+    }
+    Ok(found)
 }
 
 impl Found {
@@ -333,6 +339,8 @@ struct Passes<'a> {
     kernel: String,
     semantics: Semantics,
     values: &'a [(String, i64)],
+    /// The input and its folded constants, where every result is compared with it.
+    compared: Option<(&'a Program, &'a [(LinearizedKernel, LinearizedKernel)])>,
 }
 
 impl Passes<'_> {

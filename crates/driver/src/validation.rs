@@ -20,7 +20,7 @@ use nestegg_isl::Context;
 use crate::count::operations;
 use crate::error::Error;
 use crate::report::Validated;
-use crate::search::Folds;
+use crate::search::{Folds, Found};
 
 /// Parameters are halved until the first program does at most so many operations.
 const MAX_OPERATIONS: u128 = 20_000_000;
@@ -157,6 +157,21 @@ pub(crate) fn check(
         evidence.push(format!("{n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most"));
     }
     Ok(Validated::Equal { evidence: evidence.join("; ") })
+}
+
+/// The same for what was made of one seed; an error names the seed beside the rules.
+pub(crate) fn check_seed(
+    input: &Program,
+    folds: &[(LinearizedKernel, LinearizedKernel)],
+    found: &Found,
+    values: &[(String, i64)],
+    licence: Licence,
+) -> Result<(), Error> {
+    let steps = Steps { folds: folds.to_vec(), approximated: found.approximated.clone() };
+    let output = Program::Linearized(found.program.clone());
+    let seed = format!("seed {}", found.seed);
+    let checked = check(input, steps, &output, values, licence);
+    checked.map(drop).map_err(|error| error.after([&seed].into_iter().chain(found.rules.keys())))
 }
 
 /// The evidence that two programs are equal, or why they cannot be compared.

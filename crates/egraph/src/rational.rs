@@ -193,6 +193,29 @@ impl Rational {
         (value.is_finite() && BigRational::from_f64(value).is_some_and(|exact| exact == self.to_big())).then_some(value)
     }
 
+    /// Numbers of which it is the sum and which doubles hold: the nearest one, the one nearest to what is missing, and so on. What is no sum of doubles, as a
+    /// third, is the nearest two of them, and what is less than the smallest double is left out.
+    #[must_use]
+    pub fn to_doubles(&self) -> Vec<Self> {
+        if self.to_exact_f64().is_some() {
+            return vec![self.clone()];
+        }
+        let is_dyadic = self.to_big().denom().magnitude().count_ones() == 1;
+        let most = if is_dyadic { usize::MAX } else { 2 };
+        let mut res = Vec::new();
+        let mut missing = self.clone();
+        while res.len() < most {
+            match Self::from_f64(missing.to_f64()) {
+                Some(nearest) if !nearest.is_zero() => {
+                    missing = missing.plus(&nearest.negated());
+                    res.push(nearest);
+                }
+                _ => break,
+            }
+        }
+        if res.is_empty() { vec![self.clone()] } else { res }
+    }
+
     /// Its numerator and denominator as numbers of their own.
     #[must_use]
     pub fn split(&self) -> (Self, Self) {
@@ -272,5 +295,15 @@ mod tests {
         assert_eq!(third.plus(&third).plus(&third), Rational::ONE);
         assert!(third < Rational::from_f64(0.34).unwrap());
         assert_eq!(third.split(), (Rational::ONE, Rational::from_int(3)));
+    }
+
+    #[test]
+    fn numbers_are_sums_of_doubles() {
+        let tenth = Rational::from_f64(0.1).unwrap();
+        let small = tenth.power(4).unwrap();
+        let parts = small.to_doubles();
+        assert!(parts.len() > 2 && parts.iter().all(|part| part.to_exact_f64().is_some()));
+        assert_eq!(parts.iter().fold(Rational::ZERO, |sum, part| sum.plus(part)), small);
+        assert_eq!(Rational::from_int(3).power(-1).unwrap().to_doubles().len(), 2, "a third has no end");
     }
 }

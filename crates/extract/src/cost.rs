@@ -101,7 +101,8 @@ pub fn operations(graph: &Graph, class: Id, node: &Node) -> u128 {
             let scalings = coefficients.iter().map(|coefficient| match coefficient.to_exact_f64() {
                 _ if coefficient.is_unit() => 0,
                 Some(_) => 1,
-                None => 3,
+                // A product for each double that it is the sum of.
+                None => 2 * coefficient.to_doubles().len() as u128 - 1,
             });
             scalings.sum::<u128>() + (children.len() as u128).saturating_sub(1)
         }

@@ -114,7 +114,7 @@ fn sum(
             Some(constant) if coefficient.abs().is_one() => literal(exprs, constant, ty),
             _ => child(exprs, *id, ty),
         };
-        for part in doubles(&coefficient.abs()) {
+        for part in coefficient.abs().to_doubles() {
             let scaled = if part.is_one() {
                 value
             } else {
@@ -136,20 +136,6 @@ fn sum(
             let second = n_ary(exprs, Op::Add, minus);
             exprs.op(Op::Sub, [first, second])
         }
-    }
-}
-
-/// A positive number as a sum of doubles: itself where it is one, else the nearest double and what is missing.
-fn doubles(value: &Rational) -> Vec<Rational> {
-    if value.to_exact_f64().is_some() {
-        return vec![value.clone()];
-    }
-    match Rational::from_f64(value.to_f64()) {
-        Some(nearest) => {
-            let missing = value.plus(&nearest.negated());
-            vec![nearest, missing]
-        }
-        None => vec![value.clone()],
     }
 }
 

@@ -52,14 +52,9 @@ impl Evaluator {
     /// Of a kernel whose table inames are those. A table that is indexed by one of them may have axes in `points` too; what
     /// depends on `points` alone is an atom.
     pub(crate) fn new(kernel: Kernel, algebra: Algebra, table_inames: InameSet, points: InameSet) -> Self {
-        let mut written = vec![false; kernel.arrays.len()];
-        for instruction in &kernel.instructions {
-            for array in instruction.written_arrays() {
-                written[array.index()] = true;
-            }
-        }
         Self {
             types: Types::infer(&kernel),
+            written: kernel.written(),
             kernel,
             algebra,
             table_inames,
@@ -67,7 +62,6 @@ impl Evaluator {
             free: FxHashMap::default(),
             done: FxHashMap::default(),
             products: FxHashMap::default(),
-            written,
             substituted: FxHashMap::default(),
         }
     }

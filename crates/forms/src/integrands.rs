@@ -11,7 +11,8 @@
 //! so that the terms come apart; sums of like terms, the values of functions at points, stay together.
 //! # Complexity
 //! Linear in the expressions below stores, for each of which at most [`MAX_GROUPS`] sums are made.
-//! Both are done one after the other, which is the same if the second reads no element that the first writes but its own; where it does, the store stays whole.
+//! Both are done one after the other, which is the same if neither reads elements that they write but its own, and if each element that is set is set once; other
+//! stores stay whole.
 //! # Not done
 //! Which monomials become how many after equal ones are merged is not looked at: the number is a bound.
 //! Source: Luporini, Ham and Kelly, "An algorithm for the optimization of finite element integration loops", ACM TOMS 2017, section 4 (pre-evaluation of some monomials only).
@@ -83,8 +84,11 @@ pub(crate) fn split(
         };
         let (Some(low), Some(high)) = (value(&mut kernel, low), value(&mut kernel, high)) else { continue };
         let InstructionKind::Assignment { assignee, .. } = kernel[store.insn].kind.clone() else { continue };
-        // The rest would read what the first part has changed.
-        if reads(&kernel.exprs, [high], assignee.array) {
+        // The rest would be added once for each time that the element is set.
+        let is_own = |iname: &InameId| store.indices.iter().any(|index| index.as_iname() == Some(*iname));
+        let is_set_again = !store.is_accumulation && !store.outer.iter().all(is_own);
+        // It would read what the first part has changed, and that would read elements without it.
+        if is_set_again || reads(&kernel.exprs, [low, high], assignee.array) {
             few.retain(|&insn| insn != store.insn);
             continue;
         }
@@ -140,10 +144,7 @@ struct Parts {
 impl Parts {
     fn new(kernel: &Kernel) -> Result<Self, FormError> {
         let extents = stores::extents(kernel)?;
-        let mut is_written = vec![false; kernel.arrays.len()];
-        for array in kernel.instructions.iter().flat_map(|instruction| instruction.written_arrays()) {
-            is_written[array.index()] = true;
-        }
+        let is_written = kernel.written();
         let table_inames = stores::table_inames(kernel, &extents);
         Ok(Self { extents, table_inames, is_written, inames: FxHashMap::default(), known: FxHashMap::default() })
     }

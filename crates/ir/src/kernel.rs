@@ -388,6 +388,16 @@ impl Kernel {
         self.array_ids().filter(|&array| self[array].is_argument())
     }
 
+    /// For each array whether an instruction writes it.
+    #[must_use]
+    pub fn written(&self) -> Vec<bool> {
+        let mut res = vec![false; self.arrays.len()];
+        for array in self.instructions.iter().flat_map(Instruction::written_arrays) {
+            res[array.index()] = true;
+        }
+        res
+    }
+
     /// The id of the function of that name, which is added if it is new.
     pub fn function(&mut self, name: &str) -> FunctionId {
         match self.functions.iter().position(|function| function == name) {

@@ -38,7 +38,7 @@ impl Builder<'_> {
         let exprs = &mut self.kernel.exprs;
         let sizes = shape.iter().map(|size| size.expr(0, exprs)).collect();
         self.kernel.arrays.push(Array { name, dtype, shape: sizes, kind });
-        self.arrays.push(ArrayInfo { role, shape, bound: INPUT_BOUND, defined: None });
+        self.arrays.push(ArrayInfo { role, shape, bound: INPUT_BOUND, defined: None, is_blocked: false });
         match role {
             Role::Input | Role::Index(_) | Role::Table => self.readable.push(id),
             Role::InOut => {
@@ -98,6 +98,11 @@ impl Builder<'_> {
             };
             rows.push(row);
         }
+        self.table(shape, rows)
+    }
+
+    /// A table of these numbers, none of them a negative zero.
+    pub(crate) fn table(&mut self, shape: Vec<Size>, rows: Vec<Vec<f64>>) -> ArrayId {
         let number = |value: f64| {
             Number::Float(Float::new(if value == 0.0 { 0.0 } else { value }).expect("entries of tables are finite"))
         };
@@ -145,7 +150,15 @@ impl Builder<'_> {
             return self.defined_indices(array);
         }
         let shape = self.arrays[array.index()].shape.clone();
-        shape.into_iter().map(|size| self.index(size)).collect()
+        let is_blocked = self.arrays[array.index()].is_blocked;
+        let of_dim = |(dim, size): (usize, Size)| match size.as_const() {
+            Some(n) if dim == 0 && is_blocked => {
+                let block = self.between(0, n - 1);
+                Some(self.kernel.exprs.int(block))
+            }
+            _ => self.index(size),
+        };
+        shape.into_iter().enumerate().map(of_dim).collect()
     }
 
     /// An element of a new argument or table, indexed by inames that have a value.

@@ -4,8 +4,11 @@ use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::{ArrayId, Dtype, ExprId, InameId, InameSet, InsnId, Kernel, ParameterId};
 use rustc_hash::FxHashMap;
 
+use crate::cells::Cell;
 use crate::choices::Choices;
 use crate::defined::Defined;
+use crate::elements::Stored;
+use crate::fluxes::Flux;
 use crate::hazards::Uses;
 use crate::knobs::Knobs;
 use crate::space::{ParameterInfo, Range, Size};
@@ -36,6 +39,8 @@ pub(crate) struct ArrayInfo {
     pub(crate) bound: i64,
     /// What is defined of a temporary; absent if nothing is.
     pub(crate) defined: Option<Defined>,
+    /// The first index is a literal in every access: what other indices may be is a matter of the elements that share it.
+    pub(crate) is_blocked: bool,
 }
 
 /// A substitution rule, and where it may be used again.
@@ -54,8 +59,8 @@ pub(crate) struct Scope {
     pub(crate) kind: ScopeKind,
     /// What is in it.
     pub(crate) body: Vec<LoopTree>,
-    /// Accesses to arrays so far.
-    pub(crate) uses: FxHashMap<ArrayId, Uses>,
+    /// Accesses to arrays, or to blocks of them, so far.
+    pub(crate) uses: FxHashMap<(ArrayId, Option<ExprId>), Uses>,
 }
 
 /// What is open.
@@ -139,6 +144,14 @@ pub(crate) struct Builder<'a> {
     pub(crate) opened: InameSet,
     /// Instructions in the order in which they run.
     pub(crate) order: Vec<InsnId>,
+    /// Tables that belong together.
+    pub(crate) cells: Vec<Cell>,
+    /// What an element tensor was made of last.
+    pub(crate) stored: Option<Stored>,
+    /// Scalars of cells.
+    pub(crate) geometry: Option<ArrayId>,
+    /// Functions of neighbours.
+    pub(crate) fluxes: Vec<Flux>,
 }
 
 impl<'a> Builder<'a> {
@@ -166,6 +179,10 @@ impl<'a> Builder<'a> {
             float: Dtype::Float64,
             opened: InameSet::new(),
             order: Vec::new(),
+            cells: Vec::new(),
+            stored: None,
+            geometry: None,
+            fluxes: Vec::new(),
         };
         builder.n_instructions = 1 + builder.below(u64::from(knobs.instructions)) as u32;
         builder.is_unordered = !builder.chance(knobs.linearized);

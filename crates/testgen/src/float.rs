@@ -42,6 +42,7 @@ impl Builder<'_> {
             u32::from(knobs.substitution),
             u32::from(knobs.integer) / 2,
             u32::from(knobs.cast),
+            u32::from(knobs.flux),
         ];
         let kind = self.weighted(&weights);
         self.n_operations = self.n_operations.saturating_sub(1);
@@ -57,7 +58,11 @@ impl Builder<'_> {
             4 => self.guarded(depth),
             5 => {
                 let op = self.pick(&[Op::Min, Op::Max]);
-                let operands = self.floats(depth - 1);
+                let mut operands = self.floats(depth - 1);
+                if self.chance(25) {
+                    let inner = self.floats(depth - 1);
+                    operands.push(self.op(op, inner));
+                }
                 self.op(op, operands)
             }
             6 => self.function(depth),
@@ -71,6 +76,10 @@ impl Builder<'_> {
                 None => return self.float_leaf(),
             },
             10 => self.integer_as_float(),
+            12 => match self.fluxes() {
+                Some(expr) => expr,
+                None => return self.float_leaf(),
+            },
             _ => {
                 let dtype = self.pick(&[Dtype::Float64, Dtype::Float32]);
                 let operand = self.float(depth - 1);
@@ -157,13 +166,18 @@ impl Builder<'_> {
     }
 
     fn function(&mut self, depth: u32) -> ExprId {
-        let (name, arguments) = match self.weighted(&[6, 3, 2, 2]) {
+        let (name, arguments) = match self.weighted(&[6, 3, 2, 2, 1]) {
             0 => (self.pick(&TAME), vec![self.float(depth - 1)]),
             1 => (self.pick(&OF_POSITIVE), vec![self.positive(depth - 1)]),
             2 => {
                 let argument = self.float(depth - 1);
                 let inner = self.pick(&["sin", "cos", "tanh"]);
                 (self.pick(&OF_SMALL), vec![self.call(inner, vec![argument])])
+            }
+            4 => {
+                let value = self.float(depth - 1);
+                let inner = if self.chance(50) { self.op(Op::Neg, [value]) } else { self.call("fabs", vec![value]) };
+                ("fabs", vec![inner])
             }
             _ => {
                 let name = self.pick(&OF_TWO);
@@ -217,7 +231,11 @@ impl Builder<'_> {
             0 => {
                 let base = self.float(depth - 1);
                 let exponent = self.pick(&[2, 3, 1, 0, 4, 5]);
-                let exponent = self.kernel.exprs.int(exponent);
+                if self.chance(20) {
+                    let exponent = self.number(f64::from(exponent));
+                    return self.call("pow", vec![base, exponent]);
+                }
+                let exponent = self.kernel.exprs.int(exponent.into());
                 self.op(Op::Pow, [base, exponent])
             }
             1 => {

@@ -2,7 +2,7 @@
 //!
 //! Inames without the tag `sequential` may be reordered, so a generated kernel must mean the same in every order. Inside
 //! such a loop, an array is either only read; or every access has one index that tells the loop's iterations apart, the same
-//! for all accesses; or it is only accumulated into, by one operation; or it is a temporary that each iteration
+//! for all accesses (to the same block, where the first index is a literal in all of them); or it is only accumulated into, by one operation; or it is a temporary that each iteration
 //! defines before it uses it.
 
 use nestegg_ir::affine::{self, Var};
@@ -61,7 +61,8 @@ impl Builder<'_> {
     pub(crate) fn record(&mut self, array: ArrayId, indices: &[ExprId], access: Use) {
         for idx in 0..self.scopes.len() {
             if let Some(uses) = self.joined(idx, array, indices, access) {
-                self.scopes[idx].uses.insert(array, uses);
+                let block = self.block(array, indices);
+                self.scopes[idx].uses.insert((array, block), uses);
             }
         }
     }
@@ -79,10 +80,15 @@ impl Builder<'_> {
             .map(|dim| (dim, indices[dim]))
             .collect();
         let uses = Uses::of(access, aligned);
-        Some(match scope.uses.get(&array) {
+        Some(match scope.uses.get(&(array, self.block(array, indices))) {
             Some(old) => old.join(&uses),
             None => uses,
         })
+    }
+
+    /// The literal that tells the elements of a block from others.
+    fn block(&self, array: ArrayId, indices: &[ExprId]) -> Option<ExprId> {
+        indices.first().copied().filter(|_| self.arrays[array.index()].is_blocked)
     }
 
     /// Whether an index has different values in different iterations of a loop, and depends on nothing inside it.

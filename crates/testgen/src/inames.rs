@@ -134,4 +134,30 @@ impl Builder<'_> {
         }
         self.new_iname()
     }
+
+    /// A loop over all of `n` values.
+    pub(crate) fn open_whole(&mut self, n: i64) -> InameId {
+        let iname = self.whole_iname(n, self.is_unordered);
+        self.opened.insert(iname);
+        self.open_unordered(iname);
+        iname
+    }
+
+    /// An iname of `n` values that has no value now; a new one if it must not have had a loop.
+    pub(crate) fn whole_iname(&mut self, n: i64, is_new: bool) -> InameId {
+        let range = Range { size: Size::Const(n), shape: Shape::Box { low: 0, high: 0 } };
+        if !self.chance(20) {
+            let is_fit = |iname: &InameId| {
+                self.ranges[iname.index()] == range
+                    && !self.has_value(*iname)
+                    && !self.kernel.is_sequential(*iname)
+                    && (!is_new || !self.opened.contains(*iname))
+            };
+            let known = (0..self.ranges.len()).map(InameId::new).find(is_fit);
+            if let Some(iname) = known {
+                return iname;
+            }
+        }
+        self.declare_iname(range)
+    }
 }

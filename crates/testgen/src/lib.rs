@@ -28,11 +28,15 @@
 mod accumulations;
 mod arrays;
 mod builder;
+mod cells;
 mod choices;
 mod condition;
 mod defined;
+mod elements;
+mod fields;
 mod finish;
 mod float;
+mod fluxes;
 mod growth;
 mod hazards;
 mod inames;

@@ -40,6 +40,7 @@ impl Builder<'_> {
             may_nest * u32::from(knobs.predicate) / 2,
             u32::from(knobs.call),
             u32::from(knobs.opaque) * u32::from(n_loops == 0 && self.scopes.len() == 1),
+            u32::from(knobs.element) * u32::from(n_loops < 2),
         ];
         match self.weighted(&weights) {
             1 => self.nest(),
@@ -65,6 +66,7 @@ impl Builder<'_> {
             7 => self.branch(),
             8 => self.call_instruction(),
             9 => self.opaque(),
+            10 => self.element_tensors(),
             _ => self.assign_argument(),
         }
     }
@@ -124,6 +126,11 @@ impl Builder<'_> {
         if self.is_unordered && self.opened.contains(iname) { self.new_iname() } else { iname }
     }
 
+    /// A loop whose iterations have no order.
+    pub(crate) fn open_unordered(&mut self, iname: InameId) {
+        self.open(ScopeKind::Loop { iname, is_sequential: false });
+    }
+
     fn open(&mut self, kind: ScopeKind) {
         self.scopes.push(Scope { kind, body: Vec::new(), uses: FxHashMap::default() });
     }
@@ -150,7 +157,7 @@ impl Builder<'_> {
     }
 
     /// Closes the innermost scopes.
-    fn close(&mut self, n_scopes: usize) {
+    pub(crate) fn close(&mut self, n_scopes: usize) {
         for _ in 0..n_scopes {
             let Some(scope) = self.scopes.pop() else { return };
             self.leave(scope.kind);

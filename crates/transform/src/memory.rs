@@ -18,13 +18,7 @@ pub(crate) struct Memory {
 impl Memory {
     /// Nothing known of any expression yet.
     pub(crate) fn empty(kernel: &Kernel) -> Self {
-        let mut is_written = vec![false; kernel.arrays.len()];
-        for instruction in &kernel.instructions {
-            for array in instruction.written_arrays() {
-                is_written[array.index()] = true;
-            }
-        }
-        Self { is_written, rows: Vec::new(), arrays: SetPool::new() }
+        Self { is_written: kernel.written(), rows: Vec::new(), arrays: SetPool::new() }
     }
 
     /// The memory that all expressions of a kernel without substitution rules read.

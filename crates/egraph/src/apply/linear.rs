@@ -35,7 +35,7 @@ const MAX_TERMS: usize = 256;
 /// For each e-node that a phase allows so many classes are taken apart: those that values with different inames share are so for each set of these.
 const VISITS_PER_NODE: usize = 4;
 
-/// No number of a coefficient has more bits: a float has 53, so that this is a product of dozens.
+/// No number of a coefficient has more bits, nor is it larger than all floats: one has 53 bits, so that this is a product of dozens.
 const MAX_BITS: u64 = 2048;
 
 /// Adds what terms of the same value have as factors: values that are shared would otherwise be there once for each
@@ -49,7 +49,8 @@ fn merge(terms: &mut Vec<(Rational, Id)>) -> Option<()> {
         }
         is_same
     });
-    terms.iter().all(|(number, _)| number.n_bits() <= MAX_BITS).then_some(())
+    let is_within = |number: &Rational| number.n_bits() <= MAX_BITS && number.to_f64().is_finite();
+    terms.iter().all(|(number, _)| is_within(number)).then_some(())
 }
 
 /// `Σ_q (a·x[q, j] + b·y[q, j])·z[q, k]` as monomials, contracted in every order, factorised by every iname.

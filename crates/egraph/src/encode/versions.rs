@@ -81,10 +81,7 @@ impl<'a> Versions<'a> {
         is_in_branch: impl Fn(usize) -> bool,
         coupled: &[InameSet],
     ) -> Result<Self, DomainError> {
-        let mut is_written = vec![false; kernel.arrays.len()];
-        for array in kernel.instructions.iter().flat_map(|instruction| instruction.written_arrays()) {
-            is_written[array.index()] = true;
-        }
+        let is_written = kernel.written();
         let mut arrays = SetPool::new();
         let mut dependences: Vec<Dependence> = Vec::with_capacity(kernel.exprs.len());
         for (id, expr) in kernel.exprs.iter() {
