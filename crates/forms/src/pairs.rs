@@ -182,7 +182,7 @@ impl Bilinear {
             tables.factors(product).filter(|table| table.axes.iter().all(|axis| axes.contains(axis))).count();
         let at = |point: usize, j: usize, k: usize| values[(point * extent + j) * extent + k];
         let size = |j: usize, k: usize| -> f64 { (0..n_points).map(|point| at(point, j, k).abs()).sum() };
-        let is_uneven = |j: usize, k: usize| size(j, k) > LARGER * size(k, j) && size(k, j) > 0.0;
+        let is_uneven = |j: usize, k: usize| size(j, k) > LARGER * size(k, j);
         if (0..extent).any(|j| (0..extent).any(|k| is_uneven(j, k))) {
             return None;
         }

@@ -130,6 +130,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) pool: Vec<Pooled>,
     /// Formal parameters that have a value here.
     pub(crate) n_formals: u32,
+    /// Only literals are leaves of expressions.
+    pub(crate) only_literals: bool,
     /// Reads of the rule under construction.
     pub(crate) reads: Vec<(ArrayId, Box<[ExprId]>)>,
     /// Operations that the expression may still have.
@@ -172,6 +174,7 @@ impl<'a> Builder<'a> {
             facts: Vec::new(),
             pool: Vec::new(),
             n_formals: 0,
+            only_literals: false,
             reads: Vec::new(),
             n_operations: 0,
             n_instructions: 0,

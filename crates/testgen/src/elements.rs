@@ -180,6 +180,14 @@ impl Builder<'_> {
         let mut terms = self.under(&facts, |builder| {
             (0..n).map(|_| builder.integral(cell, (point, axes), &target)).collect::<Vec<ExprId>>()
         });
+        if let &[first, second] = axes
+            && cell.n_points == cell.n_functions
+            && self.chance(25)
+        {
+            // Only the diagonal counts where this is an identity.
+            let diagonal = self.at_point(cell.tables[0], first, Some(second));
+            terms[0] = self.op(Op::Mul, [diagonal, terms[0]]);
+        }
         if point.is_none() && predicates.is_empty() {
             self.stored = Some(Stored { value: terms[0], axes: axes.to_vec() });
         }

@@ -28,6 +28,12 @@ impl Builder<'_> {
         {
             return expr;
         }
+        if !self.only_literals && self.chance(self.knobs.constant) {
+            self.only_literals = true;
+            let expr = self.float(depth);
+            self.only_literals = false;
+            return expr;
+        }
         let knobs = &self.knobs;
         let weights = [
             40,
@@ -134,6 +140,9 @@ impl Builder<'_> {
     }
 
     fn float_leaf(&mut self) -> ExprId {
+        if self.only_literals {
+            return self.float_literal();
+        }
         if self.n_formals > 0 && self.chance(60) {
             let formal = self.below(u64::from(self.n_formals)) as u32;
             return self.kernel.exprs.intern(Expr::Formal(formal));

@@ -58,7 +58,7 @@ impl Builder<'_> {
         let role = if self.chance(self.knobs.update / 2) { Role::InOut } else { Role::Input };
         let dtype = self.float_dtype();
         let array = self.declare(role, dtype, vec![size.plus(MAX_SHIFT + 1)]);
-        let flux = Flux { array, size, kind: self.position(4) };
+        let flux = Flux { array, size, kind: self.position(5) };
         self.fluxes.push(flux);
         flux
     }
@@ -81,6 +81,14 @@ impl Builder<'_> {
                 let (one, square) = (self.number(1.5), self.op(Op::Mul, [difference, difference]));
                 let sum = self.op(Op::Add, [one, square]);
                 self.op(Op::Div, [difference, sum])
+            }
+            3 => {
+                // The quotient has a whole part.
+                let (one, square) = (self.number(1.5), self.op(Op::Mul, [difference, difference]));
+                let divisor = self.op(Op::Add, [one, square]);
+                let whole = self.op(Op::Mul, [ends[0], divisor]);
+                let dividend = self.op(Op::Add, [whole, ends[1]]);
+                self.op(Op::Div, [dividend, divisor])
             }
             _ => {
                 let (a, b) = (self.number(0.5), self.number(0.25));

@@ -121,6 +121,9 @@ impl Builder<'_> {
     }
 
     fn integer_leaf(&mut self) -> (ExprId, i64) {
+        if self.only_literals {
+            return self.integer_literal();
+        }
         let valued = self.valued();
         let has_inames = u32::from(!valued.is_empty());
         let has_parameters = u32::from(!self.parameters.is_empty());

@@ -53,6 +53,8 @@ pub struct Knobs {
     pub element: u8,
     /// Functions of neighbours at several shifts.
     pub flux: u8,
+    /// Expressions of literals alone.
+    pub constant: u8,
     /// Predicates, and conditions around several instructions.
     pub predicate: u8,
     /// Conditions that depend on data.
@@ -135,6 +137,7 @@ impl Knobs {
         update: 0,
         element: 0,
         flux: 0,
+        constant: 0,
         predicate: 0,
         data_dependent: 0,
         reopened: 0,
@@ -178,6 +181,7 @@ impl Knobs {
             reduction: 30,
             update: 15,
             element: 90,
+            constant: 1,
             predicate: 3,
             data_dependent: 20,
             linearized: 30,
@@ -232,6 +236,7 @@ impl Knobs {
             update: 25,
             element: 6,
             flux: 4,
+            constant: 1,
             sequential: 10,
             predicate: 10,
             reopened: 30,
@@ -271,6 +276,7 @@ impl Knobs {
             update: 20,
             element: 20,
             flux: 4,
+            constant: 3,
             predicate: 20,
             data_dependent: 30,
             reopened: 30,
