@@ -90,6 +90,16 @@ struct Dimension {
     shape: Vec<usize>,
     /// The product of these.
     n_points: usize,
+    /// For each value of the test iname and of the trial iname whether some product of tables is not zero there.
+    is_something: Vec<bool>,
+}
+
+impl Dimension {
+    /// Whether what is not zero is not zero the other way round, too: where it is, half the sum less half the difference leaves what rounds in both.
+    fn is_even(&self) -> bool {
+        let at = |j: usize, k: usize| self.is_something.get(j * self.extent + k);
+        (0..self.extent).all(|j| (0..j).all(|k| at(j, k) == at(k, j)))
+    }
 }
 
 /// One part of a pair table.
@@ -163,6 +173,9 @@ impl Bilinear {
                 return None;
             }
         }
+        if !res.dimensions.iter().all(Dimension::is_even) {
+            return None;
+        }
         res.terms.retain(|_, feature| !feature.is_empty());
         Some((res, evaluator.kernel))
     }
@@ -182,9 +195,14 @@ impl Bilinear {
             tables.factors(product).filter(|table| table.axes.iter().all(|axis| axes.contains(axis))).count();
         let at = |point: usize, j: usize, k: usize| values[(point * extent + j) * extent + k];
         let size = |j: usize, k: usize| -> f64 { (0..n_points).map(|point| at(point, j, k).abs()).sum() };
-        let is_uneven = |j: usize, k: usize| size(j, k) > LARGER * size(k, j);
+        let is_uneven = |j: usize, k: usize| size(j, k) > LARGER * size(k, j) && size(k, j) > 0.0;
         if (0..extent).any(|j| (0..extent).any(|k| is_uneven(j, k))) {
             return None;
+        }
+        let is_something = &mut self.dimensions[dimension].is_something;
+        is_something.resize(extent * extent, false);
+        for (idx, is_something) in is_something.iter_mut().enumerate() {
+            *is_something |= size(idx / extent, idx % extent) > 0.0;
         }
         let mut res = Vec::new();
         for is_antisymmetric in [false, true] {
@@ -392,6 +410,7 @@ fn dimensions(
                 shape,
                 reduced,
                 extent,
+                is_something: Vec::new(),
             })
         })
         .collect()

@@ -2,7 +2,7 @@
 //!
 //! A value is a float and a magnitude `m` such that evaluating with unit roundoff u gives an error of at most about m·u:
 //! the first-order running error analysis. Sums add magnitudes, so cancellation shows; a product has
-//! `m(a)·|b| + |a|·m(b)`; a quotient and the functions follow from their derivatives. Leaves have `m = |a|`.
+//! `m(a)·|b| + |a|·m(b)`, and `m(a)·m(b)·u` of both errors, which is all there is where both values cancel; a quotient and the functions follow from their derivatives. Leaves have `m = |a|`.
 //!
 //! # Source
 //! Wilkinson (1986), Error analysis revisited; Higham, Accuracy and Stability of Numerical Algorithms, section 3.3.
@@ -66,7 +66,9 @@ impl World for Conditioned {
 
     #[inline(always)]
     fn mul(&self, a: Scaled, b: Scaled) -> Scaled {
-        let magnitude = a.magnitude * b.value.abs() + a.value.abs() * b.magnitude;
+        // The product of the errors counts where both values cancel.
+        let of_errors = a.magnitude * b.magnitude * f64::EPSILON;
+        let magnitude = a.magnitude * b.value.abs() + a.value.abs() * b.magnitude + of_errors;
         Scaled { value: a.value * b.value, magnitude }
     }
 
