@@ -9,10 +9,13 @@
 //! Writers count that come before the reader in the innermost sequence that holds both, with no condition of their own. The
 //! elements that they write in that sequence must be a superset of those that may be read: plainly so where index and
 //! inames are the same, else isl compares the sets.
+//! # Complexity
+//! One question to isl for each array, indices and writers before, however many reads there are.
 //! # Not done
 //! Elements that earlier iterations of a loop around both wrote, and those that only writers in different sequences
 //! cover together, count as not written: such a read stays where it is.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use nestegg_ir::affine::{self, Affine};
@@ -20,6 +23,7 @@ use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::sequences::{SequenceIdx, Sequences};
 use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind, InameId, InameSet, InsnId, Kernel};
 use nestegg_isl as isl;
+use rustc_hash::FxHashMap;
 
 use crate::context::Index;
 
@@ -33,7 +37,15 @@ pub struct Definitions<'a> {
     writers: Vec<Vec<(InsnId, Option<Vec<Affine>>)>>,
     /// A name with which no other begins.
     prefix: String,
+    /// Answers so far: they do not depend on the reader, but for the writers before it.
+    known: RefCell<FxHashMap<Question, bool>>,
 }
+
+/// Positions among the writers of an array, with the innermost sequence that each shares with a reader.
+type Writers = Vec<(usize, SequenceIdx)>;
+
+/// An array, the indices of a read, and who writes before it.
+type Question = (ArrayId, Vec<Affine>, Writers);
 
 impl<'a> Definitions<'a> {
     /// The writers of a kernel's arrays.
@@ -49,7 +61,7 @@ impl<'a> Definitions<'a> {
         let inames = kernel.inames.iter().map(|iname| &iname.name);
         let names = inames.chain(kernel.parameters.iter().map(|parameter| &parameter.name));
         let prefix = names.max_by_key(|name| name.len()).cloned().unwrap_or_else(|| "d".to_owned());
-        Self { kernel, domains, sequences, writers, prefix }
+        Self { kernel, domains, sequences, writers, prefix, known: RefCell::default() }
     }
 
     /// Whether every element of an array has a value from the beginning.
@@ -71,13 +83,29 @@ impl<'a> Definitions<'a> {
             Index::Child => None,
         });
         let Some(read) = plain.collect::<Option<Vec<Affine>>>() else { return Ok(false) };
+        let before = |(position, (writer, indices)): (usize, &(InsnId, Option<Vec<Affine>>))| {
+            indices.as_ref()?;
+            Some((position, self.common_before(*writer, insn)?))
+        };
+        let writers: Writers = self.writers[array.index()].iter().enumerate().filter_map(before).collect();
+        let key = (array, read, writers);
+        if let Some(&known) = self.known.borrow().get(&key) {
+            return Ok(known);
+        }
+        let res = self.is_written(array, &key.1, &key.2)?;
+        self.known.borrow_mut().insert(key, res);
+        Ok(res)
+    }
+
+    /// Whether these writers write all elements of an array at these indices.
+    fn is_written(&self, array: ArrayId, read: &[Affine], writers: &Writers) -> Result<bool, DomainError> {
         let mut inames: InameSet = read.iter().flat_map(Affine::inames).collect::<Vec<InameId>>().into_iter().collect();
         for iname in inames.clone().iter() {
             inames.extend(self.domains.enclosing(iname).iter());
         }
         let mut written: BTreeMap<SequenceIdx, Vec<isl::Set>> = BTreeMap::new();
-        for (writer, indices) in &self.writers[array.index()] {
-            let (Some(indices), Some(common)) = (indices, self.common_before(*writer, insn)) else { continue };
+        for &(position, common) in writers {
+            let (writer, Some(indices)) = &self.writers[array.index()][position] else { continue };
             let fixed = &self.sequences.list[common].loops;
             let around: InameSet = inames.iter().chain(fixed.iter().copied()).collect::<Vec<_>>().into_iter().collect();
             let own = self.kernel[*writer].within_set();
@@ -87,7 +115,7 @@ impl<'a> Definitions<'a> {
             written.entry(common).or_default().push(self.elements(&own, fixed, indices)?);
         }
         for (common, sets) in written {
-            let read = self.elements(&inames, &self.sequences.list[common].loops, &read)?;
+            let read = self.elements(&inames, &self.sequences.list[common].loops, read)?;
             let mut all = sets[0].clone();
             for set in &sets[1..] {
                 all = all.union(set)?;
