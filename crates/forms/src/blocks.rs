@@ -147,7 +147,7 @@ pub(crate) fn blocks(map: &Map, stores: &[Store], tables: &TableStore, use_basis
 
 /// For each axis the one that it can be swapped with, all at once: half of them stand in each index, and all columns are symmetric within the
 /// tolerance for tables. `None` if they cannot be.
-fn partners(store: &Store, shape: &[usize], columns: &[Column], limits: &[f64]) -> Option<Vec<usize>> {
+pub(crate) fn partners(store: &Store, shape: &[usize], columns: &[Column], limits: &[f64]) -> Option<Vec<usize>> {
     let [first, second] = store.indices.as_slice() else { return None };
     let of_index = |index: &Affine| -> Vec<usize> {
         (0..shape.len()).filter(|&axis| index.coefficient(Var::Iname(store.axes[axis])) != 0).collect()

@@ -32,11 +32,11 @@ const PROPORTIONAL: f64 = 1e-12;
 
 /// A column of numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub(crate) struct Column<M = MonomialId> {
     /// The numbers at all rows.
     pub(crate) values: Vec<f64>,
     /// What it is multiplied with: a sum of numbers times monomials.
-    pub(crate) feature: Vec<(MonomialId, f64)>,
+    pub(crate) feature: Vec<(M, f64)>,
 }
 
 /// The linear map of stores with the same outer loops.
@@ -186,8 +186,8 @@ pub(crate) fn in_basis(map: &Map) -> Option<Map> {
 }
 
 /// Columns of which no two are proportional; none is zero. The limits say of each row how far an entry may be moved.
-pub(crate) fn merged(columns: Vec<Column>, limits: &[f64]) -> Vec<Column> {
-    let mut res: Vec<Column> = Vec::new();
+pub(crate) fn merged<M: Copy>(columns: Vec<Column<M>>, limits: &[f64]) -> Vec<Column<M>> {
+    let mut res: Vec<Column<M>> = Vec::new();
     // Columns with the same places of entries may be proportional.
     let mut by_shape: IndexMap<Vec<u32>, Vec<usize>, FxBuildHasher> = IndexMap::default();
     for column in columns {

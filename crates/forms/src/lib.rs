@@ -20,7 +20,9 @@
 //!    atoms (`atoms`); the bodies of reductions are distributed first (`distribute`).
 //! 3. `columns`: one column of numbers for each monomial; equal values are made equal within a stated tolerance; monomials with
 //!    proportional columns are one feature, and columns that depend on others are made from them.
-//! 4. `write`, `blocks`: the map as straight-line code or as loops, and the features (`scalars`) by the solvers of `nestegg_solve`.
+//!    `moments`: the coefficients in them by few sums.
+//! 4. `write`, `components`, `blocks`: the map as straight-line code, as that in loops over components, or as loops, and the features (`scalars`) by the
+//!    solvers of `nestegg_solve`.
 //!
 //! The other forms use the first two steps, and `scalars`.
 //! # Not done
@@ -32,6 +34,7 @@
 mod atoms;
 mod blocks;
 mod columns;
+mod components;
 mod delta;
 mod digits;
 mod distribute;

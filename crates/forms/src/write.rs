@@ -16,7 +16,8 @@ use rustc_hash::FxHashMap;
 
 use crate::atoms::Atoms;
 use crate::blocks::{self, Block};
-use crate::columns::{self, Columns, Map};
+use crate::columns::{self, Column, Columns, Map};
+use crate::components::{self, Part};
 use crate::names::Names;
 use crate::nests::{add_store, in_loops, with_replaced};
 use crate::polynomial::Algebra;
@@ -35,6 +36,8 @@ const MAX_TIMES_ENTRIES: usize = 3;
 enum Plan {
     /// One statement for each element, by this program of the map's features.
     StraightLine(Map, Program),
+    /// Loops over components, with one statement for each element of one.
+    Components(Vec<Part>),
     /// Loops over blocks.
     Blocks(Vec<Block>),
 }
@@ -44,6 +47,7 @@ impl Plan {
     fn features(&self) -> Vec<Terms> {
         match self {
             Self::StraightLine(map, _) => map.columns.iter().map(|column| column.feature.clone()).collect(),
+            Self::Components(parts) => parts.iter().flat_map(|part| part.features.iter().cloned()).collect(),
             Self::Blocks(blocks) => blocks.iter().flat_map(|block| block.features.iter().cloned()).collect(),
         }
     }
@@ -51,6 +55,7 @@ impl Plan {
     fn operations(&self) -> u64 {
         match self {
             Self::StraightLine(_, program) => program.operations(),
+            Self::Components(parts) => parts.iter().map(Part::operations).sum(),
             Self::Blocks(blocks) => blocks.iter().map(Block::operations).sum(),
         }
     }
@@ -60,14 +65,18 @@ impl Plan {
 pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option<LinearMaps> {
     let Found { stores, evaluator, trees } = found;
     let (mut kernel, Algebra { atoms, tables }) = (evaluator.kernel, evaluator.algebra);
-    if options.shape == Shape::StraightLine
-        && columns.maps.iter().map(Map::n_statements).sum::<usize>() > options.max_statements
-    {
-        return None;
-    }
-    let plans: Vec<Plan> = std::iter::zip(&columns.maps, &columns.in_moments)
-        .map(|(map, in_moments)| cheapest(map, in_moments, &stores, &tables, &atoms, options))
+    let n_maps = columns.maps.len();
+    let is_too_long = columns.maps.iter().map(Map::n_statements).sum::<usize>() > options.max_statements;
+    let plans: Option<Vec<Plan>> = std::iter::zip(&columns.maps, &columns.in_moments)
+        .map(|(map, in_moments)| {
+            let is_long = is_too_long && map.n_statements() * n_maps > options.max_statements;
+            if options.shape == Shape::StraightLine && is_long {
+                return in_components(map, &stores, &tables, options);
+            }
+            Some(cheapest(map, in_moments, &stores, &tables, &atoms, options))
+        })
         .collect();
+    let plans = plans?;
     let features: Vec<Terms> = plans.iter().flat_map(Plan::features).collect();
     if options.shape == Shape::Loops && features.len() > MAX_TABLES {
         return None;
@@ -88,6 +97,17 @@ pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option
                     let store = &stores[store_idx];
                     let statements = elements(&mut kernel, &mut names, store, &tables, &values[first_row..]);
                     replaced.insert(store.position, statements);
+                }
+                if kernel.instructions.len() - n_before > options.max_statements {
+                    return None;
+                }
+            }
+            Plan::Components(parts) => {
+                for part in &parts {
+                    let (features, others) = rest.split_at(part.features.len());
+                    rest = others;
+                    let trees = components::write(&mut kernel, &mut names, (&stores, &tables), part, features);
+                    replaced.entry(part.position(&stores)).or_default().extend(trees);
                 }
                 if kernel.instructions.len() - n_before > options.max_statements {
                     return None;
@@ -128,7 +148,7 @@ fn cheapest(
             for map in maps.into_iter().filter(|map| map.n_entries() <= fewest.saturating_mul(MAX_TIMES_ENTRIES)) {
                 let in_basis = if options.basis { columns::in_basis(map) } else { None };
                 for candidate in std::iter::once(map.clone()).chain(in_basis) {
-                    let program = straight_line(&candidate, options);
+                    let program = program_of(candidate.n_rows, &candidate.columns, options);
                     plans.push(Plan::StraightLine(candidate, program));
                 }
             }
@@ -141,6 +161,11 @@ fn cheapest(
             }
         }
     }
+    best_of(plans, atoms, options).unwrap_or_else(|| Plan::Blocks(Vec::new()))
+}
+
+/// The plan with fewest operations, those of the features included.
+fn best_of(plans: Vec<Plan>, atoms: &Atoms, options: &Options) -> Option<Plan> {
     let mut best: Option<(u64, Plan)> = None;
     for plan in plans {
         let cost = plan.operations() + scalars::operations(atoms, plan.features(), options);
@@ -148,12 +173,19 @@ fn cheapest(
             best = Some((cost, plan));
         }
     }
-    best.map_or(Plan::Blocks(Vec::new()), |best| best.1)
+    best.map(|best| best.1)
 }
 
-fn straight_line(map: &Map, options: &Options) -> Program {
+/// A map with too many elements for one statement each in loops over components; `None` if it has none.
+fn in_components(map: &Map, stores: &[Store], tables: &TableStore, options: &Options) -> Option<Plan> {
+    let parts = components::components(map, stores, tables, options);
+    (!parts.is_empty()).then_some(Plan::Components(parts))
+}
+
+/// A program for columns of so many rows.
+pub(crate) fn program_of<M>(n_rows: usize, columns: &[Column<M>], options: &Options) -> Program {
     let mut entries = Vec::new();
-    for (column_idx, column) in map.columns.iter().enumerate() {
+    for (column_idx, column) in columns.iter().enumerate() {
         for (row, &value) in column.values.iter().enumerate() {
             if value != 0.0 {
                 entries.push((row, column_idx, value));
@@ -161,7 +193,7 @@ fn straight_line(map: &Map, options: &Options) -> Program {
         }
     }
     let solver = LinearOptions { row_differences: options.row_differences, pairs: options.pairs, ..LinearOptions::ALL };
-    linear_map(map.n_rows, map.columns.len(), &entries, &solver)
+    linear_map(n_rows, columns.len(), &entries, &solver)
 }
 
 /// One assignment for each element of a store that is changed, in its outer loops.

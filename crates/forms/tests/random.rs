@@ -103,7 +103,7 @@ impl Generator {
 
 #[test]
 fn forms_of_random_kernels_compute_the_same() {
-    let mut n_found = [0_usize; 11];
+    let mut n_found = [0_usize; 12];
     for seed in 0..N_KERNELS {
         let mut generator = Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
         let text = generator.kernel();
@@ -125,11 +125,18 @@ fn forms_of_random_kernels_compute_the_same() {
             max_monomials: None,
         };
         let loops = Options { shape: Shape::Loops, ..options };
+        // So few statements that some axes stay loops.
+        let short = Options { max_statements: 20, ..options };
         let few = monomial_counts(&isolated).unwrap().first().copied();
         let integrands = few.map(|few| Options { max_monomials: Some(few), ..options });
         let integrands = integrands.and_then(|options| linear_maps(&isolated, &options).unwrap());
-        let forms: [(&str, Option<LinearizedKernel>, bool); 11] = [
-            ("linear-map", linear_maps(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
+        // What is within the limit on statements is written straight.
+        let straight = linear_maps(&isolated, &options).unwrap();
+        let n_statements = straight.as_ref().map_or(0, |maps| maps.linearized.kernel.instructions.len());
+        let components = linear_maps(&isolated, &short).unwrap();
+        let components = components.filter(|maps| maps.linearized.kernel.instructions.len() < n_statements);
+        let forms: [(&str, Option<LinearizedKernel>, bool); 12] = [
+            ("linear-map", straight.map(|maps| maps.linearized), false),
             ("merged", linear_maps(&isolated, &loops).unwrap().map(|maps| maps.linearized), false),
             ("pairs", paired_tables(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
             ("features", point_features(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
@@ -140,6 +147,7 @@ fn forms_of_random_kernels_compute_the_same() {
             ("tabulated", tabulate(&isolated).unwrap().map(|maps| maps.linearized), false),
             ("even-odd", even_odd(&isolated).unwrap().map(|maps| maps.linearized), false),
             ("integrands", integrands.map(|maps| maps.linearized), false),
+            ("components", components.map(|maps| maps.linearized), false),
         ];
         for (kind_idx, (kind, found, is_exact)) in forms.into_iter().enumerate() {
             let Some(found) = found else { continue };
@@ -152,7 +160,7 @@ fn forms_of_random_kernels_compute_the_same() {
     for (kind_idx, kind) in ["linear-map", "merged", "pairs", "features"].iter().enumerate() {
         assert!(n_found[kind_idx] >= 5, "{kind} was found {} times", n_found[kind_idx]);
     }
-    for (kind_idx, kind) in [(6, "deltas"), (7, "symmetric"), (9, "even-odd"), (10, "integrands")] {
+    for (kind_idx, kind) in [(6, "deltas"), (7, "symmetric"), (9, "even-odd"), (10, "integrands"), (11, "components")] {
         assert!(n_found[kind_idx] > 0, "{kind} was never found");
     }
 }
