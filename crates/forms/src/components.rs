@@ -8,7 +8,7 @@
 //! for `a < b` and on the diagonal, and stored twice.
 //! # Method
 //! Columns that are proportional are one over all components: they are what a vector-valued element has of each of its components, whatever the
-//! features. Columns that depend on others are made from these. Of the axes that may stay those are taken that make the fewest components.
+//! features. Columns that depend on others are made from these. Of the axes that may stay those are taken with which the fewest elements are computed.
 //! # Complexity
 //! Entries of the map, for merging, and that of the solver, for the elements of one component.
 //! # Not done
@@ -90,6 +90,7 @@ pub(crate) fn components(map: &Map, stores: &[Store], tables: &TableStore, optio
     let store = &stores[store_idx];
     let shape: Vec<usize> = store.axes.iter().map(|&axis| tables.extent(axis).unwrap_or(1)).collect();
     let partners = partners(store, &shape, &map.columns, &map.limits);
+    let mut best: Option<(usize, Vec<Draft>)> = None;
     for loops in choices(&shape, options) {
         let is_swapped = |partners: &Vec<usize>| matches!(loops.as_slice(), &[a, b] if partners[a] == b);
         let swapped = partners.clone().filter(is_swapped);
@@ -97,17 +98,21 @@ pub(crate) fn components(map: &Map, stores: &[Store], tables: &TableStore, optio
             [(swapped, &[PartShape::Triangle, PartShape::Diagonal]), (Some(Vec::new()), &[PartShape::Plain])];
         for (partners, shapes) in ways {
             let Some(partners) = partners else { continue };
-            let parts = shapes.iter().filter_map(|&kind| {
-                let found = part(map, store_idx, (&shape, &loops), kind, options)?;
-                Some(Part { partners: partners.clone(), ..found })
-            });
-            let parts: Vec<Part> = parts.collect();
-            if parts.iter().map(Part::n_statements).sum::<usize>() <= options.max_statements {
-                return parts;
+            let found =
+                shapes.iter().filter_map(|&kind| part(map, (store_idx, &partners), (&shape, &loops), kind, options));
+            let parts: Vec<Draft> = found.collect();
+            let n_statements: usize = parts.iter().map(|(part, _)| part.n_statements()).sum();
+            let n_rows = parts.iter().map(|(part, _)| part.elements.len() * part.components.len()).sum();
+            if n_statements <= options.max_statements && best.as_ref().is_none_or(|known| n_rows < known.0) {
+                best = Some((n_rows, parts));
             }
         }
     }
-    Vec::new()
+    let with_program = |(part, columns): Draft| {
+        let program = program_of(part.elements.len(), &columns, options);
+        Part { program, ..part }
+    };
+    best.map_or_else(Vec::new, |(_, parts)| parts.into_iter().map(with_program).collect())
 }
 
 /// Sets of axes that may stay loops, those with fewest components first.
@@ -138,14 +143,20 @@ fn points(shape: &[usize], axes: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
     res
 }
 
-/// One part; `None` if nothing is added there.
+/// A column whose features are those of a component each.
+type Tagged = Column<(usize, MonomialId)>;
+
+/// A part without its program, and its columns.
+type Draft = (Part, Vec<Tagged>);
+
+/// One part without its program; `None` if nothing is added there.
 fn part(
     map: &Map,
-    store_idx: usize,
+    (store_idx, partners): (usize, &[usize]),
     (shape, loops): (&[usize], &[usize]),
     kind: PartShape,
     options: &Options,
-) -> Option<Part> {
+) -> Option<Draft> {
     let elements = points(shape, |axis| !loops.contains(&axis));
     let components: Vec<Vec<usize>> = points(shape, |axis| loops.contains(&axis))
         .into_iter()
@@ -182,7 +193,6 @@ fn part(
             columns = in_basis(&columns, found);
         }
     }
-    let program = program_of(elements.len(), &columns, options);
     let mut features = Vec::with_capacity(components.len() * columns.len());
     for component in 0..components.len() {
         for column in &columns {
@@ -193,22 +203,22 @@ fn part(
             features.push(terms.into_iter().collect());
         }
     }
-    let n_features = columns.len();
-    Some(Part {
+    let part = Part {
         store_idx,
         loops: loops.to_vec(),
         shape: kind,
-        partners: Vec::new(),
+        partners: partners.to_vec(),
         components,
         elements,
-        program,
-        n_features,
+        program: Program::default(),
+        n_features: columns.len(),
         features,
-    })
+    };
+    Some((part, columns))
 }
 
 /// Columns with those that depend on others made from them.
-fn in_basis(columns: &[Column<(usize, MonomialId)>], found: Basis) -> Vec<Column<(usize, MonomialId)>> {
+fn in_basis(columns: &[Tagged], found: Basis) -> Vec<Tagged> {
     let made = found.columns.into_iter().zip(found.features).map(|(idx, read)| {
         let terms = read.iter().flat_map(|&(column, factor)| {
             columns[column].feature.iter().map(move |&(term, coefficient)| (term, factor * coefficient))
