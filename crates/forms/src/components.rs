@@ -37,6 +37,12 @@ use crate::write::program_of;
 /// How many values an axis may take that stays a loop.
 const MAX_COMPONENTS: usize = 8;
 
+/// The same where no other axis is longer.
+const MAX_ALIKE: usize = 4;
+
+/// How many sets of axes are looked at, those with fewest components first.
+const MAX_CHOICES: usize = 16;
+
 /// Components that are computed alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
@@ -117,7 +123,9 @@ pub(crate) fn components(map: &Map, stores: &[Store], tables: &TableStore, optio
 
 /// Sets of axes that may stay loops, those with fewest components first.
 fn choices(shape: &[usize], options: &Options) -> Vec<Vec<usize>> {
-    let short: Vec<usize> = (0..shape.len()).filter(|&axis| (2..=MAX_COMPONENTS).contains(&shape[axis])).collect();
+    let longest = shape.iter().copied().max().unwrap_or(1);
+    let is_short = |extent: usize| (2..=MAX_COMPONENTS.min(MAX_ALIKE.max(longest - 1))).contains(&extent);
+    let short: Vec<usize> = (0..shape.len()).filter(|&axis| is_short(shape[axis])).collect();
     let n_elements: usize = shape.iter().product();
     let mut res: Vec<(usize, Vec<usize>)> = (1..1usize << short.len().min(8))
         .map(|mask| -> Vec<usize> {
@@ -127,6 +135,7 @@ fn choices(shape: &[usize], options: &Options) -> Vec<Vec<usize>> {
         .filter(|(n_components, _)| n_elements / n_components <= options.max_statements)
         .collect();
     res.sort();
+    res.truncate(MAX_CHOICES);
     res.into_iter().map(|(_, loops)| loops).collect()
 }
 
@@ -193,16 +202,15 @@ fn part(
             columns = in_basis(&columns, found);
         }
     }
-    let mut features = Vec::with_capacity(components.len() * columns.len());
-    for component in 0..components.len() {
-        for column in &columns {
-            let mut terms: IndexMap<MonomialId, f64, FxBuildHasher> = IndexMap::default();
-            for &((_, monomial), factor) in column.feature.iter().filter(|term| term.0.0 == component) {
-                *terms.entry(monomial).or_insert(0.0) += factor;
-            }
-            features.push(terms.into_iter().collect());
+    let n_features = columns.len();
+    let mut features: Vec<IndexMap<MonomialId, f64, FxBuildHasher>> =
+        vec![IndexMap::default(); components.len() * n_features];
+    for (idx, column) in columns.iter().enumerate() {
+        for &((component, monomial), factor) in &column.feature {
+            *features[component * n_features + idx].entry(monomial).or_insert(0.0) += factor;
         }
     }
+    let features = features.into_iter().map(|terms| terms.into_iter().collect()).collect();
     let part = Part {
         store_idx,
         loops: loops.to_vec(),
@@ -211,7 +219,7 @@ fn part(
         components,
         elements,
         program: Program::default(),
-        n_features: columns.len(),
+        n_features,
         features,
     };
     Some((part, columns))
