@@ -5,6 +5,14 @@ use crate::evaluate::{Range, Reader, State};
 use crate::node::{Binary, NodeId, Op};
 use crate::world::World;
 
+impl<F> State<F> {
+    /// Whether what poisoned a point is only a gap in the world.
+    fn is_gap(&self, code: u32) -> bool {
+        let traps = code.checked_sub(1).and_then(|node| self.traps.get(&NodeId::new(node as usize)));
+        traps.is_some_and(|traps| traps.iter().all(|(_, trap)| trap.is_gap()))
+    }
+}
+
 impl<W: World> Reader<'_, W> {
     pub(super) fn spread_poison(
         &self,
@@ -82,11 +90,14 @@ impl<W: World> Reader<'_, W> {
             }
             Op::Binary(op @ (Binary::And | Binary::Or), a, b) => {
                 for (point, code) in poison.iter_mut().enumerate().take(range.hi).skip(range.lo) {
-                    let is_decided = state.truth(*a, point) == (*op == Binary::Or);
-                    *code = match state.poison_at(*a, point) {
-                        0 if is_decided => 0,
-                        0 => state.poison_at(*b, point),
-                        own => own,
+                    let decides = |operand| state.truth(operand, point) == (*op == Binary::Or);
+                    let (of_a, of_b) = (state.poison_at(*a, point), state.poison_at(*b, point));
+                    *code = match of_a {
+                        0 if decides(*a) => 0,
+                        0 => of_b,
+                        // C would go on with some truth, and the other operand decides whatever that is.
+                        _ if of_b == 0 && decides(*b) && state.is_gap(of_a) => 0,
+                        _ => of_a,
                     };
                 }
             }
