@@ -104,8 +104,8 @@ pub(crate) fn components(map: &Map, stores: &[Store], tables: &TableStore, optio
             [(swapped, &[PartShape::Triangle, PartShape::Diagonal]), (Some(Vec::new()), &[PartShape::Plain])];
         for (partners, shapes) in ways {
             let Some(partners) = partners else { continue };
-            let found =
-                shapes.iter().filter_map(|&kind| part(map, (store_idx, &partners), (&shape, &loops), kind, options));
+            let of_store = (store_idx, store.is_accumulation, partners.as_slice());
+            let found = shapes.iter().filter_map(|&kind| part(map, of_store, (&shape, &loops), kind, options));
             let parts: Vec<Draft> = found.collect();
             let n_statements: usize = parts.iter().map(|(part, _)| part.n_statements()).sum();
             let n_rows = parts.iter().map(|(part, _)| part.elements.len() * part.components.len()).sum();
@@ -161,7 +161,7 @@ type Draft = (Part, Vec<Tagged>);
 /// One part without its program; `None` if nothing is added there.
 fn part(
     map: &Map,
-    (store_idx, partners): (usize, &[usize]),
+    (store_idx, is_accumulation, partners): (usize, bool, &[usize]),
     (shape, loops): (&[usize], &[usize]),
     kind: PartShape,
     options: &Options,
@@ -193,7 +193,7 @@ fn part(
         })
     });
     let mut columns = merged(restricted.collect(), &limits);
-    if columns.is_empty() {
+    if columns.is_empty() && is_accumulation {
         return None;
     }
     if options.basis {
