@@ -1,6 +1,6 @@
 //! The command line as it is typed. Nothing is checked here but what clap checks; see [`crate::config`].
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -50,12 +50,17 @@ pub enum Command {
     },
 }
 
+/// The path that output goes to; `None` for standard output.
+pub fn path_of(output: Option<&Path>) -> Option<&Path> {
+    output.filter(|path| path.as_os_str() != "-")
+}
+
 /// `nestegg optimize`.
 #[derive(Debug, Args)]
 pub struct OptimizeArgs {
     /// The kernel, `-`, or a folder whose kernels are all optimized
     pub input: PathBuf,
-    /// Where the result goes: a file, or for a folder a folder; without it, standard output
+    /// Where the result goes: a file, or for a folder a folder; without it, or with `-`, standard output
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// What is written, several with commas; by default what the name of the output says, else `dump`
@@ -125,7 +130,7 @@ pub struct ConvertArgs {
     /// The kernel
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
-    /// Where the result goes; without it, standard output
+    /// Where the result goes; without it, or with `-`, standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The notation; by default what the name of the output says, else the one that the input is not in

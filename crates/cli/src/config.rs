@@ -8,7 +8,7 @@ use nestegg_driver::emit::Product;
 use nestegg_ir::Licence;
 use nestegg_span::Source;
 
-use crate::args::{Cost, Emit, Float, OptimizeArgs, ReportFormat, Traps};
+use crate::args::{Cost, Emit, Float, OptimizeArgs, ReportFormat, Traps, path_of};
 use crate::files::{self, Output};
 use crate::terminal::Failure;
 
@@ -78,13 +78,14 @@ impl OptimizeConfig {
     /// Checks the arguments and reads the rule files.
     pub fn new(args: OptimizeArgs) -> Result<Self, Failure> {
         let input = if args.input.is_dir() { Input::Folder(args.input) } else { Input::One(args.input) };
+        let output = path_of(args.output.as_deref()).map(Path::to_owned);
         let mut emit = args.emit;
         emit.sort();
         emit.dedup();
         if emit.is_empty() {
-            emit.push(default_emit(&input, args.output.as_deref()));
+            emit.push(default_emit(&input, output.as_deref()));
         }
-        match (&input, &args.output) {
+        match (&input, &output) {
             (Input::One(_), None) if emit.len() > 1 => return Err(UsageError::SeveralOnStdout.into()),
             (Input::Folder(_), Some(output)) if output.exists() && !output.is_dir() => {
                 return Err(UsageError::NotAFolder { path: output.display().to_string() }.into());
@@ -116,7 +117,7 @@ impl OptimizeConfig {
             validation: if args.no_validate { Validation::Off } else { Validation::Explained },
             memory_probe: None,
         };
-        Ok(Self { input, output: args.output, emit, driver, report: args.report, n_threads })
+        Ok(Self { input, output, emit, driver, report: args.report, n_threads })
     }
 
     /// Where the products of one kernel go, given where the first of them goes.

@@ -75,6 +75,17 @@ fn exits(output: &Output, code: i32) {
 }
 
 #[test]
+fn a_dash_is_standard_output() {
+    let folder = folder(&[("small.knl", KERNEL)]);
+    for command in ["optimize", "convert"] {
+        let plain = nestegg(folder.path(), &[command, "small.knl"]);
+        let dash = nestegg(folder.path(), &[command, "small.knl", "-o", "-"]);
+        assert_eq!((dash.status.code(), dash.stdout), (Some(0), plain.stdout), "{command}");
+    }
+    assert!(!folder.path().join("-").exists());
+}
+
+#[test]
 fn the_product_goes_to_stdout_and_the_story_to_stderr() {
     let folder = folder(&[("k.knl", KERNEL)]);
     let output = nestegg(folder.path(), &["optimize", "k.knl"]);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nestegg_driver::Notation;
 
-use crate::args::{ConvertArgs, DataFormat};
+use crate::args::{ConvertArgs, DataFormat, path_of};
 use crate::exit::ExitStatus;
 use crate::files::{self, Output};
 use crate::terminal::{self, Failure};
@@ -12,14 +12,15 @@ use crate::terminal::{self, Failure};
 pub fn run(args: &ConvertArgs) -> Result<ExitStatus, Failure> {
     let source = files::read(&args.input)?;
     let read = nestegg_driver::read(&source)?;
-    let notation = match (args.to, args.output.as_deref().and_then(Path::extension).and_then(|name| name.to_str())) {
+    let output = path_of(args.output.as_deref());
+    let notation = match (args.to, output.and_then(Path::extension).and_then(|name| name.to_str())) {
         (Some(DataFormat::Json), _) | (None, Some("json")) => Notation::Json,
         (Some(DataFormat::Text), _) | (None, Some("knl")) => Notation::Text,
         (None, _) => Notation::of(&source).other(),
     };
     let text = notation.write(&read.program);
-    match &args.output {
-        Some(path) => files::write_all(&[Output { path: path.clone(), text }])?,
+    match output {
+        Some(path) => files::write_all(&[Output { path: path.to_owned(), text }])?,
         None => terminal::print(&text)?,
     }
     Ok(ExitStatus::Done)
