@@ -119,6 +119,16 @@ impl Affine {
         }
     }
 
+    /// The function as the size of an array: not below zero, where parameters that are small would make it so.
+    pub fn to_size(&self, exprs: &mut Exprs) -> ExprId {
+        let size = self.to_expr(exprs);
+        if self.constant >= 0 || self.terms.is_empty() {
+            return size;
+        }
+        let zero = exprs.int(0);
+        exprs.op(Op::Max, [zero, size])
+    }
+
     /// The function as an expression, variables first, in the usual spelling (`i + 2`, `3*i - j`).
     pub fn to_expr(&self, exprs: &mut Exprs) -> ExprId {
         let mut operands: Vec<ExprId> = Vec::with_capacity(self.terms.len() + 1);

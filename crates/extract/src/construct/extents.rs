@@ -70,7 +70,7 @@ impl Constructor<'_> {
         let greatest = emit::n_ary(exprs, Op::Max, upper);
         let first = lower.plus(&Affine::constant(-1), 1).unwrap_or_default();
         let extent = match nestegg_ir::affine::of(exprs, greatest).and_then(|greatest| greatest.plus(&first, -1)) {
-            Some(extent) => extent.to_expr(exprs),
+            Some(extent) => extent.to_size(exprs),
             None => {
                 let first = first.to_expr(exprs);
                 exprs.op(Op::Sub, [greatest, first])

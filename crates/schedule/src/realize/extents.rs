@@ -29,7 +29,7 @@ impl Extents {
             .ok()
             .flatten()
             .and_then(|last| last.plus(&Affine::constant(1), 1))
-            .map(|extent| extent.to_expr(&mut kernel.exprs));
+            .map(|extent| extent.to_size(&mut kernel.exprs));
         self.known.insert(iname, extent);
         extent
     }
