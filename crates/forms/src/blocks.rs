@@ -18,7 +18,7 @@ use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::{Array, ArrayId, ArrayKind, Dtype, ExprId, Float, InameId, InstructionKind, Kernel, Number, Op};
 use nestegg_solve::cluster::TOLERANCE;
 
-use crate::columns::{Column, Map, in_basis, merged};
+use crate::columns::{Column, Map, made_from_basis, merged};
 use crate::names::Names;
 use crate::nests::{add_iname, add_inames, add_store, in_loops};
 use crate::scalars::{self, Terms};
@@ -253,11 +253,10 @@ fn filled(
         return None;
     }
     if use_basis
-        && let Some(map) =
-            in_basis(&Map { stores: Vec::new(), n_rows: n_points, columns: columns.clone(), limits, n_moment_terms: 0 })
-        && map.columns.len() < columns.len()
+        && let Some(made) = made_from_basis(&columns, &limits)
+        && made.len() < columns.len()
     {
-        columns = map.columns;
+        columns = made;
     }
     let (tables, features) = columns.into_iter().map(|column| (column.values, column.feature)).unzip();
     Some(Block { tables, features, ..block })

@@ -12,6 +12,8 @@
 //! # Complexity
 //! Limit: [`MAX_ENTRIES`] numbers.
 
+use std::hash::Hash;
+
 use indexmap::IndexMap;
 use nestegg_ir::InameId;
 use nestegg_solve::cluster::{self, cluster_each};
@@ -167,22 +169,24 @@ fn matrix(found: &Found, stores: &[(usize, Polynomial)]) -> Option<Map> {
 
 /// The map with columns that depend on others made from them; `None` if no column does.
 pub(crate) fn in_basis(map: &Map) -> Option<Map> {
-    let columns: Vec<Vec<f64>> = map.columns.iter().map(|column| column.values.clone()).collect();
-    let Basis { columns: kept, features } = basis(&columns, &map.limits)?;
-    let columns = kept
-        .into_iter()
-        .zip(features)
-        .map(|(idx, feature)| {
-            let mut terms: IndexMap<MonomialId, f64, FxBuildHasher> = IndexMap::default();
-            for (column, factor) in feature {
-                for &(monomial, coefficient) in &map.columns[column].feature {
-                    *terms.entry(monomial).or_insert(0.0) += factor * coefficient;
-                }
-            }
-            Column { values: map.columns[idx].values.clone(), feature: terms.into_iter().collect() }
-        })
-        .collect();
+    let columns = made_from_basis(&map.columns, &map.limits)?;
     Some(Map { stores: map.stores.clone(), columns, limits: map.limits.clone(), ..*map })
+}
+
+/// Columns with those that depend on others made from these; `None` if no column does. The limits say of each row how far an entry may be moved.
+pub(crate) fn made_from_basis<M: Copy + Eq + Hash>(columns: &[Column<M>], limits: &[f64]) -> Option<Vec<Column<M>>> {
+    let values: Vec<Vec<f64>> = columns.iter().map(|column| column.values.clone()).collect();
+    let Basis { columns: kept, features } = basis(&values, limits)?;
+    let made = kept.into_iter().zip(features).map(|(idx, read)| {
+        let mut terms: IndexMap<M, f64, FxBuildHasher> = IndexMap::default();
+        for (column, factor) in read {
+            for &(monomial, coefficient) in &columns[column].feature {
+                *terms.entry(monomial).or_insert(0.0) += factor * coefficient;
+            }
+        }
+        Column { values: columns[idx].values.clone(), feature: terms.into_iter().collect() }
+    });
+    Some(made.collect())
 }
 
 /// Columns of which no two are proportional; none is zero. The limits say of each row how far an entry may be moved.

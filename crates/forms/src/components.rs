@@ -20,13 +20,13 @@ use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Dtype, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, Op,
 };
-use nestegg_solve::{Basis, Program, basis};
+use nestegg_solve::Program;
 use rustc_hash::FxBuildHasher;
 
 use crate::Options;
 use crate::atoms::MonomialId;
 use crate::blocks::partners;
-use crate::columns::{Column, Map, merged};
+use crate::columns::{Column, Map, made_from_basis, merged};
 use crate::names::Names;
 use crate::nests::{add_iname, add_inames, add_store, in_loops};
 use crate::scalars::{self, Terms};
@@ -196,11 +196,11 @@ fn part(
     if columns.is_empty() && is_accumulation {
         return None;
     }
-    if options.basis {
-        let values: Vec<Vec<f64>> = columns.iter().map(|column| column.values.clone()).collect();
-        if let Some(found) = basis(&values, &limits).filter(|found| found.columns.len() < columns.len()) {
-            columns = in_basis(&columns, found);
-        }
+    if options.basis
+        && let Some(made) = made_from_basis(&columns, &limits)
+        && made.len() < columns.len()
+    {
+        columns = made;
     }
     let n_features = columns.len();
     let mut features: Vec<IndexMap<MonomialId, f64, FxBuildHasher>> =
@@ -223,17 +223,6 @@ fn part(
         features,
     };
     Some((part, columns))
-}
-
-/// Columns with those that depend on others made from them.
-fn in_basis(columns: &[Tagged], found: Basis) -> Vec<Tagged> {
-    let made = found.columns.into_iter().zip(found.features).map(|(idx, read)| {
-        let terms = read.iter().flat_map(|&(column, factor)| {
-            columns[column].feature.iter().map(move |&(term, coefficient)| (term, factor * coefficient))
-        });
-        Column { values: columns[idx].values.clone(), feature: terms.collect() }
-    });
-    made.collect()
 }
 
 /// Writes a part; `features` has the expressions of its features.

@@ -14,7 +14,7 @@
 //! # Not done
 //! The sparsest frame of all is not sought; members are among the vectors.
 
-use crate::spanned::{Spanned, clean};
+use crate::spanned::{Spanned, clean, is_met};
 
 /// How many of the vectors may come in: those that are needed most.
 pub const MAX_CANDIDATES: usize = 96;
@@ -133,17 +133,6 @@ impl Vectors {
             .collect();
         clean(&self.entries, members, &mut res, |idx, _| self.tolerances[idx]);
         res.into_iter().map(|(_, solution)| solution).collect()
-    }
-
-    /// Whether a vector is that combination of members.
-    fn is_met(&self, idx: usize, members: &[usize], coefficients: &[f64]) -> bool {
-        let mut rest = self.entries[idx].clone();
-        for (&member, &coefficient) in members.iter().zip(coefficients) {
-            if coefficient != 0.0 {
-                rest.iter_mut().zip(&self.entries[member]).for_each(|(value, part)| *value -= coefficient * part);
-            }
-        }
-        rest.iter().all(|value| value.abs() <= self.tolerances[idx])
     }
 }
 
@@ -264,7 +253,10 @@ impl Table<'_> {
                 0.0 => row.clone(),
                 _ => row.iter().zip(&member).map(less).chain([factor]).collect(),
             };
-            if factor != 0.0 && (idx == coming || self.vectors.is_met(idx, &self.members, &changed)) {
+            if factor != 0.0
+                && (idx == coming
+                    || is_met(&self.vectors.entries, idx, &self.members, &changed, |_| self.vectors.tolerances[idx]))
+            {
                 *row = changed;
             } else {
                 row.push(0.0);

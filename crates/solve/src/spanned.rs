@@ -116,7 +116,8 @@ pub(crate) fn clean(
     }
 }
 
-fn is_met(
+/// Whether a column is a combination of others within the tolerance of each row.
+pub(crate) fn is_met(
     columns: &[Vec<f64>],
     idx: usize,
     basis: &[usize],
