@@ -8,7 +8,6 @@
 //! | range | wider < narrower | intersection |
 //! | nonzero | unknown < known | either |
 //! | region | larger < smaller | intersection: see [`region`](crate::region) |
-//! | guarded | guarded < free | either free |
 //!
 //! `make` only reads children. `modify` adds the constant's own e-node. Contradictory constants are kept in
 //! [`Facts::contradiction`]: saturation stops there and names the rules that fired last. A lower bound of the cost is no
@@ -22,7 +21,7 @@ use nestegg_ir::types::Type;
 use nestegg_ir::{InameSet, Op, ReduceOp};
 use rustc_hash::FxHashSet;
 
-use crate::context::{Context, Index, Stamp};
+use crate::context::{Context, Index};
 use crate::language::{Kind, Node};
 use crate::rational::Rational;
 use crate::region::Region;
@@ -109,8 +108,6 @@ pub struct Data {
     pub nonzero: bool,
     /// For which values of its inames it can be other than zero.
     pub region: Region,
-    /// Whether computing it where its instruction does not run could trap: such a value stays inside.
-    pub guarded: bool,
 }
 
 /// The analysis of [`Node`]s, with the kernel's side of the e-graph.
@@ -140,8 +137,6 @@ impl Analysis<Node> for Facts {
     type Data = Data;
 
     fn make(graph: &mut Graph, node: &Node, _id: Id) -> Data {
-        let context = &graph.analysis.context;
-        let child = |id: &Id| &graph[*id].data;
         let range = range(graph, node);
         Data {
             inames: inames(graph, node),
@@ -150,11 +145,6 @@ impl Analysis<Node> for Facts {
             nonzero: nonzero(graph, node, &range),
             range,
             region: crate::region::region(graph, node),
-            guarded: match node {
-                Node::Access(access, _) if matches!(context.access(*access).stamp, Stamp::Guarded(_)) => true,
-                Node::Guard(..) => true,
-                _ => egg::Language::children(node).iter().any(|id| child(id).guarded),
-            },
         }
     }
 
@@ -187,8 +177,6 @@ impl Analysis<Node> for Facts {
         did = did | DidMerge(from.nonzero && !to.nonzero, to.nonzero && !from.nonzero);
         to.nonzero |= from.nonzero;
         did = did | to.region.merge(from.region);
-        did = did | DidMerge(to.guarded && !from.guarded, from.guarded && !to.guarded);
-        to.guarded &= from.guarded;
         did
     }
 
@@ -242,7 +230,7 @@ fn inames(graph: &Graph, node: &Node) -> InameSet {
             all
         }
         Node::Reduce(reduction, [body]) => context.free_inames(*reduction, &graph[*body].data.inames),
-        Node::Guard(guard, _) => of_children(node).union(context.guard(*guard)),
+        Node::Guard(guard, _) => of_children(node).union(&context.guard(*guard).0),
         _ => of_children(node),
     }
 }

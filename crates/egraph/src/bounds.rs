@@ -26,6 +26,8 @@ pub struct Bounds<'a> {
     /// For each iname whether its domain is a box of constant, positive size.
     boxes: Vec<bool>,
     inside: RefCell<FxHashMap<Element, bool>>,
+    /// Answers of [`Bounds::around`], by its arguments.
+    around: RefCell<FxHashMap<(InameSet, InameSet), InameSet>>,
 }
 
 impl<'a> Bounds<'a> {
@@ -41,6 +43,7 @@ impl<'a> Bounds<'a> {
             extents: vec![None; kernel.inames.len()],
             boxes: vec![false; kernel.inames.len()],
             inside: RefCell::default(),
+            around: RefCell::default(),
         };
         for domain in kernel.domain_ids() {
             let set = domains.set(domain);
@@ -77,6 +80,39 @@ impl<'a> Bounds<'a> {
     #[must_use]
     pub fn always_runs(&self, inames: &InameSet) -> bool {
         inames.iter().all(|iname| self.boxes[iname.index()])
+    }
+
+    /// `own` with those of `loops` that are needed around it: what runs within all of them runs at every point of the result. Inner loops,
+    /// which have the greater numbers, are left out first; those that enclose others of the result never.
+    ///
+    /// # Errors
+    /// If isl fails.
+    pub fn around(&self, own: &InameSet, loops: &InameSet) -> Result<InameSet, DomainError> {
+        let own = own.iter().fold(own.clone(), |all, iname| all.union(self.domains.enclosing(iname)));
+        let all = own.union(loops);
+        if self.always_runs(&all.difference(&own)) {
+            return Ok(own);
+        }
+        let key = (own, all.clone());
+        if let Some(known) = self.around.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let mut res = all.clone();
+        for iname in all.difference(&key.0).iter().rev() {
+            let rest = res.difference(&[iname].into_iter().collect());
+            let encloses = rest.iter().any(|inner| self.domains.enclosing(inner).contains(iname));
+            if !encloses && (self.boxes[iname.index()] || self.is_projection(&rest, &res)?) {
+                res = rest;
+            }
+        }
+        self.around.borrow_mut().insert(key, res.clone());
+        Ok(res)
+    }
+
+    /// Whether what runs within all of `inames` runs at every point of the joint domain of these `some` of them.
+    fn is_projection(&self, some: &InameSet, inames: &InameSet) -> Result<bool, DomainError> {
+        let names: Vec<&str> = some.iter().map(|iname| self.kernel[iname].name.as_str()).collect();
+        Ok(self.domains.of(some)?.is_subset(&self.domains.of(inames)?.project_onto(&names)?)?)
     }
 
     /// Whether an access is inside its array for all values of its inames in their domains.

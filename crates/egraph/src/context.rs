@@ -18,6 +18,17 @@ pub enum Index {
     Child,
 }
 
+impl Index {
+    /// The inames of an affine index.
+    pub fn inames(&self) -> impl Iterator<Item = InameId> + '_ {
+        let affine = match self {
+            Self::Affine(affine) => Some(affine),
+            Self::Child => None,
+        };
+        affine.into_iter().flat_map(Affine::inames)
+    }
+}
+
 /// Which state of memory an access sees. Accesses with different stamps are never one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stamp {
@@ -25,8 +36,18 @@ pub enum Stamp {
     Constant,
     /// The state between two writers, by the number that normalisation gave it.
     Version(u32),
-    /// May be outside its array, or without a value, where the instruction does not run: stays with this instruction.
-    Guarded(InsnId),
+}
+
+/// How far a value may move that may trap, or have no element, where the kernel does not compute it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stays {
+    /// Anywhere: the kernel computes it at every point of its inames.
+    #[default]
+    Nowhere,
+    /// Where all conditions around its uses are tested: the kernel computes it at every point of its inames where they hold.
+    UnderConditions,
+    /// It is computed at its uses.
+    AtItsUses,
 }
 
 /// An access as an e-node's payload.
@@ -38,8 +59,11 @@ pub struct Access {
     pub indices: Box<[Index]>,
     /// The memory that it sees.
     pub stamp: Stamp,
-    /// Inames that it depends on beside those in its indices: loops in which that memory is written.
+    /// Inames that it depends on beside those in its indices: loops in which that memory is written, and those that it needs
+    /// around it so that the kernel computes it at all of its points.
     pub pinned: InameSet,
+    /// How far it may move if it may be outside its array, or without a value.
+    pub stays: Stays,
 }
 
 /// A reduction as an e-node's payload.
@@ -61,8 +85,8 @@ pub struct GuardId(u32);
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     accesses: IndexSet<Access, FxBuildHasher>,
-    /// Instructions, with the inames of their loops and of the reductions around a value that may trap.
-    guards: IndexSet<(InsnId, InameSet), FxBuildHasher>,
+    /// The inames that a value which may trap needs around it, and how far it may move.
+    guards: IndexSet<(InameSet, Stays), FxBuildHasher>,
     reductions: IndexSet<Reduction, FxBuildHasher>,
     /// For each iname the inames that its domain depends on, transitively.
     enclosing: Vec<InameSet>,
@@ -174,16 +198,16 @@ impl Context {
         self.enclosing.get(iname.index()).unwrap_or(&self.nothing)
     }
 
-    /// The place of a value that may trap: an instruction, and the inames of its loops and of the reductions around the value.
-    pub fn intern_guard(&mut self, insn: InsnId, inames: InameSet) -> GuardId {
-        let (idx, _) = self.guards.insert_full((insn, inames));
+    /// The place of a value that may trap: the inames that it needs around it, and how far it may move.
+    pub fn intern_guard(&mut self, inames: InameSet, stays: Stays) -> GuardId {
+        let (idx, _) = self.guards.insert_full((inames, stays));
         GuardId(u32::try_from(idx).expect("fewer than 2^32 guards"))
     }
 
-    /// The inames at whose points a guarded value may be computed.
+    /// The inames that a guarded value needs around it, and how far it may move.
     #[must_use]
-    pub fn guard(&self, guard: GuardId) -> &InameSet {
-        &self.guards[guard.0 as usize].1
+    pub fn guard(&self, guard: GuardId) -> &(InameSet, Stays) {
+        &self.guards[guard.0 as usize]
     }
 
     /// The inames that an instruction is within.

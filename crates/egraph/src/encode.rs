@@ -26,16 +26,17 @@ use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{
     ArrayId, Expr, ExprId, InameId, InameSet, InsnId, Kernel, LinearizedKernel, Number, Op, ReduceOp, Semantics,
 };
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::analysis::{Facts, Graph};
 use crate::bounds::Bounds;
 use crate::build;
-use crate::context::{Access, Context, Index, Stamp};
+use crate::context::{Access, Context, Index, Stamp, Stays};
 use crate::coupling;
 use crate::defined::Definitions;
 use crate::language::{Kind, Node};
 use crate::rational::Rational;
+use guards::Conditions;
 use versions::{VersionIdx, Versions};
 
 /// An expression of an instruction and the e-class of its value.
@@ -95,7 +96,7 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains, semantics: Seman
         }
         _ => Ok(may_trap[id]),
     };
-    let is_in_branch = |id: usize| in_branches.contains(&ExprId::new(id));
+    let is_in_branch = |id: usize| in_branches.contains_key(&ExprId::new(id));
     let versions = Versions::new(kernel, &sequences, stays, is_in_branch, &coupled)?;
     let mut encoder = Encoder {
         kernel,
@@ -142,9 +143,9 @@ struct Encoder<'a> {
     types: Types,
     bounds: Bounds<'a>,
     /// Expressions below a branch of a selection.
-    in_branches: FxHashSet<ExprId>,
+    in_branches: FxHashMap<ExprId, Conditions>,
     /// Instructions under a predicate or condition.
-    in_conditions: FxHashSet<InsnId>,
+    in_conditions: FxHashMap<InsnId, Conditions>,
     /// Expressions that may trap.
     may_trap: Vec<bool>,
     versions: Versions<'a>,
@@ -169,7 +170,7 @@ impl Encoder<'_> {
     fn enter(&mut self, insn: InsnId) {
         self.insn = insn;
         let loops = self.kernel[insn].within_set();
-        let is_guarded = self.in_conditions.contains(&insn) || !self.bounds.always_runs(&loops);
+        let is_guarded = self.in_conditions.contains_key(&insn) || !self.bounds.always_runs(&loops);
         self.versions.enter(insn, loops, is_guarded);
     }
 
@@ -263,12 +264,12 @@ impl Encoder<'_> {
                 }
                 let is_divided = matches!(op, Op::FloorDiv | Op::Mod | Op::Div);
                 let is_harmless = is_divided && self.graph[self.operand(operands[1])].data.nonzero;
-                if is_harmless { class } else { self.guarded(id, class, nest) }
+                if is_harmless { class } else { self.guarded(id, class, nest)? }
             }
             Expr::Call { function, arguments } => {
                 let children = arguments.iter().map(|&argument| self.literal_as(argument, ty)).collect();
                 let class = self.graph.add(Node::Call(*function, children));
-                self.guarded(id, class, nest)
+                self.guarded(id, class, nest)?
             }
             Expr::Reduce { op, inames, body } => {
                 let body_class = self.operand(*body);
@@ -281,7 +282,7 @@ impl Encoder<'_> {
                     class
                 } else {
                     let cast = self.graph.add(Node::Cast(*dtype, [class]));
-                    self.guarded(id, cast, nest)
+                    self.guarded(id, cast, nest)?
                 }
             }
         })
@@ -341,8 +342,8 @@ impl Encoder<'_> {
 
     /// Whether an expression is evaluated only where a condition holds, or in loops that may be empty.
     fn is_guarded(&self, id: ExprId, nest: NestIdx) -> bool {
-        self.in_branches.contains(&id)
-            || self.in_conditions.contains(&self.insn)
+        self.in_branches.contains_key(&id)
+            || self.in_conditions.contains_key(&self.insn)
             || !self.bounds.always_runs(&self.around(nest))
     }
 
@@ -351,14 +352,32 @@ impl Encoder<'_> {
         self.kernel[self.insn].within_set().union(&self.nests[nest])
     }
 
-    /// A value, kept where the input computes it if that is not everywhere and it may trap.
-    fn guarded(&mut self, id: ExprId, class: Id, nest: NestIdx) -> Id {
-        if !self.may_trap[id.index()] || !self.is_guarded(id, nest) {
-            return class;
+    /// The inames that a guarded value over `own` needs around it so that the input computes it at all of their points, and how far
+    /// it may move.
+    fn reach(&self, id: ExprId, own: &InameSet, nest: NestIdx) -> Result<(InameSet, Stays), DomainError> {
+        let around = self.around(nest);
+        let mut conditions = self.in_branches.get(&id).into_iter().chain(self.in_conditions.get(&self.insn)).peekable();
+        if conditions.peek().is_none() {
+            return Ok((self.bounds.around(own, &around)?, Stays::Nowhere));
         }
-        let inames = self.around(nest);
-        let guard = self.graph.analysis.context.intern_guard(self.insn, inames);
-        self.graph.add(Node::Guard(guard, [class]))
+        let mut own = own.clone();
+        for condition in conditions {
+            if condition.is_untold {
+                return Ok((own.union(&around), Stays::AtItsUses));
+            }
+            own = own.union(&condition.inames.intersection(&around));
+        }
+        Ok((self.bounds.around(&own, &around)?, Stays::UnderConditions))
+    }
+
+    /// A value, kept where the input computes it if that is not everywhere and it may trap.
+    fn guarded(&mut self, id: ExprId, class: Id, nest: NestIdx) -> Result<Id, DomainError> {
+        if !self.may_trap[id.index()] || !self.is_guarded(id, nest) {
+            return Ok(class);
+        }
+        let (pinned, stays) = self.reach(id, &self.graph[class].data.inames, nest)?;
+        let guard = self.graph.analysis.context.intern_guard(pinned, stays);
+        Ok(self.graph.add(Node::Guard(guard, [class])))
     }
 
     fn access(&mut self, id: ExprId, array: ArrayId, indices: &[ExprId], nest: NestIdx) -> Result<Id, DomainError> {
@@ -367,19 +386,23 @@ impl Encoder<'_> {
         let children: Vec<Id> = others.map(|(&index, _)| self.operand(index)).collect();
         let may_move = !self.is_guarded(id, nest)
             || (self.bounds.is_inside(array, &payload)? && self.definitions.is_defined(self.insn, array, &payload)?);
-        let (stamp, pinned) = if !may_move {
-            (Stamp::Guarded(self.insn), self.around(nest))
-        } else {
-            match self.sequences.memory_state(self.insn, array) {
-                Some(state) => {
-                    let pinned = state.pinned.clone();
-                    let (version, _) = self.states.insert_full((array, state));
-                    (Stamp::Version(u32::try_from(version).expect("fewer than 2^32 states")), pinned)
-                }
-                None => (Stamp::Constant, InameSet::new()),
+        let (stamp, mut pinned) = match self.sequences.memory_state(self.insn, array) {
+            Some(state) => {
+                let pinned = state.pinned.clone();
+                let (version, _) = self.states.insert_full((array, state));
+                (Stamp::Version(u32::try_from(version).expect("fewer than 2^32 states")), pinned)
             }
+            None => (Stamp::Constant, InameSet::new()),
         };
-        let access = self.graph.analysis.context.intern_access(Access { array, indices: payload, stamp, pinned });
+        let mut stays = Stays::Nowhere;
+        if !may_move {
+            let of_children = children.iter().fold(pinned, |all, &child| all.union(&self.graph[child].data.inames));
+            let mut own = of_children;
+            payload.iter().for_each(|index| own.extend(index.inames()));
+            (pinned, stays) = self.reach(id, &own, nest)?;
+        }
+        let access = Access { array, indices: payload, stamp, pinned, stays };
+        let access = self.graph.analysis.context.intern_access(access);
         Ok(self.graph.add(Node::Access(access, children.into())))
     }
 }

@@ -82,7 +82,8 @@ pub enum Node {
     Call(FunctionId, Box<[Id]>),
     /// A conversion.
     Cast(Dtype, [Id; 1]),
-    /// Its child, which may trap where the input does not compute it: stays in the loops of [`Context::guard`](crate::context::Context::guard).
+    /// Its child, which may trap where the input does not compute it: needs the inames of [`Context::guard`](crate::context::Context::guard)
+    /// around it.
     Guard(GuardId, [Id; 1]),
 }
 

@@ -387,7 +387,6 @@ impl Constructor<'_> {
         match self.encoded.graph.analysis.context.access(*access).stamp {
             Stamp::Constant => 0,
             Stamp::Version(version) => self.encoded.states[version as usize].1.sequence,
-            Stamp::Guarded(insn) => self.sequences.places[insn.index()].0,
         }
     }
 

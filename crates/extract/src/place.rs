@@ -8,11 +8,12 @@
 //! A value that costs something is kept if it is used more than once or in a context with more inames than its own, unless
 //! that context has fewer points (a loop that is empty) or its uses are so rare that computing it at each of them is expected to cost less:
 //! it is computed once for each point of its own inames. Where all its uses are under conditions that can be tested there, its
-//! definition is under their disjunction ([`crate::uses`]). A value that may trap where its instruction does not run is never
-//! kept. Expressions nested deeper than [`DEPTH_LIMIT`] are cut by temporaries.
+//! definition is under their disjunction ([`crate::uses`]). A value that may trap where the conditions around it do not hold is kept
+//! only under all of them. Expressions nested deeper than [`DEPTH_LIMIT`] are cut by temporaries.
 
 use egg::{Id, Language};
 use nestegg_egraph::analysis::{Data, Graph};
+use nestegg_egraph::context::Stays;
 use nestegg_egraph::encode::{Encoded, Root};
 use nestegg_egraph::language::Node;
 use nestegg_ir::domains::{DomainError, Domains};
@@ -23,7 +24,7 @@ use crate::cost::Cost;
 use crate::guard::Need;
 use crate::product::{Candidate, ProductGraph, Vertex, bound_by};
 use crate::select::{Selection, needed};
-use crate::uses::Uses;
+use crate::uses::{Guard, Uses};
 
 /// How deep an expression may nest in the result.
 pub const DEPTH_LIMIT: usize = 60;
@@ -93,7 +94,7 @@ impl<'a> Placement<'a> {
                 }
             }
         }
-        placer.cut();
+        placer.cut(&uses.stays);
         Ok(placer.res)
     }
 
@@ -161,15 +162,18 @@ impl<'a> Placer<'a, '_> {
         let own = product.points[vertex];
         let is_shared = self.res.n_uses[vertex] > 1 || self.is_hoisted[vertex] || self.res.use_points[vertex] > own;
         let guard = uses.guard(vertex, &data.inames)?;
-        let is_worth = candidate.cost > Cost::ZERO
-            && (is_target || (is_shared && self.res.use_points[vertex] >= own && uses.is_worth(vertex, own, &guard)));
+        let is_cheap = |guard: &Guard| self.res.use_points[vertex] >= own && uses.is_worth(vertex, own, guard);
+        let is_worth =
+            candidate.cost > Cost::ZERO && (is_target || (is_shared && guard.as_ref().is_some_and(is_cheap)));
         // A reduction cannot be written out inside a loop or reduction over one of its inames.
         let nodes = [&candidate.node].into_iter().chain(candidate.accumulated.iter().map(|(_, node)| node));
         let is_shadowing = nodes.into_iter().any(|node| !bound_by(graph, node).is_disjoint(&self.around[vertex]));
         let is_strong = self.keeps_weak || data.dtype != Type::WeakFloat;
-        self.res.is_kept[vertex] = (is_worth || is_shadowing) && is_strong && can_be_kept(candidate, data);
-        let is_kept = self.res.is_kept[vertex];
-        if is_kept {
+        let can_be_kept = (is_worth || is_shadowing) && is_strong && is_operation(candidate, data);
+        let guard = guard.filter(|_| can_be_kept);
+        let is_kept = guard.is_some();
+        self.res.is_kept[vertex] = is_kept;
+        if let Some(guard) = guard {
             for condition in guard.conditions() {
                 self.is_hoisted[condition] |= *self.inames(condition) != data.inames;
                 self.around[condition] = self.around[condition].union(&data.inames);
@@ -198,10 +202,11 @@ impl<'a> Placer<'a, '_> {
         Ok(())
     }
 
-    /// Cuts deep expressions.
-    fn cut(&mut self) {
+    /// Cuts deep expressions that may be computed anywhere.
+    fn cut(&mut self, stays: &[Stays]) {
         let (graph, res) = (self.graph, &mut self.res);
         let mut depth = vec![0_usize; res.product.len()];
+        let mut is_any_cut = false;
         for idx in 0..res.order.len() {
             let vertex = res.order[idx];
             let candidate = res.candidate(vertex);
@@ -210,20 +215,26 @@ impl<'a> Placer<'a, '_> {
             let data = &graph[res.product.classes[vertex]].data;
             // An integer division is kept only where it is worth it, and then it is no division that may trap.
             let is_division = matches!(candidate.node, Node::Op(Op::FloorDiv | Op::Mod, _)) && data.dtype.is_integer();
-            let is_cut = depth[vertex] > DEPTH_LIMIT && !is_division && can_be_kept(candidate, data);
-            if is_cut && !res.is_kept[vertex] {
+            let may_be_cut = stays[vertex] == Stays::Nowhere && !is_division && is_operation(candidate, data);
+            if may_be_cut && depth[vertex] > DEPTH_LIMIT && !res.is_kept[vertex] {
                 res.is_kept[vertex] = true;
-                // What it reads must be there wherever it is computed.
-                res.guards.fill(Need::Always);
+                is_any_cut = true;
+            }
+        }
+        if is_any_cut {
+            // What it reads must be there wherever it is computed.
+            for (guard, stays) in res.guards.iter_mut().zip(stays) {
+                if *stays == Stays::Nowhere {
+                    *guard = Need::Always;
+                }
             }
         }
     }
 }
 
-/// Whether a value may be a temporary: an operation that is no constant and need not stay with its instruction.
-fn can_be_kept(candidate: &Candidate, data: &Data) -> bool {
-    let is_operation = !candidate.node.is_leaf() && !matches!(candidate.node, Node::Access(..));
-    is_operation && !data.guarded && data.constant.is_none()
+/// Whether a value is an operation that is no constant.
+fn is_operation(candidate: &Candidate, data: &Data) -> bool {
+    !candidate.node.is_leaf() && !matches!(candidate.node, Node::Access(..)) && data.constant.is_none()
 }
 
 /// The inames at whose points the operands of a node are needed.

@@ -6,6 +6,7 @@
 
 use egg::{Id, Language};
 use nestegg_egraph::analysis::Graph;
+use nestegg_egraph::context::Stays;
 use nestegg_egraph::language::{Node, ReductionId};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::{InameSet, ReduceOp};
@@ -30,6 +31,8 @@ pub struct Candidate {
     pub children: Vec<Vertex>,
     /// What it costs beside them.
     pub cost: Cost,
+    /// How far it may move, its children aside.
+    pub stays: Stays,
 }
 
 /// Everything that selection chooses from.
@@ -82,16 +85,18 @@ impl ProductGraph {
         }
         for (vertex, &class) in res.classes.iter().enumerate() {
             let mut candidates = Vec::new();
-            for node in graph[class].nodes.iter().flat_map(|node| behind_guard(graph, node)) {
+            for (node, stays) in graph[class].nodes.iter().flat_map(|node| behind_guard(graph, node)) {
                 if let Some(candidate) = res.candidate(graph, vertex, class, node, domains)? {
-                    candidates.push(candidate);
+                    candidates.push(Candidate { stays, ..candidate });
                 }
             }
             for node in &graph[class].nodes {
                 res.accumulations(graph, vertex, class, node, domains, &mut candidates)?;
             }
             // E-nodes come in an order that depends on the history of unions; theirs is that of the language.
-            candidates.sort_by(|a, b| (a.cost, &a.node, &a.accumulated).cmp(&(b.cost, &b.node, &b.accumulated)));
+            candidates.sort_by(|a, b| {
+                (a.cost, &a.node, &a.accumulated, a.stays).cmp(&(b.cost, &b.node, &b.accumulated, b.stays))
+            });
             candidates.dedup_by(|a, b| a.node == b.node && a.accumulated == b.accumulated);
             res.candidates.push(candidates);
         }
@@ -139,7 +144,7 @@ impl ProductGraph {
             return Ok(None);
         }
         let cost = Cost::new(operations(graph, class, &node)) * points;
-        Ok(Some(Candidate { node, accumulated: Vec::new(), children, cost }))
+        Ok(Some(Candidate { node, accumulated: Vec::new(), children, cost, stays: Stays::Nowhere }))
     }
 
     /// A sum into which reductions among its terms are accumulated: `x = a; for q: x = x + b(q)` has one addition
@@ -210,18 +215,23 @@ impl ProductGraph {
             }
             let joins = operations(graph, class, &node) - (terms.len() as u128 - 1) + n_rest.saturating_sub(1);
             let cost = cost + Cost::new(joins) * self.points[vertex];
-            candidates.push(Candidate { node: node.clone(), accumulated, children, cost });
+            candidates.push(Candidate { node: node.clone(), accumulated, children, cost, stays: Stays::Nowhere });
         }
         Ok(())
     }
 }
 
-/// An e-node; of a guard the e-nodes of what it guards, which is computed in its place and nowhere else.
-fn behind_guard<'a>(graph: &'a Graph, node: &'a Node) -> &'a [Node] {
-    match node {
-        Node::Guard(_, [operand]) => &graph[*operand].nodes,
-        _ => std::slice::from_ref(node),
-    }
+/// An e-node and how far it may move; of a guard the e-nodes of what it guards, which is computed in its place and nowhere else.
+fn behind_guard<'a>(graph: &'a Graph, node: &'a Node) -> impl Iterator<Item = (&'a Node, Stays)> {
+    let context = &graph.analysis.context;
+    let (nodes, stays) = match node {
+        Node::Guard(guard, [operand]) => (graph[*operand].nodes.as_slice(), context.guard(*guard).1),
+        _ => (std::slice::from_ref(node), Stays::Nowhere),
+    };
+    nodes.iter().map(move |node| match node {
+        Node::Access(access, _) => (node, stays.max(context.access(*access).stays)),
+        _ => (node, stays),
+    })
 }
 
 fn is_sum(graph: &Graph, reduction: ReductionId) -> bool {

@@ -11,7 +11,7 @@
 //! that the value reads is bound. What conditions are made of is itself always computed, so that they can be tested anywhere.
 
 use egg::Id;
-use nestegg_egraph::context::Stamp;
+use nestegg_egraph::context::{Stamp, Stays};
 use nestegg_egraph::encode::{Encoded, Root};
 use nestegg_egraph::language::Node;
 use nestegg_ir::domains::{DomainError, Domains};
@@ -67,6 +67,8 @@ pub(crate) struct Uses<'a> {
     need: Vec<Need>,
     /// For each vertex the first instruction that uses it.
     first: Vec<Option<InsnId>>,
+    /// For each vertex how far it may move with all that it is made of.
+    pub(crate) stays: Vec<Stays>,
     /// For each vertex how deep the innermost sequence is to which memory that it reads is bound.
     depth: Vec<usize>,
 }
@@ -100,8 +102,14 @@ impl<'a> Uses<'a> {
             expected: vec![0.0; n],
             need: vec![Need::NEVER; n],
             first: vec![None; n],
+            stays: vec![Stays::Nowhere; n],
             depth: vec![0; n],
         };
+        for &vertex in order {
+            let candidate = res.candidate(vertex);
+            res.stays[vertex] =
+                candidate.children.iter().map(|&child| res.stays[child]).fold(candidate.stays, Stays::max);
+        }
         res.note_conditions(kernel, order);
         if res.has_conditions {
             res.note_expressions(probability);
@@ -188,7 +196,6 @@ impl<'a> Uses<'a> {
             Node::Access(access, _) => match self.encoded.graph.analysis.context.access(*access).stamp {
                 Stamp::Constant => 0,
                 Stamp::Version(version) => self.sequences.list[self.encoded.states[version as usize].1.sequence].depth,
-                Stamp::Guarded(insn) => self.sequences.list[self.sequences.places[insn.index()].0].depth,
             },
             _ => 0,
         };
@@ -261,22 +268,30 @@ impl<'a> Uses<'a> {
         }
     }
 
-    /// The guard that the definition of a vertex over `inames` can have.
-    pub(crate) fn guard(&mut self, vertex: Vertex, inames: &InameSet) -> Result<Guard, DomainError> {
-        let Some(first) = self.first[vertex] else { return Ok(Guard::NONE) };
-        if self.is_in_condition[vertex] || matches!(&self.need[vertex], Need::AnyOf(reasons) if reasons.is_empty()) {
-            return Ok(Guard::NONE);
-        }
+    /// The guard that the definition of a vertex over `inames` can have; `None` if there can be no definition of it.
+    pub(crate) fn guard(&mut self, vertex: Vertex, inames: &InameSet) -> Result<Option<Guard>, DomainError> {
+        let stays = self.stays[vertex];
+        let without = (stays == Stays::Nowhere).then_some(Guard::NONE);
+        let is_needed = !matches!(&self.need[vertex], Need::AnyOf(reasons) if reasons.is_empty());
+        let Some(first) = self.first[vertex].filter(|_| is_needed && !self.is_in_condition[vertex]) else {
+            return Ok(without);
+        };
         let need = self.need[vertex].weakened(|literal| self.can_be_tested(literal.condition, vertex, inames, first));
+        let is_exact = need != Need::Always && need == self.need[vertex];
         let frequency = self.frequencies.of(inames, &need)?;
-        Ok(if frequency < 1.0 { Guard { need, frequency } } else { Guard::NONE })
+        Ok(match stays {
+            Stays::Nowhere if frequency >= 1.0 => without,
+            Stays::UnderConditions if !is_exact => None,
+            Stays::Nowhere | Stays::UnderConditions => Some(Guard { need, frequency }),
+            Stays::AtItsUses => None,
+        })
     }
 
     /// Whether a condition can be tested where a value is defined for its first user.
     fn can_be_tested(&self, condition: Vertex, vertex: Vertex, inames: &InameSet, first: InsnId) -> bool {
         let data = &self.encoded.graph[self.product.classes[condition]].data;
         data.inames.is_subset(inames)
-            && !data.guarded
+            && self.stays[condition] == Stays::Nowhere
             && self.depth[condition] <= self.depth[vertex]
             && self.sees_the_same(condition, first)
     }

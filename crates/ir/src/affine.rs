@@ -119,14 +119,11 @@ impl Affine {
         }
     }
 
-    /// The function as the size of an array: not below zero, where parameters that are small would make it so.
+    /// The function as the size of an array: not below zero, where parameters that are small or large would make it so.
     pub fn to_size(&self, exprs: &mut Exprs) -> ExprId {
         let size = self.to_expr(exprs);
-        if self.constant >= 0 || self.terms.is_empty() {
-            return size;
-        }
-        let zero = exprs.int(0);
-        exprs.op(Op::Max, [zero, size])
+        let grows = self.constant >= 0 && self.terms.iter().all(|term| term.1 > 0);
+        if grows || self.terms.is_empty() { size } else { exprs.clipped_at_zero(size) }
     }
 
     /// The function as an expression, variables first, in the usual spelling (`i + 2`, `3*i - j`).

@@ -396,6 +396,12 @@ impl Exprs {
         self.intern(Expr::Op { op, operands })
     }
 
+    /// `max(0, size)`: a size that may come out below zero where there is nothing to keep.
+    pub fn clipped_at_zero(&mut self, size: ExprId) -> ExprId {
+        let zero = self.int(0);
+        self.op(Op::Max, [zero, size])
+    }
+
     /// The ids reachable from `roots` (roots included), operands before operations.
     #[must_use]
     pub fn reachable(&self, roots: impl IntoIterator<Item = ExprId>) -> Vec<ExprId> {

@@ -23,8 +23,9 @@ impl Workspace {
             Some(literal) => self.intern(Expr::Number(Number::Float(literal))),
             None => expr,
         };
+        // Literals by themselves are computed with in double precision.
         let is_weak = self.facts.ty(expr) == Type::WeakFloat;
-        if is_weak && !self.has_two_float_types && (literal.is_some() || dtype == Dtype::Float64) {
+        if is_weak && !self.has_two_float_types && dtype == Dtype::Float64 {
             return expr;
         }
         self.intern(Expr::Cast { dtype, operand: expr })

@@ -73,7 +73,8 @@ impl Constructor<'_> {
             Some(extent) => extent.to_size(exprs),
             None => {
                 let first = first.to_expr(exprs);
-                exprs.op(Op::Sub, [greatest, first])
+                let extent = exprs.op(Op::Sub, [greatest, first]);
+                exprs.clipped_at_zero(extent)
             }
         };
         Ok((lower, extent))
