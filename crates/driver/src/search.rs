@@ -85,7 +85,7 @@ pub(crate) fn search(
         race.limits.push(LimitHit { place: "seeds".to_owned(), limit: "traps".to_owned(), value: None });
         vec![seeds::rolled(&form)]
     } else {
-        stages.run("seeds", || seeds::seeds(&form, strategy, config.max_statements))?
+        stages.run("seeds", || seeds::seeds(&form, strategy, (values, config.max_statements)))?
     };
     let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
     let mut unfinished = Vec::new();

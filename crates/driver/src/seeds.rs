@@ -37,11 +37,11 @@ pub(crate) struct Seed {
     pub(crate) tolerance: Option<Tolerance>,
 }
 
-/// The seeds that a strategy asks for; the kernel itself if nothing else is.
+/// The seeds that a strategy asks for, with these `values` of parameters; the kernel itself if nothing else is.
 pub(crate) fn seeds(
     form: &LinearizedKernel,
     strategy: &ResolvedStrategy<'_>,
-    max_statements: Option<u64>,
+    (values, max_statements): (&[(String, i64)], Option<u64>),
 ) -> Result<Vec<Seed>, Error> {
     let wishes = Wishes::of(strategy, max_statements);
     let mut all = Seeds { kernel: form.kernel.name.clone(), wishes, found: Vec::new(), tried: Vec::new() };
@@ -53,7 +53,7 @@ pub(crate) fn seeds(
         all.add_variants(base, pieces)?;
     }
     all.add_integrands(form)?;
-    all.add_shifted(form)?;
+    all.add_shifted(form, values)?;
     all.add_linear_maps(form)?;
     if all.found.is_empty() {
         all.add(rolled(form));
@@ -248,9 +248,9 @@ impl Seeds {
         variant.name != AS_IT_IS || self.wishes.kinds.is_empty() || self.wishes.wants(AS_IT_IS)
     }
 
-    fn add_shifted(&mut self, form: &LinearizedKernel) -> Result<(), Error> {
+    fn add_shifted(&mut self, form: &LinearizedKernel, values: &[(String, i64)]) -> Result<(), Error> {
         if self.wishes.wants("shifted")
-            && let Some(shifted) = self.done("share shifted", share_shifted(form))?
+            && let Some(shifted) = self.done("share shifted", share_shifted(form, values))?
         {
             self.add(Seed::exact("shifted", shifted));
         }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::affine::{self, Affine, Var};
 use crate::expr::{Expr, Op};
-use crate::ids::{DomainId, ExprId, InameId, InameSet};
+use crate::ids::{DomainId, ExprId, InameId, InameSet, ParameterId};
 use crate::kernel::Kernel;
 use crate::walk::OperandsFirst;
 
@@ -241,6 +241,17 @@ impl Domains {
             (name.clone(), coefficient)
         });
         Ok(isl::Affine::new(affine.constant, terms)?)
+    }
+
+    /// A function of isl's in the kernel's parameters; `None` if it has floors or other names.
+    #[must_use]
+    pub fn in_parameters(&self, affine: &isl::Affine) -> Option<Affine> {
+        let mut res = Affine::constant(affine.constant);
+        for (name, coefficient) in &affine.terms {
+            let parameter = self.estimates.iter().position(|(known, _)| known == name).map(ParameterId::new)?;
+            res = res.plus(&Affine::var(Var::Parameter(parameter)), *coefficient)?;
+        }
+        affine.floors.is_empty().then_some(res)
     }
 
     /// The part of `set`, a set over inames, where a condition holds; `None` if the condition is not made of

@@ -42,16 +42,17 @@ impl Constructor<'_> {
         let bounds = set.loop_bounds(&name, &[])?;
         let lower = match (bounds.lower.as_slice(), set.dim_min_val(&name)?) {
             (_, Some(constant)) => Some(Affine::constant(constant)),
-            ([all], None) => {
-                all.iter().find(|bound| bound.denominator == 1).and_then(|bound| self.in_parameters(&bound.numerator))
-            }
+            ([all], None) => all
+                .iter()
+                .find(|bound| bound.denominator == 1)
+                .and_then(|bound| self.domains.in_parameters(&bound.numerator)),
             _ => None,
         };
         let mut upper = Vec::with_capacity(bounds.upper.len());
         for alternative in &bounds.upper {
             let mut least = Vec::with_capacity(alternative.len());
             for bound in alternative {
-                let Some(numerator) = self.in_parameters(&bound.numerator) else {
+                let Some(numerator) = self.domains.in_parameters(&bound.numerator) else {
                     return Err(DomainError::NoValue(name));
                 };
                 let exprs = &mut self.kernel.exprs;
@@ -78,15 +79,5 @@ impl Constructor<'_> {
             }
         };
         Ok((lower, extent))
-    }
-
-    /// A function of isl's in the kernel's parameters; `None` if it has floors or other names.
-    fn in_parameters(&self, affine: &nestegg_isl::Affine) -> Option<Affine> {
-        let mut res = Affine::constant(affine.constant);
-        for (name, coefficient) in &affine.terms {
-            let id = self.kernel.parameter_ids().find(|&id| self.kernel[id].name == *name)?;
-            res = res.plus(&Affine::var(Var::Parameter(id)), *coefficient)?;
-        }
-        affine.floors.is_empty().then_some(res)
     }
 }

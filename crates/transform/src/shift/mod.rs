@@ -15,9 +15,10 @@
 //! # Complexity
 //! Linear in the expressions of each instruction, and quadratic in the operands of a sum for each pair that is found; limits are named.
 //! # Not done
-//! Boxes with symbolic bounds; offsets other than constants; kernels in which floats of two sizes meet. Reductions stay as they are; what they go over is
+//! Boxes whose bounds differ by more than numbers; offsets other than constants; kernels in which floats of two sizes meet. Reductions stay as they are; what they go over is
 //! looked at like what is stored.
 
+mod boxes;
 mod divide;
 mod divisors;
 mod flatten;
@@ -35,6 +36,7 @@ use nestegg_ir::{InstructionKind, LinearizedKernel};
 
 use crate::dead::eliminate_dead;
 use crate::depends::set_dependences;
+use crate::shift::boxes::Boxes;
 use crate::shift::pairs::Among;
 use crate::shift::translate::{Root, Writes};
 use crate::shift::values::{Term, Values};
@@ -55,11 +57,15 @@ pub enum ShiftError {
 /// Kernels with more expressions than this are left alone.
 pub const MAX_EXPRESSIONS: usize = 20_000;
 
-/// Keeps values that are needed at several shifts or under several names; `None` if there are none.
+/// Keeps values that are needed at several shifts or under several names; `None` if there are none. Points are counted with these
+/// `parameters`.
 ///
 /// # Errors
 /// If the kernel is not well-formed.
-pub fn share_shifted(linearized: &LinearizedKernel) -> Result<Option<LinearizedKernel>, ShiftError> {
+pub fn share_shifted(
+    linearized: &LinearizedKernel,
+    parameters: &[(String, i64)],
+) -> Result<Option<LinearizedKernel>, ShiftError> {
     let trees = to_tree(&linearized.linearization)?;
     let kernel = &linearized.kernel;
     if kernel.exprs.len() > MAX_EXPRESSIONS || !kernel.substitutions.is_empty() {
@@ -75,7 +81,9 @@ pub fn share_shifted(linearized: &LinearizedKernel) -> Result<Option<LinearizedK
     pairs::share_pairs(&mut values, &terms(&roots), Among::Sums);
     let Some(mut values) = flatten::flatten(&values, &mut roots) else { return Ok(None) };
     pairs::share_pairs(&mut values, &terms(&roots), Among::All);
-    let Some(placement) = place::place(&workspace, &values, &roots) else { return Ok(None) };
+    let Some(placement) = place::place(&workspace, &Boxes::new(&workspace, parameters), &values, &roots) else {
+        return Ok(None);
+    };
     if placement.kept.is_empty() {
         return Ok(None);
     }

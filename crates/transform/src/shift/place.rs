@@ -11,6 +11,7 @@ use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::{InameId, Op};
 use rustc_hash::FxHashSet;
 
+use crate::shift::boxes::{Boxes, Hull, Interval};
 use crate::shift::translate::Root;
 use crate::shift::values::{At, Body, Operation, Ref, ValueId, Values, compose};
 use crate::workspace::Workspace;
@@ -23,9 +24,6 @@ const MAX_USES: usize = 100_000;
 
 /// How many reads are looked at for one value.
 const MAX_READS: usize = 20_000;
-
-/// The least and greatest value of each formal.
-pub(crate) type Hull = Vec<(i64, i64)>;
 
 /// What becomes of the values.
 #[derive(Debug)]
@@ -44,7 +42,7 @@ pub(crate) struct Placement {
 type Use = (Option<ValueId>, At);
 
 /// Decides for every value; `None` where that is too much work.
-pub(crate) fn place(workspace: &Workspace, values: &Values, roots: &[Root]) -> Option<Placement> {
+pub(crate) fn place(workspace: &Workspace, boxes: &Boxes<'_>, values: &Values, roots: &[Root]) -> Option<Placement> {
     let n = values.values.len();
     let mut uses: Vec<BTreeMap<Use, usize>> = vec![BTreeMap::new(); n];
     for root in roots {
@@ -62,8 +60,8 @@ pub(crate) fn place(workspace: &Workspace, values: &Values, roots: &[Root]) -> O
         }
         let position = own.values().copied().min().unwrap_or(usize::MAX);
         res.positions[value.index()] = position;
-        if let Some(hull) = hull_of(workspace, values, &res, value, &own) {
-            res.runs[value.index()] = points(&hull).unwrap_or(0);
+        if let Some(hull) = hull_of(workspace, boxes, values, &res, value, &own) {
+            res.runs[value.index()] = boxes.points(&hull).unwrap_or(0);
             res.hulls[value.index()] = Some(hull);
             res.kept.push(value);
             for child in values.children(value) {
@@ -72,7 +70,7 @@ pub(crate) fn place(workspace: &Workspace, values: &Values, roots: &[Root]) -> O
             continue;
         }
         for ((context, at), position) in own {
-            let own = own_box(workspace, &res, context, &at).and_then(|own| points(&own));
+            let own = own_box(boxes, &res, context, &at).and_then(|own| boxes.points(&own));
             res.runs[value.index()] = res.runs[value.index()].saturating_add(own.unwrap_or(1));
             for child in values.children(value) {
                 add(&mut uses[child.value.index()], (context, compose(&child.at, &at)), position);
@@ -99,6 +97,7 @@ pub(crate) fn operations(body: &Body) -> usize {
 /// The box on which a value is kept; `None` if it is not.
 fn hull_of(
     workspace: &Workspace,
+    boxes: &Boxes<'_>,
     values: &Values,
     placement: &Placement,
     value: ValueId,
@@ -113,47 +112,33 @@ fn hull_of(
     let mut hull: Option<Hull> = None;
     let mut of_uses: u128 = 0;
     for (context, at) in uses.keys() {
-        let own = own_box(workspace, placement, *context, at)?;
-        of_uses = of_uses.saturating_add(points(&own)?);
+        let own = own_box(boxes, placement, *context, at)?;
+        of_uses = of_uses.saturating_add(boxes.points(&own)?);
         hull = Some(match hull {
             None => own,
-            Some(hull) => hull.iter().zip(&own).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).collect(),
+            Some(hull) => hull.iter().zip(&own).map(|(a, b)| a.joined(b)).collect::<Option<Hull>>()?,
         });
     }
     let hull = hull?;
-    let of_hull = points(&hull)?;
-    (of_hull < of_uses && of_hull <= MAX_POINTS && is_inside(workspace, values, value, &hull)).then_some(hull)
+    let of_hull = boxes.points(&hull)?;
+    (of_hull < of_uses && of_hull <= MAX_POINTS && is_inside(workspace, boxes, values, value, &hull)).then_some(hull)
 }
 
 /// The values that the formals of a use take.
-fn own_box(workspace: &Workspace, placement: &Placement, context: Option<ValueId>, at: &At) -> Option<Hull> {
-    let of = |&(var, offset): &(u32, i64)| {
-        let (low, high) = bounds(workspace, placement, context, var)?;
-        Some((low.checked_add(offset)?, high.checked_add(offset)?))
-    };
+fn own_box(boxes: &Boxes<'_>, placement: &Placement, context: Option<ValueId>, at: &At) -> Option<Hull> {
+    let of = |&(var, offset): &(u32, i64)| bounds(boxes, placement, context, var)?.shifted(offset);
     at.iter().map(of).collect()
 }
 
-fn bounds(workspace: &Workspace, placement: &Placement, context: Option<ValueId>, var: u32) -> Option<(i64, i64)> {
+fn bounds(boxes: &Boxes<'_>, placement: &Placement, context: Option<ValueId>, var: u32) -> Option<Interval> {
     match context {
-        Some(value) => placement.hulls[value.index()].as_ref().map(|hull| hull[var as usize]),
-        None => {
-            let (low, high) = workspace.ranges.bounds(InameId::new(var as usize));
-            low.zip(high)
-        }
+        Some(value) => placement.hulls[value.index()].as_ref().map(|hull| hull[var as usize].clone()),
+        None => boxes.of_iname(InameId::new(var as usize)),
     }
 }
 
-/// The number of points of a box; `None` if it has none.
-fn points(hull: &Hull) -> Option<u128> {
-    hull.iter().try_fold(1_u128, |all, &(low, high)| {
-        let extent = u128::try_from(i128::from(high) - i128::from(low) + 1).ok()?;
-        (extent > 0).then(|| all.saturating_mul(extent))
-    })
-}
-
 /// Whether every element that a value reads on a box is one of its array.
-fn is_inside(workspace: &Workspace, values: &Values, value: ValueId, hull: &Hull) -> bool {
+fn is_inside(workspace: &Workspace, boxes: &Boxes<'_>, values: &Values, value: ValueId, hull: &Hull) -> bool {
     let own: At = (0..hull.len()).map(|formal| (formal as u32, 0)).collect();
     let mut seen: FxHashSet<Ref> = FxHashSet::default();
     let mut pending = vec![Ref { value, at: own }];
@@ -168,9 +153,9 @@ fn is_inside(workspace: &Workspace, values: &Values, value: ValueId, hull: &Hull
             let shape = &workspace.kernel[*array].shape;
             let mut dims = indices.iter().zip(shape);
             let is_in_dim = |(index, &size): (&Affine, &nestegg_ir::ExprId)| {
-                let size = affine::of(&workspace.kernel.exprs, size).and_then(|size| size.as_constant());
+                let size = affine::of(&workspace.kernel.exprs, size);
                 let range = interval(index, &of.at, hull);
-                size.zip(range).is_some_and(|(size, (low, high))| low >= 0 && high < size)
+                size.zip(range).is_some_and(|(size, range)| boxes.is_inside(&range, &size, hull))
             };
             if !dims.all(is_in_dim) {
                 return false;
@@ -184,19 +169,20 @@ fn is_inside(workspace: &Workspace, values: &Values, value: ValueId, hull: &Hull
     true
 }
 
-/// The least and greatest value of an index on a box; `None` if that is not constant.
-fn interval(index: &Affine, at: &At, hull: &Hull) -> Option<(i64, i64)> {
-    let (mut low, mut high) = (index.constant, index.constant);
+/// The least and greatest value of an index on a box; `None` if a number is too large.
+fn interval(index: &Affine, at: &At, hull: &Hull) -> Option<Interval> {
+    let constant = Affine::constant(index.constant);
+    let mut res = Interval { low: constant.clone(), high: constant };
     for &(var, coefficient) in &index.terms {
-        let Var::Iname(formal) = var else { return None };
-        let (outer, offset) = at[formal.index()];
-        let (least, greatest) = hull[outer as usize];
-        let ends = [
-            least.checked_add(offset)?.checked_mul(coefficient)?,
-            greatest.checked_add(offset)?.checked_mul(coefficient)?,
-        ];
-        low = low.checked_add(ends[0].min(ends[1]))?;
-        high = high.checked_add(ends[0].max(ends[1]))?;
+        let (low, high) = match var {
+            Var::Parameter(_) => (Affine::var(var), Affine::var(var)),
+            Var::Iname(formal) => {
+                let (outer, offset) = at[formal.index()];
+                let moved = hull[outer as usize].shifted(offset)?;
+                if coefficient < 0 { (moved.high, moved.low) } else { (moved.low, moved.high) }
+            }
+        };
+        res = Interval { low: res.low.plus(&low, coefficient)?, high: res.high.plus(&high, coefficient)? };
     }
-    Some((low, high))
+    Some(res)
 }

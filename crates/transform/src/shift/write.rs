@@ -1,5 +1,6 @@
 //! From values back to instructions: loops that fill an array for each value that is kept, and the stores that read them.
 
+use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::linearization::{LoopTree, from_tree};
 use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{
@@ -8,7 +9,8 @@ use nestegg_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::shift::place::{Hull, Placement};
+use crate::shift::boxes::{Hull, Interval, parameters, text};
+use crate::shift::place::Placement;
 use crate::shift::rescale::Multiples;
 use crate::shift::scale::{Atom, Scale};
 use crate::shift::translate::Root;
@@ -119,15 +121,16 @@ impl Writer<'_> {
     /// The loops that compute a value on a box.
     fn fill(&mut self, value: ValueId, hull: &Hull) -> Vec<Item> {
         let name = self.fresh("s");
-        let shape = hull.iter().map(|&(low, high)| self.kernel.exprs.int(high - low + 1)).collect();
+        let extents = hull.iter().map(|interval| interval.extent().unwrap_or_default());
+        let shape = extents.map(|extent| extent.to_size(&mut self.kernel.exprs)).collect();
         let array = ArrayId::new(self.kernel.arrays.len());
         self.kernel.arrays.push(Array { name: name.clone(), dtype: self.dtype, shape, kind: ArrayKind::Temporary });
-        let inames: Vec<InameId> = hull.iter().map(|&(low, high)| self.iname(&name, low, high)).collect();
+        let inames: Vec<InameId> = hull.iter().map(|interval| self.iname(&name, interval)).collect();
         self.done.clear();
         self.inames.clone_from(&inames);
         let own: At = (0..hull.len()).map(|formal| (formal as u32, 0)).collect();
         let expression = self.value(&Ref { value, at: own.clone() });
-        let indices = own.iter().zip(hull).map(|(&(var, _), &(low, _))| self.index(var, -low)).collect();
+        let indices = own.iter().zip(hull).map(|(at, interval)| self.index(at, interval)).collect();
         self.arrays.insert(value, array);
         let kind = InstructionKind::Assignment { assignee: Assignee { array, indices }, expression };
         let insn = self.instruction(&format!("set_{name}"), kind, inames.clone());
@@ -136,13 +139,17 @@ impl Writer<'_> {
         begins.chain([Item::Run(insn)]).chain(ends).collect()
     }
 
-    fn iname(&mut self, array: &str, low: i64, high: i64) -> InameId {
+    fn iname(&mut self, array: &str, Interval { low, high }: &Interval) -> InameId {
         let name = self.fresh(&format!("{array}_"));
         let iname = InameId::new(self.kernel.inames.len());
         let domain = DomainId::new(self.kernel.domains.len());
-        let text = format!("{{ [{name}] : {low} <= {name} <= {high} }}");
+        let parameters = parameters([low, high]);
+        let names: Vec<&str> = parameters.iter().map(|&parameter| self.kernel[parameter].name.as_str()).collect();
+        let given = if names.is_empty() { String::new() } else { format!("[{}] -> ", names.join(", ")) };
+        let [low, high] = [low, high].map(|bound| text(&self.kernel, bound));
+        let text = format!("{given}{{ [{name}] : {low} <= {name} <= {high} }}");
         self.kernel.inames.push(Iname { name, tags: Vec::new(), domain });
-        self.kernel.domains.push(Domain { text, inames: vec![iname], enclosing: Vec::new(), parameters: Vec::new() });
+        self.kernel.domains.push(Domain { text, inames: vec![iname], enclosing: Vec::new(), parameters });
         iname
     }
 
@@ -152,15 +159,11 @@ impl Writer<'_> {
         InsnId::new(self.kernel.instructions.len() - 1)
     }
 
-    /// The iname of a variable of the instruction at work, and an offset.
-    fn index(&mut self, var: u32, offset: i64) -> ExprId {
+    /// Where the values begin at a variable of the instruction at work and an offset.
+    fn index(&mut self, &(var, offset): &(u32, i64), Interval { low, .. }: &Interval) -> ExprId {
         let iname = self.inames.get(var as usize).copied().unwrap_or_else(|| InameId::new(var as usize));
-        let iname = self.kernel.exprs.iname(iname);
-        if offset == 0 {
-            return iname;
-        }
-        let offset = self.kernel.exprs.int(offset);
-        self.kernel.exprs.op(Op::Add, [iname, offset])
+        let moved = Affine::var(Var::Iname(iname)).plus(&Affine::constant(offset), 1);
+        moved.and_then(|moved| moved.plus(low, -1)).unwrap_or_default().to_expr(&mut self.kernel.exprs)
     }
 
     /// A multiple of a value that may be kept.
@@ -170,7 +173,7 @@ impl Writer<'_> {
             if let Some(&array) = self.arrays.get(&of.value) {
                 let hull = self.placement.hulls[of.value.index()].clone().unwrap_or_default();
                 let indices: Vec<ExprId> =
-                    of.at.iter().zip(hull).map(|(&(var, offset), (low, _))| self.index(var, offset - low)).collect();
+                    of.at.iter().zip(&hull).map(|(at, interval)| self.index(at, interval)).collect();
                 let read = self.kernel.exprs.access(array, indices);
                 self.done.insert(of, read);
                 continue;
