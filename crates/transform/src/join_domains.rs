@@ -6,8 +6,8 @@
 //! The same kernel: `{ [i] : 0 <= i < n }` and `[i] -> { [j] : 0 <= j <= i }` are `{ [i, j] : 0 <= i < n and 0 <= j <= i }`. In one domain
 //! a loop over `j` can stand outside the one over `i`, over all values that `j` has for any `i`: so what depends on `j` alone can be computed once.
 //! # Method
-//! A domain that encloses another is joined with it if isl proves that the inner one has a value for every point of the outer one: else fewer
-//! points of the outer one would be left. Inames of reductions stay as they are.
+//! A domain that encloses another is joined with it if every instruction in loops of the outer one is in those of the inner one too, or isl
+//! proves that the inner one has a value for every point of the outer one: else fewer points of the outer one would be left. Inames of reductions stay as they are.
 //! # Complexity
 //! A projection and a comparison for each domain that is enclosed.
 //! # Not done
@@ -59,13 +59,21 @@ fn joinable(
         let alone = domains.of(&all(outer).collect())?;
         let names: Vec<String> = alone.dim_names()?;
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        if alone.is_subset(&joint.project_onto(&names)?)? {
+        if nothing_between(kernel, outer, inner) || alone.is_subset(&joint.project_onto(&names)?)? {
             // Without what is assumed of parameters, which may be others.
             let both = isl::Set::combine(&[domains.set(outer).clone(), domains.set(inner).clone()])?;
             return Ok(Some((outer, inner, both.set_tuple_name(None)?.coalesce()?)));
         }
     }
     Ok(None)
+}
+
+/// Whether all instructions in loops of one domain are in those of another too.
+fn nothing_between(kernel: &Kernel, outer: DomainId, inner: DomainId) -> bool {
+    kernel.instructions.iter().all(|instruction| {
+        let is_within = |iname: &InameId| instruction.within.contains(iname);
+        !kernel[outer].inames.iter().any(is_within) || kernel[inner].inames.iter().all(is_within)
+    })
 }
 
 /// Makes two domains one; those after the inner one are numbered anew.

@@ -2,7 +2,9 @@
 //!
 //! What reads memory that the kernel writes has no value of its own and is no atom. At most [`MAX_POINTS`](super::MAX_POINTS) atoms are made of one expression.
 
-use nestegg_ir::{Expr, ExprId, Float, InameId, InameSet};
+use nestegg_ir::affine;
+use nestegg_ir::{ArrayKind, Expr, ExprId, Float, InameId, InameSet, Op};
+use rustc_hash::FxHashSet;
 
 use super::Evaluator;
 use crate::atoms::{Atom, Operand};
@@ -56,6 +58,13 @@ impl Evaluator {
                 }
             }
         }
+        if let Expr::Op { op: Op::If | Op::And | Op::Or, .. } = &node
+            && !axes.is_disjoint(&self.points)
+            && operands[1..].iter().any(|&operand| self.varies_with_points(operand))
+        {
+            // The condition of one point would guard what is read at all of them.
+            return None;
+        }
         let mut res = Polynomial::zero();
         for point in self.points(&axes)? {
             let values: Vec<(InameId, i64)> = axes.iter().zip(&point).map(|(axis, &at)| (axis, at as i64)).collect();
@@ -71,6 +80,23 @@ impl Evaluator {
             res.add(&self.algebra.multiply(&value, &indicator)?, 1.0);
         }
         Some(res)
+    }
+
+    /// Whether anything but elements of tables depends on inames that stay loops.
+    fn varies_with_points(&self, root: ExprId) -> bool {
+        let kernel = &self.kernel;
+        let (mut pending, mut seen) = (vec![root], FxHashSet::default());
+        while let Some(id) = pending.pop() {
+            match &kernel.exprs[id] {
+                Expr::Iname(iname) if self.points.contains(*iname) => return true,
+                Expr::Access { array, indices } if matches!(kernel[*array].kind, ArrayKind::Table(_)) => {
+                    pending.extend(indices.iter().filter(|&&index| affine::of(&kernel.exprs, index).is_none()));
+                }
+                expr if seen.insert(id) => pending.extend(expr.children()),
+                _ => {}
+            }
+        }
+        false
     }
 
     fn atom_of(&mut self, node: &Expr, mut operands: Vec<Operand>) -> Option<Polynomial> {

@@ -8,10 +8,11 @@
 use std::cell::RefCell;
 
 use nestegg_ir::affine::{Affine, Var};
-use nestegg_ir::{InameId, Kernel, ParameterId};
+use nestegg_ir::{InameId, InameSet, Kernel, ParameterId};
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
+use crate::shift::values::At;
 use crate::workspace::Workspace;
 
 /// The least and the greatest value of a formal.
@@ -111,6 +112,20 @@ impl<'a> Boxes<'a> {
             let extent = u128::try_from(self.value(&interval.extent()?)?).ok()?;
             (extent > 0).then(|| all.saturating_mul(extent))
         })
+    }
+
+    /// How often a value is computed that is needed at these offsets of inames: once for each of their values, and of those of the inames
+    /// that enclose them.
+    pub(crate) fn runs(&self, at: &At) -> Option<u128> {
+        let (domains, ranges) = (&self.workspace.domains, &self.workspace.ranges);
+        let mut inames: InameSet = at.iter().map(|&(var, _)| InameId::new(var as usize)).collect();
+        if inames.iter().all(|iname| ranges.is_alone(iname)) {
+            return self.points(&inames.iter().map(|iname| self.of_iname(iname)).collect::<Option<Hull>>()?);
+        }
+        for iname in inames.clone().iter() {
+            inames = inames.union(domains.enclosing(iname));
+        }
+        u128::try_from(domains.count(&inames).ok()?).ok()
     }
 
     /// Whether an index with these values is one of a dimension of this size, where the box that it depends on has points.

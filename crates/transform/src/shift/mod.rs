@@ -71,7 +71,8 @@ pub fn share_shifted(
     if kernel.exprs.len() > MAX_EXPRESSIONS || !kernel.substitutions.is_empty() {
         return Ok(None);
     }
-    let workspace = Workspace::new(kernel.clone())?;
+    let mut workspace = Workspace::new(kernel.clone())?;
+    workspace.domains = workspace.domains.with_values(parameters);
     if workspace.has_two_float_types {
         return Ok(None);
     }

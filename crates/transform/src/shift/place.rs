@@ -1,8 +1,8 @@
 //! Which values are kept in arrays: those that are needed at several shifts or under several names of inames.
 //!
 //! # Method
-//! Users first. A value with one use is computed there. One with several is kept if the box around all of them has fewer points
-//! than they have together, if all elements read on the box are elements of their arrays, and if their memory does not change in between; it is then
+//! Users first. A value is kept if the box around all its uses has fewer points than they have together (those of a value with one use, in
+//! loops that others bound, too), if all elements read on the box are elements of their arrays, and if their memory does not change in between; it is then
 //! computed once for each point of the box. Otherwise it is computed at each use.
 
 use std::collections::BTreeMap;
@@ -70,7 +70,10 @@ pub(crate) fn place(workspace: &Workspace, boxes: &Boxes<'_>, values: &Values, r
             continue;
         }
         for ((context, at), position) in own {
-            let own = own_box(boxes, &res, context, &at).and_then(|own| boxes.points(&own));
+            let own = match context {
+                Some(_) => own_box(boxes, &res, context, &at).and_then(|own| boxes.points(&own)),
+                None => boxes.runs(&at),
+            };
             res.runs[value.index()] = res.runs[value.index()].saturating_add(own.unwrap_or(1));
             for child in values.children(value) {
                 add(&mut uses[child.value.index()], (context, compose(&child.at, &at)), position);
@@ -106,14 +109,15 @@ fn hull_of(
     let of = &values.values[value.index()];
     let is_condition =
         matches!(of.body, Body::Apply(Operation::Op(op), _) if op.is_comparison() || op.is_logic() || op == Op::Not);
-    if uses.len() < 2 || !of.is_movable || of.n_formals == 0 || operations(&of.body) == 0 || is_condition {
+    if !of.is_movable || of.n_formals == 0 || operations(&of.body) == 0 || is_condition {
         return None;
     }
     let mut hull: Option<Hull> = None;
     let mut of_uses: u128 = 0;
     for (context, at) in uses.keys() {
         let own = own_box(boxes, placement, *context, at)?;
-        of_uses = of_uses.saturating_add(boxes.points(&own)?);
+        let runs = if context.is_some() { boxes.points(&own)? } else { boxes.runs(at)? };
+        of_uses = of_uses.saturating_add(runs);
         hull = Some(match hull {
             None => own,
             Some(hull) => hull.iter().zip(&own).map(|(a, b)| a.joined(b)).collect::<Option<Hull>>()?,
