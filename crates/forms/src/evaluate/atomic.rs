@@ -2,12 +2,13 @@
 //!
 //! What reads memory that the kernel writes has no value of its own and is no atom. At most [`MAX_POINTS`](super::MAX_POINTS) atoms are made of one expression.
 
-use nestegg_ir::affine;
-use nestegg_ir::{ArrayKind, Expr, ExprId, Float, InameId, InameSet, Op};
+use nestegg_ir::affine::{self, Var};
+use nestegg_ir::{ArrayId, ArrayKind, Expr, ExprId, Float, InameId, InameSet, Op};
 use rustc_hash::FxHashSet;
 
 use super::Evaluator;
 use crate::atoms::{Atom, Operand};
+use crate::elements::constant_shape;
 use crate::polynomial::Polynomial;
 use crate::table::ProductId;
 
@@ -82,21 +83,38 @@ impl Evaluator {
         Some(res)
     }
 
-    /// Whether anything but elements of tables depends on inames that stay loops.
+    /// Whether anything but elements of tables, all of which there are, depends on inames that stay loops.
     fn varies_with_points(&self, root: ExprId) -> bool {
         let kernel = &self.kernel;
         let (mut pending, mut seen) = (vec![root], FxHashSet::default());
         while let Some(id) = pending.pop() {
             match &kernel.exprs[id] {
                 Expr::Iname(iname) if self.points.contains(*iname) => return true,
-                Expr::Access { array, indices } if matches!(kernel[*array].kind, ArrayKind::Table(_)) => {
-                    pending.extend(indices.iter().filter(|&&index| affine::of(&kernel.exprs, index).is_none()));
-                }
+                Expr::Access { array, indices }
+                    if matches!(kernel[*array].kind, ArrayKind::Table(_)) && self.is_inside(*array, indices) => {}
                 expr if seen.insert(id) => pending.extend(expr.children()),
                 _ => {}
             }
         }
         false
+    }
+
+    /// Whether these are indices of a table for all values of inames.
+    fn is_inside(&self, table: ArrayId, indices: &[ExprId]) -> bool {
+        let kernel = &self.kernel;
+        let Some(shape) = constant_shape(kernel, table) else { return false };
+        let is_in_dim = |(&index, extent): (&ExprId, i64)| -> Option<bool> {
+            let index = affine::of(&kernel.exprs, index)?;
+            let (mut low, mut high) = (index.constant, index.constant);
+            for (var, coefficient) in index.terms {
+                let Var::Iname(iname) = var else { return None };
+                let last = i64::try_from(self.algebra.tables.extent(iname)?).ok()? - 1;
+                let end = coefficient.checked_mul(last)?;
+                (low, high) = (low.checked_add(end.min(0))?, high.checked_add(end.max(0))?);
+            }
+            Some(low >= 0 && high < extent)
+        };
+        indices.iter().zip(shape).all(|dim| is_in_dim(dim).unwrap_or(false))
     }
 
     fn atom_of(&mut self, node: &Expr, mut operands: Vec<Operand>) -> Option<Polynomial> {
