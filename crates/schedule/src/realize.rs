@@ -227,6 +227,7 @@ impl Realize {
                 continue;
             };
             let operator = if term.negated { Op::Sub } else { op.operator() };
+            let (condition, body) = self.guarded(op, body);
             let value = self.kernel.exprs.op(operator, [target, body]);
             // The last accumulation keeps the name: who waits for the instruction waits for all of it.
             let accumulate = if idx == last {
@@ -238,11 +239,30 @@ impl Realize {
             let inames = self.kernel.enclosing_first(&inames);
             self.kernel[accumulate].within.extend(&inames);
             items.extend(inames.iter().map(|&iname| Item::For(iname)));
+            items.extend(condition.map(Item::If));
             items.push(Item::Run(accumulate));
+            items.extend(condition.map(|_| Item::EndIf));
             items.extend(inames.iter().rev().map(|&iname| Item::End(iname)));
         }
         self.update();
         Some(self.under_predicates(insn, items))
+    }
+
+    /// What a reduction goes over as what is accumulated, and the condition under which that changes anything.
+    fn guarded(&mut self, op: ReduceOp, body: ExprId) -> (Option<ExprId>, ExprId) {
+        let Expr::Op { op: Op::If, operands } = &self.kernel.exprs[body] else { return (None, body) };
+        let (condition, chosen, other) = (operands[0], operands[1], operands[2]);
+        let is_neutral = |id: ExprId| matches!(self.kernel.exprs[id], Expr::Number(number) if terms::is_neutral(op, number));
+        // A sum of floats that begins with -0 is another one after 0 was added.
+        if self.licence == Licence::Strict || self.has_reduction(condition) {
+            (None, body)
+        } else if is_neutral(other) {
+            (Some(condition), chosen)
+        } else if is_neutral(chosen) {
+            (Some(self.kernel.exprs.op(Op::Not, [condition])), other)
+        } else {
+            (None, body)
+        }
     }
 
     /// The operation that joins the value's terms, those that can accumulate into the target, and the others.

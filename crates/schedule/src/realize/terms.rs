@@ -103,13 +103,23 @@ pub(super) fn join(exprs: &mut Exprs, op: ReduceOp, terms: &[Term]) -> Option<Ex
     }
 }
 
+/// What changes nothing under an operation, if it is a number.
+fn beginning(op: ReduceOp) -> Option<i64> {
+    match op {
+        ReduceOp::Sum => Some(0),
+        ReduceOp::Product => Some(1),
+        ReduceOp::Min | ReduceOp::Max => None,
+    }
+}
+
+/// Whether a number changes nothing under an operation.
+pub(super) fn is_neutral(op: ReduceOp, number: nestegg_ir::Number) -> bool {
+    beginning(op).is_some_and(|value| number.to_f64() == value as f64)
+}
+
 /// The value that a reduction begins with, if the format has a literal for it.
 pub(super) fn neutral(kernel: &mut Kernel, op: ReduceOp, dtype: nestegg_ir::Dtype) -> Option<ExprId> {
-    let value = match op {
-        ReduceOp::Sum => 0,
-        ReduceOp::Product => 1,
-        ReduceOp::Min | ReduceOp::Max => return None,
-    };
+    let value = beginning(op)?;
     if dtype.is_float() {
         nestegg_ir::Float::new(value as f64).map(|value| kernel.exprs.float(value))
     } else {
