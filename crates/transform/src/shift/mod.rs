@@ -81,11 +81,11 @@ pub fn share_shifted(
     // Sums that always stand together are one sum before they are joined with others.
     pairs::share_pairs(&mut values, &terms(&roots), Among::Sums);
     let Some(mut values) = flatten::flatten(&values, &mut roots) else { return Ok(None) };
-    pairs::share_pairs(&mut values, &terms(&roots), Among::All);
+    let n_pairs = pairs::share_pairs(&mut values, &terms(&roots), Among::All);
     let Some(placement) = place::place(&workspace, &Boxes::new(&workspace, parameters), &values, &roots) else {
         return Ok(None);
     };
-    if placement.kept.is_empty() {
+    if placement.kept.is_empty() && n_pairs == 0 {
         return Ok(None);
     }
     let dtype = roots.iter().find_map(|root| match &kernel[root.insn].kind {

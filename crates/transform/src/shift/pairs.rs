@@ -46,13 +46,14 @@ pub(crate) enum Among {
     All,
 }
 
-/// Makes values of pairs that occur more than once.
-pub(crate) fn share_pairs(values: &mut Values, roots: &[Term], among: Among) {
+/// Makes values of pairs that occur more than once; answers how many.
+pub(crate) fn share_pairs(values: &mut Values, roots: &[Term], among: Among) -> usize {
     let mut left = MAX_ALL_CANDIDATES;
-    for _ in 0..MAX_PAIRS {
-        let Some((pair, occurrences)) = best(values, roots, among, &mut left) else { return };
+    for n_pairs in 0..MAX_PAIRS {
+        let Some((pair, occurrences)) = best(values, roots, among, &mut left) else { return n_pairs };
         take_out(values, &pair, &occurrences);
     }
+    MAX_PAIRS
 }
 
 /// The pair that saves most, with occurrences that do not overlap.
