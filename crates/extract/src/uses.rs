@@ -60,6 +60,8 @@ pub(crate) struct Uses<'a> {
     positions: Vec<usize>,
     /// For each vertex whether a condition is made of it.
     pub(crate) is_in_condition: Vec<bool>,
+    /// For each vertex whether it is needed at all.
+    is_needed: Vec<bool>,
     /// Whether there are conditions at all.
     has_conditions: bool,
     /// For each vertex how often it is expected to run: at its uses, or where it is kept.
@@ -98,6 +100,7 @@ impl<'a> Uses<'a> {
             predicates: vec![Conjunction::new(); kernel.instructions.len()],
             positions,
             is_in_condition: vec![false; n],
+            is_needed: vec![false; n],
             has_conditions: false,
             expected: vec![0.0; n],
             need: vec![Need::NEVER; n],
@@ -107,6 +110,7 @@ impl<'a> Uses<'a> {
         };
         for &vertex in order {
             let candidate = res.candidate(vertex);
+            res.is_needed[vertex] = true;
             res.stays[vertex] =
                 candidate.children.iter().map(|&child| res.stays[child]).fold(candidate.stays, Stays::max);
         }
@@ -128,12 +132,15 @@ impl<'a> Uses<'a> {
                 let vertex = self.product.vertices[&root.class];
                 conditions.push(vertex);
                 let literals = self.literals(vertex, true);
+                conditions.extend(literals.iter().map(|literal| literal.condition));
                 self.predicates[root.insn.index()].extend(literals);
             }
         }
         for &vertex in order {
             if let Node::Op(Op::If, children) = &self.candidate(vertex).node {
-                conditions.push(self.vertex(children[0]));
+                let condition = self.vertex(children[0]);
+                conditions.push(condition);
+                conditions.extend(self.literals(condition, true).iter().map(|literal| literal.condition));
             }
         }
         self.has_conditions = !conditions.is_empty();
@@ -156,6 +163,9 @@ impl<'a> Uses<'a> {
                 self.frequencies.exprs.entry(vertex).or_insert(expr);
                 if let Some(stated) = probability(expr) {
                     self.frequencies.stated.insert(vertex, stated);
+                    let other = self.in_other_words(Literal { condition: vertex, holds: true });
+                    let stated = if other.holds { stated } else { 1.0 - stated };
+                    self.frequencies.stated.entry(other.condition).or_insert(stated);
                 }
             }
         }
@@ -183,11 +193,33 @@ impl<'a> Uses<'a> {
                     let operands = children.iter().rev().map(|&child| self.vertex(child));
                     pending.extend(operands.map(|condition| Literal { condition, ..literal }));
                 }
-                _ if !res.contains(&literal) => res.push(literal),
-                _ => {}
+                _ => {
+                    let literal = self.in_other_words(literal);
+                    if !res.contains(&literal) {
+                        res.push(literal);
+                    }
+                }
             }
         }
         res
+    }
+
+    /// A comparison by the first of those that say the same, or the opposite: `a <= b` of integers holds where `a > b` does not.
+    fn in_other_words(&self, literal: Literal) -> Literal {
+        let graph = &self.encoded.graph;
+        let Node::Op(op, children) = &self.candidate(literal.condition).node else { return literal };
+        let [a, b] = children[..] else { return literal };
+        let Some((swapped, opposite, opposite_swapped)) = others(*op) else { return literal };
+        let is_total = !graph[a].data.dtype.is_float() && !graph[b].data.dtype.is_float();
+        let same = [(swapped, [b, a], true)];
+        let opposites = [(opposite, [a, b], false), (opposite_swapped, [b, a], false)];
+        let all = same.into_iter().chain(opposites.into_iter().filter(|_| is_total));
+        let others = all.filter_map(|(op, children, is_same)| {
+            let class = graph.lookup(Node::Op(op, children.into()))?;
+            let condition = *self.product.vertices.get(&class)?;
+            self.is_needed[condition].then_some(Literal { condition, holds: literal.holds == is_same })
+        });
+        others.chain([literal]).min().unwrap_or(literal)
     }
 
     fn own_depth(&self, vertex: Vertex) -> usize {
@@ -330,6 +362,19 @@ impl<'a> Uses<'a> {
         }
         self.expected[vertex] = float(own) * guard.frequency;
         self.need[vertex] = guard.need;
+    }
+}
+
+/// A comparison with its operands swapped, the opposite of it, and the opposite with its operands swapped.
+fn others(op: Op) -> Option<(Op, Op, Op)> {
+    match op {
+        Op::Lt => Some((Op::Gt, Op::Ge, Op::Le)),
+        Op::Le => Some((Op::Ge, Op::Gt, Op::Lt)),
+        Op::Gt => Some((Op::Lt, Op::Le, Op::Ge)),
+        Op::Ge => Some((Op::Le, Op::Lt, Op::Gt)),
+        Op::Eq => Some((Op::Eq, Op::Ne, Op::Ne)),
+        Op::Ne => Some((Op::Ne, Op::Eq, Op::Eq)),
+        _ => None,
     }
 }
 

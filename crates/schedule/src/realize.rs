@@ -252,7 +252,8 @@ impl Realize {
     fn guarded(&mut self, op: ReduceOp, body: ExprId) -> (Option<ExprId>, ExprId) {
         let Expr::Op { op: Op::If, operands } = &self.kernel.exprs[body] else { return (None, body) };
         let (condition, chosen, other) = (operands[0], operands[1], operands[2]);
-        let is_neutral = |id: ExprId| matches!(self.kernel.exprs[id], Expr::Number(number) if terms::is_neutral(op, number));
+        let is_neutral =
+            |id: ExprId| matches!(self.kernel.exprs[id], Expr::Number(number) if terms::is_neutral(op, number));
         // A sum of floats that begins with -0 is another one after 0 was added.
         if self.licence == Licence::Strict || self.has_reduction(condition) {
             (None, body)
