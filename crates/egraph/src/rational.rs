@@ -1,7 +1,12 @@
 //! Exact numbers: coefficients and constants of the e-graph are never rounded.
+//!
+//! Nearly all come from floats: what has a power of two as denominator is added, multiplied and compared without divisions.
+
+mod dyadic;
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use num_bigint::BigInt;
@@ -9,15 +14,38 @@ use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{FromPrimitive, One, Signed, ToPrimitive, Zero};
 
+use dyadic::Dyadic;
+
 /// An exact rational number, small ones without allocation.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Rational(Repr);
 
-/// Reduced, the denominator positive; `Big` only where `Small` cannot hold it: equal numbers are equal values.
-#[derive(Clone, PartialEq, Eq, Hash)]
+/// Reduced, the denominator positive; `Big` only where `Small` cannot hold it: equal numbers are equal values, and have equal numerators and denominators.
+#[derive(Clone)]
 enum Repr {
     Small(i64, i64),
     Big(Arc<BigRational>),
+}
+
+impl PartialEq for Repr {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Small(a, b), Self::Small(c, d)) => (a, b) == (c, d),
+            (Self::Big(a), Self::Big(b)) => Arc::ptr_eq(a, b) || (a.numer() == b.numer() && a.denom() == b.denom()),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Repr {}
+
+impl Hash for Repr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Small(numer, denom) => (numer, denom).hash(state),
+            Self::Big(big) => (big.numer(), big.denom()).hash(state),
+        }
+    }
 }
 
 impl Rational {
@@ -75,6 +103,27 @@ impl Rational {
         }
     }
 
+    /// The number if its denominator is a power of two.
+    fn to_dyadic(&self) -> Option<Dyadic> {
+        match &self.0 {
+            Repr::Small(numer, denom) => Dyadic::of_small(*numer, *denom),
+            Repr::Big(big) => Dyadic::of(big),
+        }
+    }
+
+    /// What dyadic numbers are computed by one way, and others by the other.
+    fn computed(
+        &self,
+        other: &Self,
+        dyadic: impl Fn(Dyadic, Dyadic) -> Dyadic,
+        any: impl Fn(BigRational, BigRational) -> BigRational,
+    ) -> Self {
+        match (self.to_dyadic(), other.to_dyadic()) {
+            (Some(a), Some(b)) => Self::from_big(dyadic(a, b).into_big()),
+            _ => Self::from_big(any(self.to_big(), other.to_big())),
+        }
+    }
+
     /// Its sum with `other`.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
@@ -84,10 +133,10 @@ impl Rational {
                 let (a, b, c, d) = (i128::from(*a), i128::from(*b), i128::from(*c), i128::from(*d));
                 match (a * d).checked_add(c * b) {
                     Some(numer) => Self::from_i128(numer, b * d),
-                    None => Self::from_big(self.to_big() + other.to_big()),
+                    None => self.computed(other, Dyadic::plus, |a, b| a + b),
                 }
             }
-            _ => Self::from_big(self.to_big() + other.to_big()),
+            _ => self.computed(other, Dyadic::plus, |a, b| a + b),
         }
     }
 
@@ -99,7 +148,9 @@ impl Rational {
             (Repr::Small(a, b), Repr::Small(c, d)) => {
                 Self::from_i128(i128::from(*a) * i128::from(*c), i128::from(*b) * i128::from(*d))
             }
-            _ => Self::from_big(self.to_big() * other.to_big()),
+            _ if self.is_one() => other.clone(),
+            _ if other.is_one() => self.clone(),
+            _ => self.computed(other, Dyadic::times, |a, b| a * b),
         }
     }
 
@@ -127,7 +178,7 @@ impl Rational {
         match &self.0 {
             // The least integer is never a small numerator.
             Repr::Small(numer, denom) => Self(Repr::Small(-numer, *denom)),
-            Repr::Big(_) => self.times(&Self::MINUS_ONE),
+            Repr::Big(big) => Self::from_big(-big.as_ref().clone()),
         }
     }
 
@@ -179,18 +230,34 @@ impl Rational {
     pub fn to_f64(&self) -> f64 {
         match &self.0 {
             Repr::Small(numer, 1) => *numer as f64,
-            _ => self.to_big().to_f64().unwrap_or(f64::NAN),
+            _ => self.to_exact_f64().unwrap_or_else(|| self.to_big().to_f64().unwrap_or(f64::NAN)),
+        }
+    }
+
+    /// Whether the nearest double is finite.
+    #[must_use]
+    pub fn is_in_range(&self) -> bool {
+        match &self.0 {
+            Repr::Small(..) => true,
+            // A number is below the power of two with its bits as exponent, and not below half of that.
+            Repr::Big(big) => {
+                let limit = big.denom().bits() + u64::from(f64::MAX_EXP.unsigned_abs());
+                big.numer().bits() + 1 < limit || self.to_f64().is_finite()
+            }
         }
     }
 
     /// The double that has exactly this value, if there is one.
     #[must_use]
     pub fn to_exact_f64(&self) -> Option<f64> {
-        let value = self.to_f64();
-        if matches!(&self.0, Repr::Small(numer, 1) if numer.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS) {
-            return Some(value);
+        match &self.0 {
+            Repr::Small(numer, denom) => {
+                let (magnitude, denom) = (numer.unsigned_abs(), denom.unsigned_abs());
+                let odd = magnitude.checked_shr(magnitude.trailing_zeros()).unwrap_or(0);
+                (odd < 1 << f64::MANTISSA_DIGITS && denom.is_power_of_two()).then(|| *numer as f64 / denom as f64)
+            }
+            Repr::Big(big) => dyadic::exact_f64(big),
         }
-        (value.is_finite() && BigRational::from_f64(value).is_some_and(|exact| exact == self.to_big())).then_some(value)
     }
 
     /// Numbers of which it is the sum and which doubles hold: the nearest one, the one nearest to what is missing, and so on. What is no sum of doubles, as a
@@ -237,7 +304,11 @@ impl Ord for Rational {
             (Repr::Small(a, b), Repr::Small(c, d)) => {
                 (i128::from(*a) * i128::from(*d)).cmp(&(i128::from(*c) * i128::from(*b)))
             }
-            _ => self.to_big().cmp(&other.to_big()),
+            _ if self.is_negative() != other.is_negative() => other.is_negative().cmp(&self.is_negative()),
+            _ => match (self.to_exact_f64(), other.to_exact_f64()) {
+                (Some(a), Some(b)) => a.total_cmp(&b),
+                _ => self.to_big().cmp(&other.to_big()),
+            },
         }
     }
 }

@@ -14,11 +14,12 @@
 //! Reference 001 (factorisation), the sharing elimination of COFFEE (`peers/coffee.md`, 10), TSFC's argument
 //! factorisation and sum factorisation; `egraph-study.md`, stages C and S.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use egg::{Id, Language};
 use nestegg_ir::{InameSet, ReduceOp};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
 
 use super::Pass;
 use super::contract::{Contraction, Term};
@@ -26,8 +27,33 @@ use crate::build;
 use crate::language::{Kind, Node};
 use crate::rational::Rational;
 
-/// Monomials by their atoms.
-type Monomials = BTreeMap<Vec<Id>, Vec<(Rational, Id)>>;
+/// A product of atoms with what it is multiplied by.
+#[derive(Clone, Debug)]
+struct Monomial {
+    /// Increasing.
+    atoms: SmallVec<[Id; 2]>,
+    /// The coefficient, as a sum.
+    terms: SmallVec<[(Rational, Id); 1]>,
+}
+
+/// Monomials by increasing atoms, no two with the same.
+type Monomials = Vec<Monomial>;
+
+/// What is known of a class.
+#[derive(Debug)]
+struct Apart {
+    /// `None` beyond the limits.
+    monomials: Option<Monomials>,
+    /// Whether a sum below it is taken apart that stays one value among coarse atoms.
+    is_finer: bool,
+}
+
+/// What is known of classes, for one set of inames.
+#[derive(Debug, Default)]
+struct Known {
+    fine: FxHashMap<Id, Apart>,
+    coarse: FxHashMap<Id, Apart>,
+}
 
 /// A coefficient of more terms than this becomes a value of its own, lest sums of sums copy their terms again and again.
 const MAX_TERMS: usize = 256;
@@ -40,7 +66,7 @@ const MAX_BITS: u64 = 2048;
 
 /// Adds what terms of the same value have as factors: values that are shared would otherwise be there once for each
 /// way to them, and there are exponentially many. `None` where a number is beyond its limit.
-fn merge(terms: &mut Vec<(Rational, Id)>) -> Option<()> {
+fn merge(terms: &mut SmallVec<[(Rational, Id); 1]>) -> Option<()> {
     terms.sort_by_key(|&(_, id)| id);
     terms.dedup_by(|(next, next_id), (sum, id)| {
         let is_same = next_id == id;
@@ -49,8 +75,21 @@ fn merge(terms: &mut Vec<(Rational, Id)>) -> Option<()> {
         }
         is_same
     });
-    let is_within = |number: &Rational| number.n_bits() <= MAX_BITS && number.to_f64().is_finite();
+    let is_within = |number: &Rational| number.n_bits() <= MAX_BITS && number.is_in_range();
     terms.iter().all(|(number, _)| is_within(number)).then_some(())
+}
+
+/// One monomial for each product of atoms.
+fn gathered(mut parts: Monomials) -> Monomials {
+    parts.sort_by(|a, b| a.atoms.cmp(&b.atoms));
+    parts.dedup_by(|next, monomial| {
+        let is_same = next.atoms == monomial.atoms;
+        if is_same {
+            monomial.terms.append(&mut next.terms);
+        }
+        is_same
+    });
+    parts
 }
 
 /// `Σ_q (a·x[q, j] + b·y[q, j])·z[q, k]` as monomials, contracted in every order, factorised by every iname.
@@ -59,8 +98,8 @@ pub fn linear_form(pass: &mut Pass<'_>) {
     let origin = Origin::new(pass);
     let roots: BTreeSet<Id> = pass.graph.analysis.roots.iter().map(|&root| pass.graph.find(root)).collect();
     let mut n_visits = 0_usize;
-    // What is known of classes, by the inames that values depend on and what is taken apart.
-    let mut known: FxHashMap<(InameSet, Atoms), FxHashMap<Id, Monomials>> = FxHashMap::default();
+    // By the inames that values depend on.
+    let mut known: FxHashMap<InameSet, Known> = FxHashMap::default();
     for &class in pass.classes {
         if pass.is_full() {
             return;
@@ -82,20 +121,24 @@ pub fn linear_form(pass: &mut Pass<'_>) {
         };
         let free = pass.graph[class].data.inames.clone();
         let mut seen: Vec<Vec<Term>> = Vec::new();
+        let known = known.entry(free.clone()).or_default();
         for atoms in [Atoms::Fine, Atoms::Coarse] {
-            let known = known.entry((free.clone(), atoms)).or_default();
-            let n_known = known.len();
             let mut form = LinearForm { origin: &origin, free: &free, atoms, limit, known };
-            let monomials = form.of(pass, body);
+            if atoms == Atoms::Coarse && form.known.is_same(pass.graph.find(body)) {
+                continue;
+            }
+            let n_known = form.known.len();
+            form.take_apart(pass, body);
             n_visits += form.known.len() - n_known;
-            let Some(monomials) = monomials else {
+            let Some(monomials) = known.get(atoms, pass.graph.find(body)).and_then(|apart| apart.monomials.as_ref())
+            else {
                 pass.limits_hit.insert("monomials".into());
                 continue;
             };
             let mut terms = Vec::with_capacity(monomials.len());
-            for (atoms, coefficient) in monomials {
-                let coefficient = build::sum(pass.graph, coefficient);
-                terms.push(Term::new(pass.graph, atoms.into_iter().chain([coefficient])));
+            for Monomial { atoms, terms: coefficient } in monomials {
+                let coefficient = build::sum(pass.graph, coefficient.iter().cloned());
+                terms.push(Term::new(pass.graph, atoms.iter().copied().chain([coefficient])));
             }
             if seen.contains(&terms) {
                 continue;
@@ -146,9 +189,30 @@ impl Origin {
     }
 }
 
+impl Known {
+    /// What is known of a class. Coarse atoms are fine ones where no sum makes a difference.
+    fn get(&self, atoms: Atoms, class: Id) -> Option<&Apart> {
+        let fine = self.fine.get(&class);
+        match atoms {
+            Atoms::Fine => fine,
+            Atoms::Coarse => fine.filter(|apart| !apart.is_finer).or_else(|| self.coarse.get(&class)),
+        }
+    }
+
+    /// Whether coarse atoms of a class that is known are its fine ones.
+    fn is_same(&self, class: Id) -> bool {
+        self.fine.get(&class).is_some_and(|apart| !apart.is_finer)
+    }
+
+    /// The number of times that a class was taken apart.
+    fn len(&self) -> usize {
+        self.fine.len() + self.coarse.len()
+    }
+}
+
 /// The atoms of a product. Classes may have been united since they were noted.
-fn product_of(pass: &Pass<'_>, left: &[Id], right: &[Id]) -> Vec<Id> {
-    let mut res: Vec<Id> = left.iter().chain(right).map(|&atom| pass.graph.find(atom)).collect();
+fn product_of(pass: &Pass<'_>, left: &[Id], right: &[Id]) -> SmallVec<[Id; 2]> {
+    let mut res: SmallVec<[Id; 2]> = left.iter().chain(right).map(|&atom| pass.graph.find(atom)).collect();
     res.sort_unstable();
     res
 }
@@ -158,45 +222,61 @@ struct LinearForm<'a> {
     free: &'a InameSet,
     atoms: Atoms,
     limit: usize,
-    known: &'a mut FxHashMap<Id, Monomials>,
+    known: &'a mut Known,
 }
 
 impl LinearForm<'_> {
-    /// The monomials of a class; `None` beyond the limit. A class that is below itself is an atom.
-    fn of(&mut self, pass: &mut Pass<'_>, root: Id) -> Option<Monomials> {
-        let root = pass.graph.find(root);
-        let mut pending = vec![root];
+    /// Finds the monomials of a class, or that they are beyond the limit. A class that is below itself is an atom.
+    fn take_apart(&mut self, pass: &mut Pass<'_>, root: Id) {
+        let mut pending = vec![pass.graph.find(root)];
         let mut open: FxHashSet<Id> = FxHashSet::default();
         while let Some(&class) = pending.last() {
-            if self.known.contains_key(&class) {
+            if self.of(class).is_some() {
                 pending.pop();
                 continue;
             }
             open.insert(class);
             let node = self.origin.node(pass, class);
-            let is_cyclic = |node: &Node| {
-                node.children().iter().any(|child| open.contains(child) && !self.known.contains_key(child))
+            let is_cyclic =
+                |node: &Node| node.children().iter().any(|&child| open.contains(&child) && self.of(child).is_none());
+            let node = node.filter(|node| !is_cyclic(node));
+            let is_coarser = node.as_ref().is_some_and(|node| self.is_coarser(pass, class, node));
+            let is_atom = |node: &Node| is_coarser && self.atoms == Atoms::Coarse || self.is_atomic(pass, class, node);
+            let node = node.filter(|node| !is_atom(node));
+            let children = node.as_ref().map_or(&[][..], Node::children);
+            let apart = if children.iter().any(|&child| self.of(child).is_some_and(|apart| apart.monomials.is_none())) {
+                Apart { monomials: None, is_finer: true }
+            } else {
+                let n_pending = pending.len();
+                pending.extend(children.iter().copied().filter(|&child| self.of(child).is_none()));
+                if pending.len() > n_pending {
+                    continue;
+                }
+                let is_finer =
+                    is_coarser || children.iter().any(|&child| self.of(child).is_some_and(|apart| apart.is_finer));
+                Apart { monomials: self.combine(pass, class, node.as_ref()), is_finer }
             };
-            let node = node.filter(|node| !is_cyclic(node) && !self.is_atomic(pass, class, node));
-            let n_pending = pending.len();
-            if let Some(node) = &node {
-                pending.extend(node.children().iter().filter(|child| !self.known.contains_key(child)));
-            }
-            if pending.len() > n_pending {
-                continue;
-            }
             pending.pop();
-            let monomials = self.combine(pass, class, node.as_ref())?;
-            self.known.insert(class, monomials);
+            match self.atoms {
+                Atoms::Fine => self.known.fine.insert(class, apart),
+                Atoms::Coarse => self.known.coarse.insert(class, apart),
+            };
         }
-        self.known.get(&root).cloned()
+    }
+
+    fn of(&self, class: Id) -> Option<&Apart> {
+        self.known.get(self.atoms, class)
+    }
+
+    fn monomials(&self, class: Id) -> &[Monomial] {
+        self.of(class).and_then(|apart| apart.monomials.as_deref()).unwrap_or_default()
     }
 
     /// Whether a value is not taken apart: free of the inames, or neither a sum nor a plain product.
     fn is_atomic(&self, pass: &Pass<'_>, class: Id, node: &Node) -> bool {
         !self.depends(pass, class)
             || match node {
-                Node::Sum { .. } => self.atoms == Atoms::Coarse && !self.free.is_subset(&pass.graph[class].data.inames),
+                Node::Sum { .. } => false,
                 Node::Product { exponents, children } => {
                     exponents.iter().zip(children.iter()).any(|(&e, &child)| e != 1 && self.depends(pass, child))
                 }
@@ -204,69 +284,73 @@ impl LinearForm<'_> {
             }
     }
 
+    /// Whether a value is a sum that is not taken apart among coarse atoms only.
+    fn is_coarser(&self, pass: &Pass<'_>, class: Id, node: &Node) -> bool {
+        let is_part = || self.depends(pass, class) && !self.free.is_subset(&pass.graph[class].data.inames);
+        matches!(node, Node::Sum { .. }) && is_part()
+    }
+
     fn depends(&self, pass: &Pass<'_>, class: Id) -> bool {
         !pass.graph[class].data.inames.is_disjoint(self.free)
     }
 
+    /// The monomials of a class from those of its children; `None` beyond the limits.
     fn combine(&self, pass: &mut Pass<'_>, class: Id, node: Option<&Node>) -> Option<Monomials> {
         let kind = Kind::of(pass.graph[class].data.dtype);
-        let one = |pass: &mut Pass<'_>| build::number(pass.graph, Rational::ONE, kind);
-        let mut res = Monomials::new();
-        match node {
+        let one = |pass: &mut Pass<'_>| smallvec![(Rational::ONE, build::number(pass.graph, Rational::ONE, kind))];
+        let res = match node {
             Some(Node::Sum { coefficients, children }) => {
-                for (coefficient, child) in coefficients.iter().zip(children.iter()) {
-                    for (atoms, terms) in &self.known[child] {
-                        let scaled = terms.iter().map(|(c, id)| (coefficient.times(c), pass.graph.find(*id)));
-                        res.entry(product_of(pass, &[], atoms)).or_default().extend(scaled);
-                    }
+                let mut parts = Monomials::new();
+                for (coefficient, &child) in coefficients.iter().zip(children.iter()) {
+                    parts.extend(self.monomials(child).iter().map(|Monomial { atoms, terms }| Monomial {
+                        atoms: product_of(pass, &[], atoms),
+                        terms: terms.iter().map(|(c, id)| (coefficient.times(c), pass.graph.find(*id))).collect(),
+                    }));
                 }
-                for terms in res.values_mut() {
+                let mut res = gathered(parts);
+                for Monomial { terms, .. } in &mut res {
                     merge(terms)?;
                     if terms.len() > MAX_TERMS {
-                        *terms = vec![(Rational::ONE, build::sum(pass.graph, terms.iter().cloned()))];
+                        *terms = smallvec![(Rational::ONE, build::sum(pass.graph, terms.iter().cloned()))];
                     }
                 }
+                res
             }
             Some(Node::Product { exponents, children }) => {
                 let mut factors: Vec<(i32, Id)> = Vec::new();
-                let unit = one(pass);
-                res.insert(Vec::new(), vec![(Rational::ONE, unit)]);
+                let mut res = vec![Monomial { atoms: SmallVec::new(), terms: one(pass) }];
                 for (&exponent, &child) in exponents.iter().zip(children.iter()) {
                     if !self.depends(pass, child) {
                         factors.push((exponent, child));
                         continue;
                     }
                     let mut product = Monomials::new();
-                    for (left, a) in &res {
-                        for (right, b) in &self.known[&child] {
-                            let atoms = product_of(pass, left, right);
-                            let a = build::sum(pass.graph, a.iter().cloned());
-                            let b = build::sum(pass.graph, b.iter().cloned());
+                    for a in &res {
+                        for b in self.monomials(child) {
+                            let atoms = product_of(pass, &a.atoms, &b.atoms);
+                            let a = build::sum(pass.graph, a.terms.iter().cloned());
+                            let b = build::sum(pass.graph, b.terms.iter().cloned());
                             let coefficient = build::product(pass.graph, [(1, a), (1, b)]);
-                            product.entry(atoms).or_default().push((Rational::ONE, coefficient));
+                            product.push(Monomial { atoms, terms: smallvec![(Rational::ONE, coefficient)] });
                         }
                     }
-                    res = product;
+                    res = gathered(product);
                     if res.len() > self.limit {
                         return None;
                     }
                 }
                 if !factors.is_empty() {
-                    for terms in res.values_mut() {
+                    for Monomial { terms, .. } in &mut res {
                         let coefficient = build::sum(pass.graph, terms.iter().cloned());
                         let all = factors.iter().copied().chain([(1, coefficient)]);
-                        *terms = vec![(Rational::ONE, build::product(pass.graph, all))];
+                        *terms = smallvec![(Rational::ONE, build::product(pass.graph, all))];
                     }
                 }
+                res
             }
-            _ if self.depends(pass, class) => {
-                let unit = one(pass);
-                res.insert(vec![class], vec![(Rational::ONE, unit)]);
-            }
-            _ => {
-                res.insert(Vec::new(), vec![(Rational::ONE, class)]);
-            }
-        }
+            _ if self.depends(pass, class) => vec![Monomial { atoms: smallvec![class], terms: one(pass) }],
+            _ => vec![Monomial { atoms: SmallVec::new(), terms: smallvec![(Rational::ONE, class)] }],
+        };
         (res.len() <= self.limit).then_some(res)
     }
 }
