@@ -15,6 +15,7 @@ mod probabilities;
 pub mod report;
 pub mod rounding;
 pub mod rules;
+mod same;
 mod search;
 mod seeds;
 pub mod smallest;

@@ -19,6 +19,7 @@ use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, share_shifted, split_at_zeros};
 
 use crate::error::Error;
+use crate::same::is_same;
 
 /// Numbers of pieces that inames are cut into at most, one seed each.
 const PIECES: [usize; 4] = [16, 4, 3, 2];
@@ -156,7 +157,10 @@ struct Seeds {
 
 impl Seeds {
     fn add(&mut self, seed: Seed) {
-        let is_known = self.found.iter().any(|known| is_same(&known.linearized, &seed.linearized));
+        // What changed numbers does not stand for what did not.
+        let is_known = self.found.iter().any(|known| {
+            (known.tolerance.is_none() || seed.tolerance.is_some()) && is_same(&known.linearized, &seed.linearized)
+        });
         if !is_known {
             self.found.push(seed);
         }
@@ -321,14 +325,4 @@ impl Seeds {
     {
         res.map_err(|source| Error::Refused { pass, kernel: self.kernel.clone(), source: Box::new(source) })
     }
-}
-
-/// Whether two kernels have the same instructions in the same order.
-fn is_same(a: &LinearizedKernel, b: &LinearizedKernel) -> bool {
-    a.linearization == b.linearization
-        && a.kernel.instructions == b.kernel.instructions
-        && a.kernel.domains == b.kernel.domains
-        && a.kernel.arrays == b.kernel.arrays
-        && a.kernel.exprs.len() == b.kernel.exprs.len()
-        && a.kernel.exprs.iter().eq(b.kernel.exprs.iter())
 }

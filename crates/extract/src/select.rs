@@ -275,13 +275,11 @@ fn search(graph: &ProductGraph, choice: &mut [Option<usize>], limits_hit: &mut B
             }
             for idx in 0..graph.candidates[vertex].len() {
                 let Some(old) = choice[vertex].filter(|&old| old != idx) else { continue };
-                if !references.can_choose(graph, choice, vertex, idx, limits_hit) {
-                    continue;
-                }
+                // What it costs is known from the few values that change; whether it is below itself is asked of all values below, where it matters.
                 let freed = references.release(graph, choice, vertex);
                 choice[vertex] = Some(idx);
                 let paid = references.acquire(graph, choice, vertex);
-                if paid < freed {
+                if paid < freed && references.can_choose(graph, choice, vertex, idx, limits_hit) {
                     changed = true;
                     references.settle();
                 } else {

@@ -10,7 +10,7 @@
 //! exact number of points of the joint domain of loops and reduction inames. A condition that is affine restricts the
 //! points; any other counts as if it held.
 //! # Complexity
-//! Linear in the DAG; one isl count per distinct set of loops, reduction inames and conditions.
+//! Linear in the DAG; one isl count per distinct set of loops, reduction inames and affine conditions.
 //! # Source
 //! The contract `nestegg-kernel/1`, "How operations are counted".
 
@@ -143,6 +143,7 @@ pub fn count(program: &Program, values: &[(String, i64)]) -> Result<OperationCou
         kernel: &kernel,
         domains: &domains,
         points: FxHashMap::default(),
+        is_affine: FxHashMap::default(),
         res: OperationCount::default(),
     };
     match &linearization {
@@ -162,6 +163,8 @@ struct Counter<'a> {
     domains: &'a Domains,
     works: Works,
     points: FxHashMap<(InameSet, Vec<ExprId>), BigUint>,
+    /// Whether conditions can restrict points.
+    is_affine: FxHashMap<ExprId, bool>,
     res: OperationCount,
 }
 
@@ -234,15 +237,18 @@ impl Counter<'_> {
     }
 
     fn points(&mut self, inames: InameSet, conditions: &[ExprId]) -> Result<BigUint, CountError> {
+        let kernel = self.kernel;
+        let is_affine = |&&id: &&ExprId| *self.is_affine.entry(id).or_insert_with(|| Domains::is_affine(kernel, id));
+        let conditions: Vec<ExprId> = conditions.iter().filter(is_affine).copied().collect();
         if conditions.is_empty() {
             return Ok(self.domains.count(&inames)?);
         }
-        let key = (inames, conditions.to_vec());
+        let key = (inames, conditions);
         if let Some(points) = self.points.get(&key) {
             return Ok(points.clone());
         }
         let mut set = self.domains.of(&key.0)?;
-        for &condition in conditions {
+        for &condition in &key.1 {
             if let Some(part) = self.domains.restrict(&set, self.kernel, condition)? {
                 set = part;
             }

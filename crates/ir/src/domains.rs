@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use nestegg_isl as isl;
 use num_bigint::BigUint;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::affine::{self, Affine, Var};
 use crate::expr::{Expr, Op};
@@ -252,6 +252,26 @@ impl Domains {
             res = res.plus(&Affine::var(Var::Parameter(parameter)), *coefficient)?;
         }
         affine.floors.is_empty().then_some(res)
+    }
+
+    /// Whether a condition is made of affine comparisons by `and`, `or` and `not`: others restrict no set.
+    #[must_use]
+    pub fn is_affine(kernel: &Kernel, condition: ExprId) -> bool {
+        let mut seen = FxHashSet::default();
+        let mut pending = vec![condition];
+        while let Some(id) = pending.pop() {
+            match &kernel.exprs[id] {
+                _ if !seen.insert(id) => {}
+                Expr::Op { op, operands } if op.is_comparison() => {
+                    if operands.iter().any(|&operand| affine::of(&kernel.exprs, operand).is_none()) {
+                        return false;
+                    }
+                }
+                Expr::Op { op, operands } if op.is_logic() => pending.extend(operands),
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// The part of `set`, a set over inames, where a condition holds; `None` if the condition is not made of

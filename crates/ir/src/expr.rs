@@ -352,6 +352,12 @@ impl Exprs {
         ExprId::new(idx)
     }
 
+    /// The id of an expression that is known.
+    #[must_use]
+    pub fn find(&self, expr: &Expr) -> Option<ExprId> {
+        self.nodes.get_index_of(expr).map(ExprId::new)
+    }
+
     /// How many expressions there are; every id is below this.
     #[must_use]
     pub fn len(&self) -> usize {

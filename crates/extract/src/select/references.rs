@@ -20,6 +20,9 @@ pub(super) struct References {
     is_ordered: bool,
     /// Whether the candidate that was tested last needs a vertex with a later place.
     is_crossing: bool,
+    /// For each vertex the number of the last test that saw it.
+    seen: Vec<u32>,
+    n_tests: u32,
 }
 
 impl References {
@@ -39,7 +42,7 @@ impl References {
         for (idx, &vertex) in order.iter().enumerate() {
             position[vertex] = idx;
         }
-        Self { count, position, is_ordered: true, is_crossing: false }
+        Self { count, position, is_ordered: true, is_crossing: false, seen: vec![0; graph.len()], n_tests: 0 }
     }
 
     /// Notes that the candidate that was tested last is taken.
@@ -65,12 +68,16 @@ impl References {
         freed
     }
 
-    /// Takes the candidate of a needed vertex; answers what that costs with all that was not needed before.
+    /// Takes the candidate of a needed vertex; answers what that costs with all that was not needed before. Undone by [`Self::release`], also where a value
+    /// cannot be computed or is below itself.
     pub(super) fn acquire(&mut self, graph: &ProductGraph, choice: &[Option<usize>], vertex: Vertex) -> Cost {
         let mut paid = Cost::ZERO;
         let mut pending = vec![vertex];
         while let Some(vertex) = pending.pop() {
-            let Some(idx) = choice[vertex] else { return Cost::INFINITE };
+            let Some(idx) = choice[vertex] else {
+                paid = Cost::INFINITE;
+                continue;
+            };
             let candidate = &graph.candidates[vertex][idx];
             paid = paid + candidate.cost;
             for &child in &candidate.children {
@@ -92,7 +99,8 @@ impl References {
         idx: usize,
         limits_hit: &mut BTreeSet<&'static str>,
     ) -> bool {
-        let mut seen = rustc_hash::FxHashSet::default();
+        self.n_tests += 1;
+        let mut n_seen = 0;
         let mut pending = graph.candidates[vertex][idx].children.clone();
         self.is_crossing = false;
         while let Some(below) = pending.pop() {
@@ -103,8 +111,9 @@ impl References {
                 continue;
             }
             self.is_crossing |= self.position[below] != usize::MAX;
-            if seen.insert(below) {
-                if seen.len() > CYCLE_LIMIT {
+            if std::mem::replace(&mut self.seen[below], self.n_tests) != self.n_tests {
+                n_seen += 1;
+                if n_seen > CYCLE_LIMIT {
                     limits_hit.insert("cycle test");
                     return false;
                 }
