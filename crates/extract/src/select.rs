@@ -439,6 +439,21 @@ mod tests {
     }
 
     #[test]
+    fn changes_are_undone_whatever_they_need() {
+        // The second form of the root needs a value without form, then one that is free, then the root itself.
+        let graph = graph(&[&[(0, &[0])], &[(2, &[])], &[(1, &[3])], &[(3, &[]), (1, &[0, 1, 2])]]);
+        let mut choice = bottom_up(&graph);
+        let order = needed(&graph, &choice).unwrap();
+        let mut references = References::new(&graph, &choice, &order);
+        let before = references.count.clone();
+        assert_eq!(references.release(&graph, &choice, 3), Cost::new(3));
+        choice[3] = Some(1);
+        assert_eq!(references.acquire(&graph, &choice, 3), Cost::INFINITE);
+        references.release(&graph, &choice, 3);
+        assert_eq!(references.count, before);
+    }
+
+    #[test]
     fn a_value_without_form_is_an_error() {
         assert_eq!(select(&graph(&[&[(0, &[1])], &[(0, &[0])]]), Cost::INFINITE), Err(NoForm));
     }
