@@ -21,7 +21,9 @@ use std::collections::BTreeMap;
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::sequences::{SequenceIdx, Sequences};
-use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind, InameId, InameSet, InsnId, Kernel};
+use nestegg_ir::{
+    ArgumentAccess, ArrayId, ArrayKind, Expr, ExprId, InameId, InameSet, InsnId, Item, Kernel, LinearizedKernel,
+};
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
@@ -35,6 +37,10 @@ pub struct Definitions<'a> {
     sequences: &'a Sequences,
     /// For each array what is written of it by element: the instruction, and the indices where they are affine.
     writers: Vec<Vec<(InsnId, Option<Vec<Affine>>)>>,
+    /// For each array the last item of the outermost sequence that writes it.
+    last_items: Vec<Option<usize>>,
+    /// For each array the first instruction that reads it.
+    readers: Vec<Option<InsnId>>,
     /// A name with which no other begins.
     prefix: String,
     /// Answers so far: they do not depend on the reader, but for the writers before it.
@@ -50,7 +56,8 @@ type Question = (ArrayId, Vec<Affine>, Writers);
 impl<'a> Definitions<'a> {
     /// The writers of a kernel's arrays.
     #[must_use]
-    pub fn new(kernel: &'a Kernel, domains: &'a Domains, sequences: &'a Sequences) -> Self {
+    pub fn new(linearized: &'a LinearizedKernel, domains: &'a Domains, sequences: &'a Sequences) -> Self {
+        let kernel = &linearized.kernel;
         let mut writers: Vec<Vec<(InsnId, Option<Vec<Affine>>)>> = vec![Vec::new(); kernel.arrays.len()];
         for insn in kernel.insn_ids() {
             for assignee in kernel[insn].assignees() {
@@ -61,13 +68,36 @@ impl<'a> Definitions<'a> {
         let inames = kernel.inames.iter().map(|iname| &iname.name);
         let names = inames.chain(kernel.parameters.iter().map(|parameter| &parameter.name));
         let prefix = names.max_by_key(|name| name.len()).cloned().unwrap_or_else(|| "d".to_owned());
-        Self { kernel, domains, sequences, writers, prefix, known: RefCell::default() }
+        let readers = first_readers(linearized);
+        let last_items = vec![None; kernel.arrays.len()];
+        let mut res =
+            Self { kernel, domains, sequences, writers, last_items, readers, prefix, known: RefCell::default() };
+        for insn in kernel.insn_ids() {
+            let item = res.item(insn);
+            for array in kernel[insn].written_arrays() {
+                let last = &mut res.last_items[array.index()];
+                *last = item.max(*last);
+            }
+        }
+        res
     }
 
     /// Whether every element of an array has a value from the beginning.
     #[must_use]
     pub fn comes_with_values(&self, array: ArrayId) -> bool {
         !matches!(self.kernel[array].kind, ArrayKind::Temporary | ArrayKind::Argument(ArgumentAccess::Write))
+    }
+
+    /// Whether some instruction writes an array that one before it, or one in the same loops, reads.
+    #[must_use]
+    pub fn changes(&self, array: ArrayId) -> bool {
+        let Some(first) = self.readers[array.index()] else { return false };
+        self.last_items[array.index()].is_some_and(|last| self.item(first).is_none_or(|first| first <= last))
+    }
+
+    /// The item of the outermost sequence that an instruction is in.
+    fn item(&self, insn: InsnId) -> Option<usize> {
+        self.sequences.item_in(self.sequences.places[insn.index()], 0)
     }
 
     /// Whether all elements that `insn` may read at these indices have a value.
@@ -78,6 +108,30 @@ impl<'a> Definitions<'a> {
         if self.comes_with_values(array) {
             return Ok(true);
         }
+        self.is_written_before(insn, array, indices, |_| true)
+    }
+
+    /// Whether all elements that any instruction may read at these indices have a value: writers outside of all loops and
+    /// conditions that other instructions share with them, before the first that reads the array, give it.
+    ///
+    /// # Errors
+    /// If isl fails.
+    pub fn is_always_defined(&self, array: ArrayId, indices: &[Index]) -> Result<bool, DomainError> {
+        match self.readers[array.index()] {
+            _ if self.comes_with_values(array) => Ok(true),
+            Some(first) => self.is_written_before(first, array, indices, |common| common == 0),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether writers before an instruction, in sequences that both are in and that count, write all elements at these indices.
+    fn is_written_before(
+        &self,
+        insn: InsnId,
+        array: ArrayId,
+        indices: &[Index],
+        counts: impl Fn(SequenceIdx) -> bool,
+    ) -> Result<bool, DomainError> {
         let plain = indices.iter().map(|index| match index {
             Index::Affine(affine) => Some(affine.clone()),
             Index::Child => None,
@@ -85,7 +139,7 @@ impl<'a> Definitions<'a> {
         let Some(read) = plain.collect::<Option<Vec<Affine>>>() else { return Ok(false) };
         let before = |(position, (writer, indices)): (usize, &(InsnId, Option<Vec<Affine>>))| {
             indices.as_ref()?;
-            Some((position, self.common_before(*writer, insn)?))
+            Some((position, self.common_before(*writer, insn).filter(|&common| counts(common))?))
         };
         let writers: Writers = self.writers[array.index()].iter().enumerate().filter_map(before).collect();
         let key = (array, read, writers);
@@ -159,4 +213,34 @@ impl<'a> Definitions<'a> {
         }
         Ok(set.project_onto(&names)?)
     }
+}
+
+/// For each array the first instruction that reads it.
+fn first_readers(linearized: &LinearizedKernel) -> Vec<Option<InsnId>> {
+    let kernel = &linearized.kernel;
+    let mut res = vec![None; kernel.arrays.len()];
+    // What an instruction before has seen, it has read.
+    let mut seen = vec![false; kernel.exprs.len()];
+    let mut pending: Vec<ExprId> = Vec::new();
+    let mut note = |insn: InsnId, roots: &mut dyn Iterator<Item = ExprId>| {
+        pending.extend(roots);
+        while let Some(id) = pending.pop() {
+            if std::mem::replace(&mut seen[id.index()], true) {
+                continue;
+            }
+            if let Expr::Access { array, .. } = &kernel.exprs[id] {
+                res[array.index()].get_or_insert(insn);
+            }
+            pending.extend(kernel.exprs[id].children());
+        }
+    };
+    let mut open: Vec<ExprId> = Vec::new();
+    for item in &linearized.linearization {
+        match item {
+            Item::If(condition) => open.push(*condition),
+            Item::Run(insn) => note(*insn, &mut open.drain(..).chain(kernel[*insn].expressions())),
+            Item::For(_) | Item::End(_) | Item::EndIf => {}
+        }
+    }
+    res
 }

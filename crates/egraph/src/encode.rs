@@ -87,17 +87,18 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains, semantics: Seman
         !in_branches.is_empty() || !in_conditions.is_empty() || !bounds.always_runs(&kernel.iname_ids().collect());
     let sequences = Sequences::new(linearized);
     let coupled = coupling::coupled(kernel, domains)?;
-    let definitions = Definitions::new(kernel, domains, &sequences);
+    let definitions = Definitions::new(linearized, domains, &sequences);
     let stays = |id: usize, expr: &Expr| match expr {
         _ if !may_be_guarded => Ok(false),
         Expr::Access { array, indices } => {
-            let is_inside = bounds.is_inside(*array, &payload(kernel, indices))?;
-            Ok(!is_inside || !definitions.comes_with_values(*array))
+            let indices = payload(kernel, indices);
+            Ok(!bounds.is_inside(*array, &indices)? || !definitions.is_always_defined(*array, &indices)?)
         }
         _ => Ok(may_trap[id]),
     };
     let is_in_branch = |id: usize| in_branches.contains_key(&ExprId::new(id));
-    let versions = Versions::new(kernel, &sequences, stays, is_in_branch, &coupled)?;
+    let versions =
+        Versions::new(kernel, &sequences, (stays, is_in_branch, |array| definitions.changes(array)), &coupled)?;
     let mut encoder = Encoder {
         kernel,
         types,

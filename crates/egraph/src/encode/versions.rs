@@ -31,7 +31,7 @@ pub(super) type VersionIdx = usize;
 /// What versions of an expression may differ in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Dependence {
-    /// Arrays that the kernel writes.
+    /// Arrays that the kernel writes between reads.
     arrays: SetId,
     /// Whether there are more of these than are told apart.
     is_memory_large: bool,
@@ -73,21 +73,25 @@ pub(super) struct Versions<'a> {
 
 impl<'a> Versions<'a> {
     /// The versions of expressions: `stays` says of an expression, its operands aside, whether it may have to stay where the
-    /// kernel computes it, `is_in_branch` whether that is a branch, `is_coupled` which inames' values depend on others.
+    /// kernel computes it, `is_in_branch` whether that is a branch, `changes` of an array whether not all its readers see the same
+    /// state of it; `coupled` which inames' values depend on others.
     pub(super) fn new(
         kernel: &Kernel,
         sequences: &'a Sequences,
-        stays: impl Fn(usize, &Expr) -> Result<bool, DomainError>,
-        is_in_branch: impl Fn(usize) -> bool,
+        (stays, is_in_branch, changes): (
+            impl Fn(usize, &Expr) -> Result<bool, DomainError>,
+            impl Fn(usize) -> bool,
+            impl Fn(ArrayId) -> bool,
+        ),
         coupled: &[InameSet],
     ) -> Result<Self, DomainError> {
-        let is_written = kernel.written();
+        let changes: Vec<bool> = kernel.array_ids().map(changes).collect();
         let mut arrays = SetPool::new();
         let mut dependences: Vec<Dependence> = Vec::with_capacity(kernel.exprs.len());
         for (id, expr) in kernel.exprs.iter() {
             let mut res = Dependence::NONE;
             match expr {
-                Expr::Access { array, .. } if is_written[array.index()] => res.arrays = arrays.intern(vec![*array]),
+                Expr::Access { array, .. } if changes[array.index()] => res.arrays = arrays.intern(vec![*array]),
                 Expr::Reduce { inames, .. } => {
                     res.is_coupled = inames.iter().any(|iname| !coupled[iname.index()].is_empty());
                 }
