@@ -40,10 +40,10 @@ pub enum Stamp {
 
 /// How far a value may move that may trap, or have no element, where the kernel does not compute it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stays {
+pub enum Reach {
     /// Anywhere: the kernel computes it at every point of its inames.
     #[default]
-    Nowhere,
+    Anywhere,
     /// Where all conditions around its uses are tested: the kernel computes it at every point of its inames where they hold.
     UnderConditions,
     /// It is computed at its uses.
@@ -63,7 +63,7 @@ pub struct Access {
     /// around it so that the kernel computes it at all of its points.
     pub pinned: InameSet,
     /// How far it may move if it may be outside its array, or without a value.
-    pub stays: Stays,
+    pub reach: Reach,
 }
 
 /// A reduction as an e-node's payload.
@@ -86,7 +86,7 @@ pub struct GuardId(u32);
 pub struct Context {
     accesses: IndexSet<Access, FxBuildHasher>,
     /// The inames that a value which may trap needs around it, and how far it may move.
-    guards: IndexSet<(InameSet, Stays), FxBuildHasher>,
+    guards: IndexSet<(InameSet, Reach), FxBuildHasher>,
     reductions: IndexSet<Reduction, FxBuildHasher>,
     /// For each iname the inames that its domain depends on, transitively.
     enclosing: Vec<InameSet>,
@@ -199,14 +199,14 @@ impl Context {
     }
 
     /// The place of a value that may trap: the inames that it needs around it, and how far it may move.
-    pub fn intern_guard(&mut self, inames: InameSet, stays: Stays) -> GuardId {
-        let (idx, _) = self.guards.insert_full((inames, stays));
+    pub fn intern_guard(&mut self, inames: InameSet, reach: Reach) -> GuardId {
+        let (idx, _) = self.guards.insert_full((inames, reach));
         GuardId(u32::try_from(idx).expect("fewer than 2^32 guards"))
     }
 
     /// The inames that a guarded value needs around it, and how far it may move.
     #[must_use]
-    pub fn guard(&self, guard: GuardId) -> &(InameSet, Stays) {
+    pub fn guard(&self, guard: GuardId) -> &(InameSet, Reach) {
         &self.guards[guard.0 as usize]
     }
 

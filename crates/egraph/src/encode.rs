@@ -31,7 +31,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::analysis::{Facts, Graph};
 use crate::bounds::Bounds;
 use crate::build;
-use crate::context::{Access, Context, Index, Stamp, Stays};
+use crate::context::{Access, Context, Index, Reach, Stamp};
 use crate::coupling;
 use crate::defined::Definitions;
 use crate::language::{Kind, Node};
@@ -355,20 +355,20 @@ impl Encoder<'_> {
 
     /// The inames that a guarded value over `own` needs around it so that the input computes it at all of their points, and how far
     /// it may move.
-    fn reach(&self, id: ExprId, own: &InameSet, nest: NestIdx) -> Result<(InameSet, Stays), DomainError> {
+    fn reach(&self, id: ExprId, own: &InameSet, nest: NestIdx) -> Result<(InameSet, Reach), DomainError> {
         let around = self.around(nest);
         let mut conditions = self.in_branches.get(&id).into_iter().chain(self.in_conditions.get(&self.insn)).peekable();
         if conditions.peek().is_none() {
-            return Ok((self.bounds.around(own, &around)?, Stays::Nowhere));
+            return Ok((self.bounds.around(own, &around)?, Reach::Anywhere));
         }
         let mut own = own.clone();
         for condition in conditions {
             if condition.is_untold {
-                return Ok((own.union(&around), Stays::AtItsUses));
+                return Ok((own.union(&around), Reach::AtItsUses));
             }
             own = own.union(&condition.inames.intersection(&around));
         }
-        Ok((self.bounds.around(&own, &around)?, Stays::UnderConditions))
+        Ok((self.bounds.around(&own, &around)?, Reach::UnderConditions))
     }
 
     /// A value, kept where the input computes it if that is not everywhere and it may trap.
@@ -376,8 +376,8 @@ impl Encoder<'_> {
         if !self.may_trap[id.index()] || !self.is_guarded(id, nest) {
             return Ok(class);
         }
-        let (pinned, stays) = self.reach(id, &self.graph[class].data.inames, nest)?;
-        let guard = self.graph.analysis.context.intern_guard(pinned, stays);
+        let (pinned, reach) = self.reach(id, &self.graph[class].data.inames, nest)?;
+        let guard = self.graph.analysis.context.intern_guard(pinned, reach);
         Ok(self.graph.add(Node::Guard(guard, [class])))
     }
 
@@ -395,14 +395,14 @@ impl Encoder<'_> {
             }
             None => (Stamp::Constant, InameSet::new()),
         };
-        let mut stays = Stays::Nowhere;
+        let mut reach = Reach::Anywhere;
         if !may_move {
             let of_children = children.iter().fold(pinned, |all, &child| all.union(&self.graph[child].data.inames));
             let mut own = of_children;
             payload.iter().for_each(|index| own.extend(index.inames()));
-            (pinned, stays) = self.reach(id, &own, nest)?;
+            (pinned, reach) = self.reach(id, &own, nest)?;
         }
-        let access = Access { array, indices: payload, stamp, pinned, stays };
+        let access = Access { array, indices: payload, stamp, pinned, reach };
         let access = self.graph.analysis.context.intern_access(access);
         Ok(self.graph.add(Node::Access(access, children.into())))
     }

@@ -13,7 +13,7 @@
 
 use egg::{Id, Language};
 use nestegg_egraph::analysis::{Data, Graph};
-use nestegg_egraph::context::Stays;
+use nestegg_egraph::context::Reach;
 use nestegg_egraph::encode::{Encoded, Root};
 use nestegg_egraph::language::Node;
 use nestegg_ir::domains::{DomainError, Domains};
@@ -94,7 +94,7 @@ impl<'a> Placement<'a> {
                 }
             }
         }
-        placer.cut(&uses.stays);
+        placer.cut(&uses.reach);
         Ok(placer.res)
     }
 
@@ -203,7 +203,7 @@ impl<'a> Placer<'a, '_> {
     }
 
     /// Cuts deep expressions that may be computed anywhere.
-    fn cut(&mut self, stays: &[Stays]) {
+    fn cut(&mut self, reach: &[Reach]) {
         let (graph, res) = (self.graph, &mut self.res);
         let mut depth = vec![0_usize; res.product.len()];
         let mut is_any_cut = false;
@@ -215,7 +215,7 @@ impl<'a> Placer<'a, '_> {
             let data = &graph[res.product.classes[vertex]].data;
             // An integer division is kept only where it is worth it, and then it is no division that may trap.
             let is_division = matches!(candidate.node, Node::Op(Op::FloorDiv | Op::Mod, _)) && data.dtype.is_integer();
-            let may_be_cut = stays[vertex] == Stays::Nowhere && !is_division && is_operation(candidate, data);
+            let may_be_cut = reach[vertex] == Reach::Anywhere && !is_division && is_operation(candidate, data);
             if may_be_cut && depth[vertex] > DEPTH_LIMIT && !res.is_kept[vertex] {
                 res.is_kept[vertex] = true;
                 is_any_cut = true;
@@ -223,8 +223,8 @@ impl<'a> Placer<'a, '_> {
         }
         if is_any_cut {
             // What it reads must be there wherever it is computed.
-            for (guard, stays) in res.guards.iter_mut().zip(stays) {
-                if *stays == Stays::Nowhere {
+            for (guard, reach) in res.guards.iter_mut().zip(reach) {
+                if *reach == Reach::Anywhere {
                     *guard = Need::Always;
                 }
             }

@@ -6,7 +6,7 @@
 
 use egg::{Id, Language};
 use nestegg_egraph::analysis::Graph;
-use nestegg_egraph::context::Stays;
+use nestegg_egraph::context::Reach;
 use nestegg_egraph::language::{Node, ReductionId};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::{InameSet, ReduceOp};
@@ -32,7 +32,7 @@ pub struct Candidate {
     /// What it costs beside them.
     pub cost: Cost,
     /// How far it may move, its children aside.
-    pub stays: Stays,
+    pub reach: Reach,
 }
 
 /// Everything that selection chooses from.
@@ -85,9 +85,9 @@ impl ProductGraph {
         }
         for (vertex, &class) in res.classes.iter().enumerate() {
             let mut candidates = Vec::new();
-            for (node, stays) in graph[class].nodes.iter().flat_map(|node| behind_guard(graph, node)) {
+            for (node, reach) in graph[class].nodes.iter().flat_map(|node| behind_guard(graph, node)) {
                 if let Some(candidate) = res.candidate(graph, vertex, class, node, domains)? {
-                    candidates.push(Candidate { stays, ..candidate });
+                    candidates.push(Candidate { reach, ..candidate });
                 }
             }
             for node in &graph[class].nodes {
@@ -95,7 +95,7 @@ impl ProductGraph {
             }
             // E-nodes come in an order that depends on the history of unions; theirs is that of the language.
             candidates.sort_by(|a, b| {
-                (a.cost, &a.node, &a.accumulated, a.stays).cmp(&(b.cost, &b.node, &b.accumulated, b.stays))
+                (a.cost, &a.node, &a.accumulated, a.reach).cmp(&(b.cost, &b.node, &b.accumulated, b.reach))
             });
             candidates.dedup_by(|a, b| a.node == b.node && a.accumulated == b.accumulated);
             res.candidates.push(candidates);
@@ -144,7 +144,7 @@ impl ProductGraph {
             return Ok(None);
         }
         let cost = Cost::new(operations(graph, class, &node)) * points;
-        Ok(Some(Candidate { node, accumulated: Vec::new(), children, cost, stays: Stays::Nowhere }))
+        Ok(Some(Candidate { node, accumulated: Vec::new(), children, cost, reach: Reach::Anywhere }))
     }
 
     /// A sum into which reductions among its terms are accumulated: `x = a; for q: x = x + b(q)` has one addition
@@ -215,22 +215,22 @@ impl ProductGraph {
             }
             let joins = operations(graph, class, &node) - (terms.len() as u128 - 1) + n_rest.saturating_sub(1);
             let cost = cost + Cost::new(joins) * self.points[vertex];
-            candidates.push(Candidate { node: node.clone(), accumulated, children, cost, stays: Stays::Nowhere });
+            candidates.push(Candidate { node: node.clone(), accumulated, children, cost, reach: Reach::Anywhere });
         }
         Ok(())
     }
 }
 
 /// An e-node and how far it may move; of a guard the e-nodes of what it guards, which is computed in its place and nowhere else.
-fn behind_guard<'a>(graph: &'a Graph, node: &'a Node) -> impl Iterator<Item = (&'a Node, Stays)> {
+fn behind_guard<'a>(graph: &'a Graph, node: &'a Node) -> impl Iterator<Item = (&'a Node, Reach)> {
     let context = &graph.analysis.context;
-    let (nodes, stays) = match node {
+    let (nodes, reach) = match node {
         Node::Guard(guard, [operand]) => (graph[*operand].nodes.as_slice(), context.guard(*guard).1),
-        _ => (std::slice::from_ref(node), Stays::Nowhere),
+        _ => (std::slice::from_ref(node), Reach::Anywhere),
     };
     nodes.iter().map(move |node| match node {
-        Node::Access(access, _) => (node, stays.max(context.access(*access).stays)),
-        _ => (node, stays),
+        Node::Access(access, _) => (node, reach.max(context.access(*access).reach)),
+        _ => (node, reach),
     })
 }
 

@@ -382,7 +382,7 @@ mod tests {
                         accumulated: Vec::new(),
                         children: children.to_vec(),
                         cost: Cost::new(*cost),
-                        stays: Default::default(),
+                        reach: Default::default(),
                     })
                     .collect()
             })

@@ -11,7 +11,7 @@
 //! that the value reads is bound. What conditions are made of is itself always computed, so that they can be tested anywhere.
 
 use egg::Id;
-use nestegg_egraph::context::{Stamp, Stays};
+use nestegg_egraph::context::{Reach, Stamp};
 use nestegg_egraph::encode::{Encoded, Root};
 use nestegg_egraph::language::Node;
 use nestegg_ir::domains::{DomainError, Domains};
@@ -70,7 +70,7 @@ pub(crate) struct Uses<'a> {
     /// For each vertex the first instruction that uses it.
     first: Vec<Option<InsnId>>,
     /// For each vertex how far it may move with all that it is made of.
-    pub(crate) stays: Vec<Stays>,
+    pub(crate) reach: Vec<Reach>,
     /// For each vertex how deep the innermost sequence is to which memory that it reads is bound.
     depth: Vec<usize>,
 }
@@ -105,14 +105,14 @@ impl<'a> Uses<'a> {
             expected: vec![0.0; n],
             need: vec![Need::NEVER; n],
             first: vec![None; n],
-            stays: vec![Stays::Nowhere; n],
+            reach: vec![Reach::Anywhere; n],
             depth: vec![0; n],
         };
         for &vertex in order {
             let candidate = res.candidate(vertex);
             res.is_needed[vertex] = true;
-            res.stays[vertex] =
-                candidate.children.iter().map(|&child| res.stays[child]).fold(candidate.stays, Stays::max);
+            res.reach[vertex] =
+                candidate.children.iter().map(|&child| res.reach[child]).fold(candidate.reach, Reach::max);
         }
         res.note_conditions(kernel, order);
         if res.has_conditions {
@@ -302,8 +302,8 @@ impl<'a> Uses<'a> {
 
     /// The guard that the definition of a vertex over `inames` can have; `None` if there can be no definition of it.
     pub(crate) fn guard(&mut self, vertex: Vertex, inames: &InameSet) -> Result<Option<Guard>, DomainError> {
-        let stays = self.stays[vertex];
-        let without = (stays == Stays::Nowhere).then_some(Guard::NONE);
+        let reach = self.reach[vertex];
+        let without = (reach == Reach::Anywhere).then_some(Guard::NONE);
         let is_needed = !matches!(&self.need[vertex], Need::AnyOf(reasons) if reasons.is_empty());
         let Some(first) = self.first[vertex].filter(|_| is_needed && !self.is_in_condition[vertex]) else {
             return Ok(without);
@@ -311,11 +311,11 @@ impl<'a> Uses<'a> {
         let need = self.need[vertex].weakened(|literal| self.can_be_tested(literal.condition, vertex, inames, first));
         let is_exact = need != Need::Always && need == self.need[vertex];
         let frequency = self.frequencies.of(inames, &need)?;
-        Ok(match stays {
-            Stays::Nowhere if frequency >= 1.0 => without,
-            Stays::UnderConditions if !is_exact => None,
-            Stays::Nowhere | Stays::UnderConditions => Some(Guard { need, frequency }),
-            Stays::AtItsUses => None,
+        Ok(match reach {
+            Reach::Anywhere if frequency >= 1.0 => without,
+            Reach::UnderConditions if !is_exact => None,
+            Reach::Anywhere | Reach::UnderConditions => Some(Guard { need, frequency }),
+            Reach::AtItsUses => None,
         })
     }
 
@@ -323,7 +323,7 @@ impl<'a> Uses<'a> {
     fn can_be_tested(&self, condition: Vertex, vertex: Vertex, inames: &InameSet, first: InsnId) -> bool {
         let data = &self.encoded.graph[self.product.classes[condition]].data;
         data.inames.is_subset(inames)
-            && self.stays[condition] == Stays::Nowhere
+            && self.reach[condition] == Reach::Anywhere
             && self.depth[condition] <= self.depth[vertex]
             && self.sees_the_same(condition, first)
     }
