@@ -162,6 +162,13 @@ impl Context {
         AccessId(u32::try_from(idx).expect("fewer than 2^32 accesses"))
     }
 
+    /// The id of an access that is stored.
+    #[must_use]
+    pub fn known_access(&self, access: &Access) -> Option<AccessId> {
+        let idx = self.accesses.get_index_of(access)?;
+        Some(AccessId(u32::try_from(idx).expect("fewer than 2^32 accesses")))
+    }
+
     /// The access of that id.
     #[must_use]
     pub fn access(&self, id: AccessId) -> &Access {

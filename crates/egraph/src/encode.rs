@@ -113,15 +113,23 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains, semantics: Seman
         bounds,
         known: FxHashMap::default(),
         insn: InsnId::new(0),
+        is_first_predicate: false,
         nests: [InameSet::new()].into_iter().collect(),
         nest: NestIdx::default(),
         conditions: Vec::new(),
     };
     let mut roots = Vec::new();
     for insn in kernel.insn_ids() {
-        encoder.enter(insn);
+        // What the first predicate reads is read always, by what the instruction does else too.
+        let first = kernel[insn].predicates.first().copied();
+        if let Some(first) = first {
+            encoder.enter(insn, true);
+            encoder.class(first)?;
+        }
+        encoder.enter(insn, false);
         for expr in kernel[insn].expressions() {
             if affine::of(&kernel.exprs, expr).is_none() {
+                encoder.enter(insn, Some(expr) == first);
                 let class = encoder.class(expr)?;
                 roots.push(Root { insn, expr, class });
             }
@@ -157,6 +165,7 @@ struct Encoder<'a> {
     graph: Graph,
     known: FxHashMap<(ExprId, NestIdx, VersionIdx), Id>,
     insn: InsnId,
+    is_first_predicate: bool,
     /// Inames of reductions around an expression that are coupled with others, or may have no value.
     nests: IndexSet<InameSet, FxBuildHasher>,
     /// The nest of the operands of the expression at hand.
@@ -168,11 +177,18 @@ struct Encoder<'a> {
 type NestIdx = usize;
 
 impl Encoder<'_> {
-    fn enter(&mut self, insn: InsnId) {
-        self.insn = insn;
+    /// Goes on to an instruction, or to its first predicate.
+    fn enter(&mut self, insn: InsnId, is_first_predicate: bool) {
+        (self.insn, self.is_first_predicate) = (insn, is_first_predicate);
         let loops = self.kernel[insn].within_set();
-        let is_guarded = self.in_conditions.contains_key(&insn) || !self.bounds.always_runs(&loops);
-        self.versions.enter(insn, loops, is_guarded);
+        let is_guarded = self.conditions().is_some() || !self.bounds.always_runs(&loops);
+        self.versions.enter(insn, is_first_predicate, loops, is_guarded);
+    }
+
+    /// The conditions under which the instruction at hand evaluates what is at hand.
+    fn conditions(&self) -> Option<&Conditions> {
+        let all = self.in_conditions.get(&self.insn)?;
+        (!self.is_first_predicate || all.is_first_guarded || all.is_untold).then_some(all)
     }
 
     fn known(&self, expr: ExprId, nest: NestIdx) -> Option<Id> {
@@ -344,7 +360,7 @@ impl Encoder<'_> {
     /// Whether an expression is evaluated only where a condition holds, or in loops that may be empty.
     fn is_guarded(&self, id: ExprId, nest: NestIdx) -> bool {
         self.in_branches.contains_key(&id)
-            || self.in_conditions.contains_key(&self.insn)
+            || self.conditions().is_some()
             || !self.bounds.always_runs(&self.around(nest))
     }
 
@@ -357,7 +373,7 @@ impl Encoder<'_> {
     /// it may move.
     fn reach(&self, id: ExprId, own: &InameSet, nest: NestIdx) -> Result<(InameSet, Reach), DomainError> {
         let around = self.around(nest);
-        let mut conditions = self.in_branches.get(&id).into_iter().chain(self.in_conditions.get(&self.insn)).peekable();
+        let mut conditions = self.in_branches.get(&id).into_iter().chain(self.conditions()).peekable();
         if conditions.peek().is_none() {
             return Ok((self.bounds.around(own, &around)?, Reach::Anywhere));
         }
@@ -397,9 +413,18 @@ impl Encoder<'_> {
         };
         let mut reach = Reach::Anywhere;
         if !may_move {
-            let of_children = children.iter().fold(pinned, |all, &child| all.union(&self.graph[child].data.inames));
-            let mut own = of_children;
+            let mut own = pinned.clone();
+            children.iter().for_each(|&child| own.extend(self.graph[child].data.inames.iter()));
             payload.iter().for_each(|index| own.extend(index.inames()));
+            // What is read always, here or elsewhere, may be read under conditions too.
+            for pinned in [pinned, self.bounds.around(&own, &self.around(nest))?] {
+                let access = Access { array, indices: payload.clone(), stamp, pinned, reach };
+                let known = self.graph.analysis.context.known_access(&access);
+                let node = known.map(|access| Node::Access(access, children.as_slice().into()));
+                if let Some(class) = node.and_then(|node| self.graph.lookup(node)) {
+                    return Ok(class);
+                }
+            }
             (pinned, reach) = self.reach(id, &own, nest)?;
         }
         let access = Access { array, indices: payload, stamp, pinned, reach };

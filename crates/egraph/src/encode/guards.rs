@@ -43,6 +43,8 @@ pub(super) struct Conditions {
     /// Whether there are some that no other instruction can have: those of the linearization, those before the last operand of a logical
     /// operation, and those that are no operation.
     pub(super) is_untold: bool,
+    /// Whether something is tested before the first predicate.
+    pub(super) is_first_guarded: bool,
 }
 
 /// Expressions that are evaluated only if a condition inside an expression says so, with these conditions; of an expression in several
@@ -118,7 +120,9 @@ pub(super) fn in_conditions(linearized: &LinearizedKernel) -> FxHashMap<InsnId, 
     nestegg_ir::linearization::for_each_run(&linearized.linearization, |insn, around| {
         if !around.conditions.is_empty() {
             let all = res.entry(insn).or_default();
-            all.is_untold |= !around.conditions.iter().all(|condition| kernel[insn].predicates.contains(condition));
+            let predicates = &kernel[insn].predicates;
+            all.is_untold |= !around.conditions.iter().all(|condition| predicates.contains(condition));
+            all.is_first_guarded |= around.conditions.first() != predicates.first();
         }
     });
     res

@@ -51,7 +51,8 @@ impl Dependence {
 /// What tells a version of an expression from others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Version {
-    insn: Option<InsnId>,
+    /// An instruction, and whether it is its first predicate.
+    insn: Option<(InsnId, bool)>,
     loops: Option<InameSet>,
     states: Vec<(ArrayId, Option<MemoryState>)>,
 }
@@ -66,8 +67,9 @@ pub(super) struct Versions<'a> {
     /// Those of the instruction at hand, inside and outside of reductions whose loops matter.
     own: RefCell<FxHashMap<(Dependence, bool), VersionIdx>>,
     insn: InsnId,
+    is_first_predicate: bool,
     loops: InameSet,
-    /// Whether the instruction at hand may not run.
+    /// Whether what is at hand may not be evaluated.
     is_guarded: bool,
 }
 
@@ -119,14 +121,16 @@ impl<'a> Versions<'a> {
             all: RefCell::new([Version::default()].into_iter().collect()),
             own: RefCell::default(),
             insn: InsnId::new(0),
+            is_first_predicate: false,
             loops: InameSet::new(),
             is_guarded: false,
         })
     }
 
-    /// Goes on to an instruction within `loops`, which may not run if it `is_guarded`.
-    pub(super) fn enter(&mut self, insn: InsnId, loops: InameSet, is_guarded: bool) {
-        (self.insn, self.loops, self.is_guarded) = (insn, loops, is_guarded);
+    /// Goes on to an instruction within `loops`, or its first predicate, which may not be evaluated if it `is_guarded`.
+    pub(super) fn enter(&mut self, insn: InsnId, is_first_predicate: bool, loops: InameSet, is_guarded: bool) {
+        (self.insn, self.is_first_predicate, self.loops, self.is_guarded) =
+            (insn, is_first_predicate, loops, is_guarded);
         self.own.borrow_mut().clear();
     }
 
@@ -143,7 +147,7 @@ impl<'a> Versions<'a> {
     fn version(&self, dependence: Dependence, is_nested: bool) -> Version {
         let is_kept = dependence.stays && (self.is_guarded || is_nested || dependence.stays_in_branch);
         if is_kept || dependence.is_memory_large {
-            return Version { insn: Some(self.insn), ..Version::default() };
+            return Version { insn: Some((self.insn, self.is_first_predicate)), ..Version::default() };
         }
         let arrays = self.arrays.get(dependence.arrays);
         Version {
