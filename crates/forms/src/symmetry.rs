@@ -5,7 +5,7 @@
 //! # Output
 //! An equal kernel, exactly. A store to `A[f(j), g(k)]` whose value does not change when `j` and `k` are swapped is computed for `j < k` and for `j = k`, and
 //! what is computed for `j < k` is stored twice. Stores whose values are equal when the inames of one are renamed to those of the other are in one nest.
-//! `None` if there are none.
+//! `None` if there are none. A store joins one before it only if nothing in between touches its array, but what adds to it as it does itself.
 //! # Method
 //! Values are compared in the multilinear normal form with *symbolic* tables: nothing is multiplied as numbers, so that equality is exact. With several test inames the
 //! order of `(j0, j1)` and `(k0, k1)` is lexicographic, one nest for each place where they can differ first.
@@ -15,8 +15,11 @@
 
 use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::linearization::{LoopTree, from_tree};
-use nestegg_ir::{Expr, ExprId, InameId, InameSet, InsnId, Kernel, LinearizedKernel, Op, ReduceOp};
-use rustc_hash::FxHashMap;
+use nestegg_ir::walk::arrays_below;
+use nestegg_ir::{
+    ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Kernel, LinearizedKernel, Op, ReduceOp,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::FormError;
 use crate::atoms::MonomialId;
@@ -37,7 +40,8 @@ const MAX_COMPARISONS: usize = 2_000;
 pub fn share_symmetric(linearized: &LinearizedKernel) -> Result<Option<LinearizedKernel>, FormError> {
     let Some(found) = stores::find(linearized)? else { return Ok(None) };
     let extents = stores::extents(&linearized.kernel)?;
-    let mut search = Search::new(&linearized.kernel, &found.stores, extents);
+    let touched = found.trees.iter().map(|tree| touched(&linearized.kernel, tree)).collect();
+    let mut search = Search::new(&linearized.kernel, &found.stores, extents, touched);
     let groups = search.groups(&found.stores);
     if groups.iter().all(|group| group.is_plain()) {
         return Ok(None);
@@ -75,20 +79,70 @@ impl Group {
 /// A value: for each set of reduction inames what is summed over them.
 type Value = Vec<(InameSet, Polynomial)>;
 
+/// The arrays that a tree reads or writes; `None` if it does more than that.
+fn touched(kernel: &Kernel, tree: &LoopTree) -> Option<FxHashSet<ArrayId>> {
+    let mut res = FxHashSet::default();
+    let mut pending = vec![tree];
+    while let Some(tree) = pending.pop() {
+        match tree {
+            LoopTree::Loop { body, .. } => pending.extend(body),
+            LoopTree::Branch { condition, body } => {
+                res.extend(arrays_below(&kernel.exprs, [*condition]));
+                pending.extend(body);
+            }
+            LoopTree::Run(insn) => {
+                let instruction = &kernel[*insn];
+                if !matches!(instruction.kind, InstructionKind::Assignment { .. }) {
+                    return None;
+                }
+                res.extend(instruction.written_arrays());
+                res.extend(arrays_below(&kernel.exprs, instruction.expressions()));
+            }
+        }
+    }
+    Some(res)
+}
+
 struct Search {
     evaluator: Evaluator,
+    /// What each tree of the program touches.
+    touched: Vec<Option<FxHashSet<ArrayId>>>,
+    /// For each tree that is one store its array, if the store adds to it.
+    added: FxHashMap<usize, ArrayId>,
     extents: Vec<Option<usize>>,
     n_compared: usize,
 }
 
 impl Search {
-    fn new(kernel: &Kernel, stores: &[Store], extents: Vec<Option<usize>>) -> Self {
+    fn new(
+        kernel: &Kernel,
+        stores: &[Store],
+        extents: Vec<Option<usize>>,
+        touched: Vec<Option<FxHashSet<ArrayId>>>,
+    ) -> Self {
+        let additions = stores.iter().filter(|store| store.is_accumulation);
+        let added = additions.filter_map(|store| Some((store.position, written(kernel, store)?))).collect();
         let axes: InameSet = stores.iter().flat_map(|store| store.axes.iter().copied()).collect();
         let points: InameSet =
             kernel.iname_ids().filter(|&iname| extents[iname.index()].is_some() && !axes.contains(iname)).collect();
         let tables = TableStore::symbolic(extents.clone());
         let algebra = Algebra::new(kernel, tables);
-        Self { evaluator: Evaluator::new(kernel.clone(), algebra, axes, points), extents, n_compared: 0 }
+        Self {
+            evaluator: Evaluator::new(kernel.clone(), algebra, axes, points),
+            touched,
+            added,
+            extents,
+            n_compared: 0,
+        }
+    }
+
+    /// Whether a store may be done at the place of one before it: nothing from there on touches its array, but what adds to it as it does.
+    fn may_move(&self, store: &Store, to: &Store) -> bool {
+        let Some(array) = written(&self.evaluator.kernel, store) else { return false };
+        (to.position..store.position).all(|position| {
+            let adds = store.is_accumulation && self.added.get(&position) == Some(&array);
+            adds || self.touched[position].as_ref().is_some_and(|touched| !touched.contains(&array))
+        })
     }
 
     fn groups(&mut self, stores: &[Store]) -> Vec<Group> {
@@ -118,7 +172,7 @@ impl Search {
                 let is_alike = values[other].as_ref().is_some_and(|other| scalars(other) == scalars(value))
                     && stores[other].outer == store.outer
                     && stores[other].axes.len() == store.axes.len();
-                if is_taken[other] || !is_alike {
+                if is_taken[other] || !is_alike || !self.may_move(&stores[other], store) {
                     continue;
                 }
                 let mapping = self.mappings(&stores[other], store).into_iter().find(|mapping| {
@@ -210,6 +264,11 @@ fn scalars(value: &Value) -> Vec<(InameSet, Vec<MonomialId>)> {
         monomials
     };
     value.iter().map(|(inames, polynomial)| (inames.clone(), of(polynomial))).collect()
+}
+
+/// The array that a store writes.
+fn written(kernel: &Kernel, store: &Store) -> Option<ArrayId> {
+    kernel[store.insn].written_arrays().first().copied()
 }
 
 struct Writer<'a> {
