@@ -58,6 +58,7 @@ impl Builder<'_> {
         }
         if op == ReduceOp::Product {
             value = self.tamed(value, Growth::None);
+            value = self.tamed_product(value);
         }
         let old = self.kernel.exprs.access(array, indices);
         let expression = match (op, self.weighted(&[6, 2, 1])) {

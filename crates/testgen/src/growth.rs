@@ -2,7 +2,7 @@
 //!
 //! In a loop whose iterations keep their order, `u = u*u + e` grows beyond all floats after a few iterations, and what is infinite has
 //! no place in the real numbers that most licences are about. Where a product of two values that the kernel writes is written in such
-//! a loop, its hyperbolic tangent is written instead, unless [`Knobs::exceptional`](crate::Knobs::exceptional) says otherwise.
+//! a loop, or a product over loops is multiplied with in others, its hyperbolic tangent is written instead, unless [`Knobs::exceptional`](crate::Knobs::exceptional) says otherwise.
 
 use nestegg_ir::{Expr, ExprId, Op, ReduceOp};
 use rustc_hash::FxHashMap;
@@ -30,6 +30,15 @@ impl Builder<'_> {
         } else {
             value
         }
+    }
+
+    /// The value, or one that stays small if products over loops are in it: multiplied together in another order than the kernel's they
+    /// may be beyond all floats where the kernel multiplies zero by them.
+    pub(crate) fn tamed_product(&mut self, value: ExprId) -> ExprId {
+        let exprs = &self.kernel.exprs;
+        let is_product = |&id: &ExprId| matches!(exprs[id], Expr::Reduce { op: ReduceOp::Product, .. });
+        let has_product = exprs.reachable([value]).iter().any(is_product);
+        if has_product && !self.is_exceptional() { self.call("tanh", vec![value]) } else { value }
     }
 
     fn growth(&self, root: ExprId) -> Growth {
