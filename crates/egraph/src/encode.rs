@@ -129,7 +129,9 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains, semantics: Seman
         encoder.enter(insn, false);
         for expr in kernel[insn].expressions() {
             if affine::of(&kernel.exprs, expr).is_none() {
-                encoder.enter(insn, Some(expr) == first);
+                if encoder.is_first_predicate != (Some(expr) == first) {
+                    encoder.enter(insn, Some(expr) == first);
+                }
                 let class = encoder.class(expr)?;
                 roots.push(Root { insn, expr, class });
             }
