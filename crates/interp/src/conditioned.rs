@@ -8,7 +8,7 @@
 //! Wilkinson (1986), Error analysis revisited; Higham, Accuracy and Stability of Numerical Algorithms, section 3.3.
 
 use crate::float::Floats;
-use crate::world::{Function, MAX_STAND_IN_SLOPE, Operand, World};
+use crate::world::{Function, MAX_STAND_IN_SLOPE, World};
 
 /// A float and the bound of its condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -77,12 +77,9 @@ impl World for Conditioned {
         Scaled { value: -a.value, ..a }
     }
 
-    fn divide(&self, left: &mut [Scaled], right: Operand<'_, Scaled>, _undefined: &mut Vec<usize>) {
-        for (idx, a) in left.iter_mut().enumerate() {
-            let b = right.get(idx);
-            let value = a.value / b.value;
-            *a = Scaled::result(value, (a.magnitude + value.abs() * b.magnitude) / b.value.abs());
-        }
+    fn quotient(&self, a: Scaled, b: Scaled) -> Option<Scaled> {
+        let value = a.value / b.value;
+        Some(Scaled::result(value, (a.magnitude + value.abs() * b.magnitude) / b.value.abs()))
     }
 
     fn less(&self, a: Scaled, b: Scaled) -> bool {

@@ -6,7 +6,7 @@
 
 use twofloat::TwoFloat;
 
-use crate::world::{Function, Operand, World, hash_with, stand_in_weight};
+use crate::world::{Function, World, hash_with, stand_in_weight};
 
 /// A double-double float.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,10 +77,8 @@ impl World for Doubled {
         Long(-a.0)
     }
 
-    fn divide(&self, left: &mut [Long], right: Operand<'_, Long>, _undefined: &mut Vec<usize>) {
-        for (idx, a) in left.iter_mut().enumerate() {
-            *a = long(quotient(a.0, right.get(idx).0));
-        }
+    fn quotient(&self, a: Long, b: Long) -> Option<Long> {
+        Some(long(quotient(a.0, b.0)))
     }
 
     fn less(&self, a: Long, b: Long) -> bool {

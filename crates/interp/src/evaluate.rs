@@ -16,7 +16,7 @@ use crate::error::Trap;
 use crate::memory::{Layout, Storage};
 use crate::node::{Block, NodeId, Op, SetId, Unary};
 use crate::points::{Points, gather};
-use crate::world::{Function, Operand, World};
+use crate::world::{Batch, Function, Operand};
 
 /// Where points of a larger set are found in a smaller one, and when that was computed.
 type Gathers = FxHashMap<(SetId, SetId), (u64, Vec<u32>)>;
@@ -71,7 +71,7 @@ impl<F: Copy + Default> State<F> {
 }
 
 /// What evaluation reads.
-pub(crate) struct Reader<'a, W: World> {
+pub(crate) struct Reader<'a, W: Batch> {
     pub(crate) world: &'a W,
     pub(crate) block: &'a Block,
     pub(crate) layouts: &'a [Layout],
@@ -106,7 +106,7 @@ fn zip<A: Copy, R>(out: &mut [R], a: Operand<'_, A>, b: Operand<'_, A>, f: impl 
     }
 }
 
-impl<W: World> Reader<'_, W> {
+impl<W: Batch> Reader<'_, W> {
     /// Evaluates one node over `range` of its set's points (all of them, or one of a chain).
     pub(crate) fn evaluate(&self, state: &mut State<W::Float>, id: NodeId, range: Range) {
         let node = &self.block.nodes[id.index()];

@@ -160,6 +160,10 @@ impl World for Field {
         negate(a)
     }
 
+    fn quotient(&self, a: u64, b: u64) -> Option<u64> {
+        (b != 0).then(|| multiply(a, invert(b)))
+    }
+
     /// One inversion for the whole batch: products up to each element, inverted once, unwound.
     fn divide(&self, left: &mut [u64], right: Operand<'_, u64>, undefined: &mut Vec<usize>) {
         match right {

@@ -54,6 +54,11 @@ impl World for Floats {
         -a
     }
 
+    #[inline(always)]
+    fn quotient(&self, a: f64, b: f64) -> Option<f64> {
+        Some(a / b)
+    }
+
     fn divide(&self, left: &mut [f64], right: Operand<'_, f64>, _undefined: &mut Vec<usize>) {
         match right {
             Operand::One(b) => left.iter_mut().for_each(|a| *a /= b),

@@ -21,10 +21,10 @@ use crate::machine::call::Scalar;
 use crate::memory::Storage;
 use crate::node::{Action, Block, Dep, Group, Step};
 use crate::plan::Code;
-use crate::world::World;
+use crate::world::Batch;
 
 /// A run of a kernel.
-pub(crate) struct Machine<'c, W: World> {
+pub(crate) struct Machine<'c, W: Batch> {
     world: &'c W,
     kernel: &'c Kernel,
     code: &'c Code,
@@ -71,7 +71,7 @@ impl Watch {
 }
 
 /// Runs `code` from `memory`; the arrays at the end. `watch` tells what it saw.
-pub(crate) fn execute<W: World>(
+pub(crate) fn execute<W: Batch>(
     world: &W,
     kernel: &Kernel,
     code: &Code,
@@ -101,7 +101,7 @@ pub(crate) fn execute<W: World>(
     Ok(machine.memory)
 }
 
-impl<W: World> Machine<'_, W> {
+impl<W: Batch> Machine<'_, W> {
     /// Steps nest at most as deep as the linearization.
     fn run(&mut self, steps: &[Step]) -> Result<(), Error> {
         let code = self.code;

@@ -6,7 +6,7 @@ use nestegg_ir::{Array, ArrayId, ArrayKind, Dtype, Kernel, Number};
 
 use crate::error::{Error, Trap};
 use crate::source::Source;
-use crate::world::World;
+use crate::world::{Batch, World};
 
 /// An array may have this many elements.
 const MAX_ELEMENTS: i64 = 1 << 33;
@@ -138,7 +138,7 @@ impl<F> Storage<F> {
     }
 }
 
-impl<F: Copy + Default> Storage<F> {
+impl<F: Clone + Default> Storage<F> {
     /// An array without values.
     pub(crate) fn unset(dtype: Dtype, len: usize) -> Self {
         let data = if dtype.is_float() { Data::Floats(vec![F::default(); len]) } else { Data::Ints(vec![0; len]) };
@@ -168,7 +168,7 @@ pub(crate) fn table<W: World>(world: &W, array: &Array) -> Option<Storage<W::Flo
 }
 
 /// The arrays of `kernel` with the tables filled in, everything else without values.
-pub(crate) fn empty<W: World>(world: &W, kernel: &Kernel, layouts: &[Layout]) -> Vec<Storage<W::Float>> {
+pub(crate) fn empty<W: Batch>(world: &W, kernel: &Kernel, layouts: &[Layout]) -> Vec<Storage<W::Float>> {
     let storage = |array: ArrayId| {
         table(world, &kernel[array]).unwrap_or_else(|| {
             let layout = &layouts[array.index()];

@@ -10,7 +10,7 @@ use crate::input::{Inputs, Values, data, parameter_values};
 use crate::machine::{Watch, execute};
 use crate::memory::{Data, Storage, empty};
 use crate::plan::{Code, MAX_POINTS, compile};
-use crate::world::World;
+use crate::world::Batch;
 
 /// How far a run may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Compiled {
     }
 
     /// The arrays at the start: arguments that are read as given.
-    pub(crate) fn memory<W: World>(&self, world: &W, inputs: &Inputs) -> Result<Vec<Storage<W::Float>>, Error> {
+    pub(crate) fn memory<W: Batch>(&self, world: &W, inputs: &Inputs) -> Result<Vec<Storage<W::Float>>, Error> {
         let kernel = self.kernel();
         let mut memory = empty(world, kernel, &self.code.layouts);
         for array in kernel.arguments() {
@@ -150,7 +150,7 @@ impl Compiled {
         Ok(memory)
     }
 
-    pub(crate) fn execute<W: World>(
+    pub(crate) fn execute<W: Batch>(
         &self,
         world: &W,
         memory: Vec<Storage<W::Float>>,
@@ -160,7 +160,7 @@ impl Compiled {
     }
 
     /// The instruction that writes an element last.
-    pub(crate) fn last_writer<W: World>(
+    pub(crate) fn last_writer<W: Batch>(
         &self,
         world: &W,
         memory: Vec<Storage<W::Float>>,

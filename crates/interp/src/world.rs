@@ -46,20 +46,20 @@ pub(crate) enum Operand<'a, T> {
     One(T),
 }
 
-impl<T: Copy> Operand<'_, T> {
+impl<T: Clone> Operand<'_, T> {
     #[inline(always)]
     pub(crate) fn get(&self, idx: usize) -> T {
         match self {
-            Self::Each(values) => values[idx],
-            Self::One(value) => *value,
+            Self::Each(values) => values[idx].clone(),
+            Self::One(value) => value.clone(),
         }
     }
 }
 
 /// Arithmetic on the values that stand for floats.
-pub(crate) trait World: Sync {
+pub(crate) trait World {
     /// What stands for a float.
-    type Float: Copy + Default + Debug + PartialEq + Send + Sync;
+    type Float: Clone + Default + Debug + PartialEq;
 
     /// Whether float32 results are rounded.
     const ROUNDS: bool;
@@ -74,12 +74,21 @@ pub(crate) trait World: Sync {
     fn sub(&self, a: Self::Float, b: Self::Float) -> Self::Float;
     fn mul(&self, a: Self::Float, b: Self::Float) -> Self::Float;
     fn neg(&self, a: Self::Float) -> Self::Float;
+    /// The quotient; `None` if there is none.
+    fn quotient(&self, a: Self::Float, b: Self::Float) -> Option<Self::Float>;
     /// Divides `left` in place; gives `undefined` the positions where there is no quotient.
-    fn divide(&self, left: &mut [Self::Float], right: Operand<'_, Self::Float>, undefined: &mut Vec<usize>);
+    fn divide(&self, left: &mut [Self::Float], right: Operand<'_, Self::Float>, undefined: &mut Vec<usize>) {
+        for (idx, a) in left.iter_mut().enumerate() {
+            match self.quotient(a.clone(), right.get(idx)) {
+                Some(value) => *a = value,
+                None => undefined.push(idx),
+            }
+        }
+    }
     fn less(&self, a: Self::Float, b: Self::Float) -> bool;
     fn equal(&self, a: Self::Float, b: Self::Float) -> bool;
     fn less_equal(&self, a: Self::Float, b: Self::Float) -> bool {
-        self.less(a, b) || self.equal(a, b)
+        self.less(a.clone(), b.clone()) || self.equal(a, b)
     }
     fn min(&self, a: Self::Float, b: Self::Float) -> Self::Float;
     fn max(&self, a: Self::Float, b: Self::Float) -> Self::Float;
@@ -100,6 +109,11 @@ pub(crate) trait World: Sync {
     /// Why `truncate`, `call` or `oracle` answered `None`.
     fn name(&self) -> &'static str;
 }
+
+/// A world whose values are plain numbers, as the machine needs them: it evaluates many points at once.
+pub(crate) trait Batch: World<Float: Copy + Send + Sync> + Sync {}
+
+impl<W: World<Float: Copy + Send + Sync> + Sync> Batch for W {}
 
 /// Mixes the bits of a number: a bijection (the finalizer of splitmix64).
 pub(crate) fn mix(value: u64) -> u64 {

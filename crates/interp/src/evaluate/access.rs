@@ -9,7 +9,7 @@ use crate::error::{Error, Trap};
 use crate::evaluate::{Range, Reader, State};
 use crate::memory::Layout;
 use crate::node::{Address, Index, NodeId, SetId};
-use crate::world::World;
+use crate::world::Batch;
 
 /// Flat positions in an array.
 pub(crate) enum Places<'s> {
@@ -40,7 +40,7 @@ pub(crate) fn flat_position(layout: &Layout, index: Vec<i64>) -> Result<usize, T
     Ok(index.iter().zip(&layout.strides).map(|(&index, &stride)| index * stride).sum::<i64>() as usize)
 }
 
-impl<W: World> Reader<'_, W> {
+impl<W: Batch> Reader<'_, W> {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn load<T: Copy>(
         &self,

@@ -7,9 +7,9 @@ use crate::error::Trap;
 use crate::evaluate::{Range, Reader, State, zip};
 use crate::memory::Data;
 use crate::node::{Binary, NodeId, Op, Unary};
-use crate::world::World;
+use crate::world::Batch;
 
-impl<W: World> Reader<'_, W> {
+impl<W: Batch> Reader<'_, W> {
     pub(super) fn float(
         &self,
         state: &mut State<W::Float>,

@@ -9,9 +9,9 @@ use crate::evaluate::{Range, Reader, State, zip};
 use crate::memory::Data;
 use crate::node::{Binary, Index, NodeId, Op, Unary};
 use crate::source::floor_div;
-use crate::world::World;
+use crate::world::Batch;
 
-impl<W: World> Reader<'_, W> {
+impl<W: Batch> Reader<'_, W> {
     pub(super) fn int(
         &self,
         state: &mut State<W::Float>,

@@ -3,7 +3,7 @@
 use crate::error::Trap;
 use crate::evaluate::{Range, Reader, State};
 use crate::node::{Binary, NodeId, Op};
-use crate::world::World;
+use crate::world::Batch;
 
 impl<F> State<F> {
     /// Whether what poisoned a point is only a gap in the world.
@@ -13,7 +13,7 @@ impl<F> State<F> {
     }
 }
 
-impl<W: World> Reader<'_, W> {
+impl<W: Batch> Reader<'_, W> {
     pub(super) fn spread_poison(
         &self,
         state: &mut State<W::Float>,

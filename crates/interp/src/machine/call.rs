@@ -10,7 +10,7 @@ use crate::evaluate::access::flat_position;
 use crate::machine::Machine;
 use crate::memory::Data;
 use crate::node::Action;
-use crate::world::{World, hash_text, hash_with};
+use crate::world::{Batch, hash_text, hash_with};
 
 /// The value of a scalar node.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub(super) enum Scalar<F> {
     Int(i64),
 }
 
-impl<W: World> Machine<'_, W> {
+impl<W: Batch> Machine<'_, W> {
     /// The values of a unit that only computes.
     pub(super) fn scalars(
         &self,

@@ -9,9 +9,9 @@ use crate::evaluate::{Range, Reader, State};
 use crate::machine::{Machine, Watch};
 use crate::memory::{Data, Storage};
 use crate::node::{Action, Address, Block, NodeId, Unit};
-use crate::world::World;
+use crate::world::Batch;
 
-impl<W: World> Machine<'_, W> {
+impl<W: Batch> Machine<'_, W> {
     pub(super) fn store(&mut self, block_idx: usize, unit: &Unit) -> Result<(), Error> {
         let Action::Store { array, address, .. } = &unit.action else { return Ok(()) };
         let block = &self.code.blocks[block_idx];

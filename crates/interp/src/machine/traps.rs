@@ -6,9 +6,9 @@ use crate::error::{Error, Point, Trap};
 use crate::evaluate::State;
 use crate::machine::Machine;
 use crate::node::{Block, NodeId, SetId, Unit};
-use crate::world::World;
+use crate::world::Batch;
 
-impl<W: World> Machine<'_, W> {
+impl<W: Batch> Machine<'_, W> {
     pub(super) fn check(&self, state: &State<W::Float>, unit: &Unit, node: NodeId, point: usize) -> Result<(), Trap> {
         if state.n_poisoned == 0 {
             return Ok(());

@@ -10,7 +10,7 @@ use crate::input::{Inputs, Values};
 use crate::memory::{Data, Storage};
 use crate::run::Compiled;
 use crate::validate::{Agreement, Difference, Evidence, ValidateOptions};
-use crate::world::World;
+use crate::world::Batch;
 
 /// How many other seeds are tried where more than half of what the first program writes is undefined.
 const MORE_SEEDS: u64 = 6;
@@ -137,7 +137,7 @@ impl Comparison<'_> {
     }
 
     /// Runs both programs on the same data.
-    fn run<A: World, B: World>(
+    fn run<A: Batch, B: Batch>(
         &self,
         first: &A,
         second: &B,
@@ -204,7 +204,7 @@ impl Comparison<'_> {
     }
 
     /// Runs the second program again, and watches the element.
-    fn explain<W: World>(&self, mismatch: Mismatch, world: &W, inputs: &Inputs) -> Difference {
+    fn explain<W: Batch>(&self, mismatch: Mismatch, world: &W, inputs: &Inputs) -> Difference {
         let (array, position, first, second) = match mismatch {
             Mismatch::Undefined(error) => return Difference::Trap { program: "the second", error },
             Mismatch::Values { array, position, first, second } => (array, position, first, second),
