@@ -5,28 +5,33 @@
 //! # Output
 //! The evidence that they are equal; or an error that names the first difference.
 //! # Method
-//! They are compared at the assumed values; where that would run too long, at the largest halves of them that do not, and
-//! where there are parameters, once more at a small size, where loops are short and their ends matter.
+//! They are compared at the assumed values and, where there are parameters, at small sizes: all different, all equal, 0, 1, 2, and
+//! beside each number that bounds a loop. A decision that no data brings to both ends is named.
 //! # Not done
 //! A kernel whose interpretation stops (it divides by zero, or reads what has no value) is not compared; the report says
 //! so.
 
+use std::collections::BTreeSet;
+
 use nestegg_forms::Tolerance;
-use nestegg_interp::{Agreement, Difference, Evidence, ValidateOptions, Verdict, validate};
+use nestegg_interp::{Agreement, Difference, Evidence, Outcome, ValidateOptions, Verdict, validate};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::{Licence, LinearizedKernel, Program};
+use nestegg_ir::{Expr, Kernel, Licence, LinearizedKernel, Number, Program};
 use nestegg_isl::Context;
 
-use crate::count::operations;
 use crate::error::Error;
+use crate::excerpt::excerpt;
 use crate::report::Validated;
 use crate::search::{Folds, Found};
 
-/// Parameters are halved until the first program does at most so many operations.
-const MAX_OPERATIONS: u128 = 20_000_000;
-
-/// The value of all parameters in the comparison at a small size.
+/// The least value of parameters at a small size.
 const SMALL: i64 = 3;
+
+/// Programs are compared at this many sizes.
+const MAX_SIZES: usize = 8;
+
+/// Sizes beside larger numbers are not tried.
+const MAX_NUMBER: i64 = 300;
 
 /// What comparing two programs found.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,19 +61,28 @@ fn compare_in(
     values: &[(String, i64)],
     options: &ValidateOptions,
 ) -> Result<Comparison, Error> {
-    let sizes = sizes(first, values)?;
-    let mut all_evidence = Vec::new();
-    for (size_idx, values) in sizes.iter().enumerate() {
+    let mut main = None;
+    let mut others = Vec::new();
+    let mut stopped = None;
+    for (size_idx, values) in sizes([first, second], values).into_iter().enumerate() {
         let options = ValidateOptions { parameters: values.iter().cloned().collect(), ..options.clone() };
         match validate(first, second, &options) {
-            Ok(Verdict::Equal(evidence)) => all_evidence.push(in_words(&evidence, values, options.agreement)),
+            Ok(Verdict::Equal(evidence)) if main.is_none() && evidence.n_elements > 0 => {
+                main = Some(in_words(&evidence, &values, [first, second], options.agreement));
+            }
+            Ok(Verdict::Equal(_)) => others.push(format!("({})", in_equations(&values))),
             Ok(Verdict::Different(difference)) => return Ok(Comparison::Different(difference)),
-            Err(error) if size_idx == 0 => return Ok(Comparison::Stopped(error)),
+            Err(error) if size_idx == 0 => stopped = Some(error),
             // The kernel may need more than a small size.
             Err(_) => {}
         }
     }
-    Ok(Comparison::Equal { evidence: all_evidence.join("; ") })
+    Ok(match (main, stopped) {
+        (_, Some(error)) => Comparison::Stopped(error),
+        (Some(main), None) if others.is_empty() => Comparison::Equal { evidence: main },
+        (Some(main), None) => Comparison::Equal { evidence: format!("{main}; also at {}", others.join(", ")) },
+        (None, None) => Comparison::Equal { evidence: "nothing is written".to_owned() },
+    })
 }
 
 /// Kernels between input and result, where the two are not equal in exact arithmetic.
@@ -191,19 +205,46 @@ fn compared(
     }
 }
 
-/// The parameter values to compare at: what is assumed, or less of it; and small ones.
-fn sizes(program: &Program, values: &[(String, i64)]) -> Result<Vec<Vec<(String, i64)>>, Error> {
-    let mut main = values.to_vec();
-    while !main.is_empty() && operations(program, &main)?.total > MAX_OPERATIONS {
-        let halved: Vec<(String, i64)> = main.iter().map(|(name, value)| (name.clone(), value.div_euclid(2))).collect();
-        if !is_assumed(program, &halved) || halved.iter().all(|(_, value)| *value <= SMALL) {
+/// The parameter values to compare at: what is assumed, then small sizes, all different and all equal, and those beside
+/// each number that bounds a loop or is compared with. At a small size loops are short and their ends matter.
+fn sizes(programs: [&Program; 2], values: &[(String, i64)]) -> Vec<Vec<(String, i64)>> {
+    let mut res = vec![values.to_vec()];
+    if values.is_empty() {
+        return res;
+    }
+    let all = |value: i64| values.iter().map(|(name, _)| (name.clone(), value)).collect::<Vec<_>>();
+    let apart = (SMALL..).zip(values).map(|(value, (name, _))| (name.clone(), value)).collect();
+    let mut candidates = vec![apart];
+    candidates.extend([0, 1, 2, SMALL].map(all));
+    let bounds: BTreeSet<i64> = programs.iter().flat_map(|program| numbers(program.kernel())).collect();
+    let beside = bounds.into_iter().filter(|&number| number <= MAX_NUMBER).flat_map(|number| [number - 1, number, number + 1]);
+    candidates.extend(beside.map(all));
+    for candidate in candidates {
+        if res.len() == MAX_SIZES {
             break;
         }
-        main = halved;
+        if !res.contains(&candidate) && is_assumed(programs[0], &candidate) {
+            res.push(candidate);
+        }
     }
-    let small: Vec<(String, i64)> = values.iter().map(|(name, _)| (name.clone(), SMALL)).collect();
-    let is_useful = !small.is_empty() && small != main && is_assumed(program, &small);
-    Ok(if is_useful { vec![main, small] } else { vec![main] })
+    res
+}
+
+/// The whole numbers above [`SMALL`] that domains and comparisons of a kernel hold.
+fn numbers(kernel: &Kernel) -> BTreeSet<i64> {
+    let mut res = BTreeSet::new();
+    for domain in &kernel.domains {
+        let digits = domain.text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        res.extend(digits.filter_map(|word| word.parse().ok()));
+    }
+    let comparisons = kernel.exprs.iter().filter(|(_, expr)| matches!(expr, Expr::Op { op, .. } if op.is_comparison()));
+    let operands = comparisons.flat_map(|(_, expr)| expr.children());
+    res.extend(operands.filter_map(|&operand| match kernel.exprs[operand] {
+        Expr::Number(Number::Int(value)) => Some(value),
+        _ => None,
+    }));
+    res.retain(|&number| number > SMALL);
+    res
 }
 
 /// Whether the kernel's assumptions hold for these values. What isl cannot say does not hold.
@@ -218,26 +259,33 @@ fn is_assumed(program: &Program, values: &[(String, i64)]) -> bool {
 }
 
 /// The evidence of one comparison.
-fn in_words(evidence: &Evidence, values: &[(String, i64)], agreement: Agreement) -> String {
-    let within = match agreement {
-        Agreement::Bits => "to the bit".to_owned(),
-        Agreement::Close => format!("within {:.0e}", evidence.largest_error),
-    };
-    let mut text = match evidence.n_seeds {
-        0 => String::new(),
-        n_seeds => format!("{} elements exactly ({n_seeds} seeds)", evidence.n_exact),
-    };
-    if !text.is_empty() && evidence.n_undefined > 0 {
-        text += &format!(", {} undefined there", evidence.n_undefined);
-    }
-    if evidence.n_floats > 0 && text.is_empty() {
-        text = format!("{} elements in floats {within}", evidence.n_floats);
-    } else if evidence.n_floats > 0 {
-        text += &format!(", {} in floats {within}", evidence.n_floats);
+fn in_words(evidence: &Evidence, values: &[(String, i64)], programs: [&Program; 2], agreement: Agreement) -> String {
+    let mut text = evidence.to_string();
+    if evidence.n_elements > 0 {
+        text += &match agreement {
+            Agreement::Bits => ", floats to the bit".to_owned(),
+            Agreement::Close => format!(", floats within {:.0e}", evidence.largest_error),
+        };
     }
     if !values.is_empty() {
-        let values: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        text += &format!(", at {}", values.join(", "));
+        text += &format!(", at {}", in_equations(values));
+    }
+    for unreached in &evidence.unreached {
+        let (which, program) = if unreached.is_first { ("input", programs[0]) } else { ("result", programs[1]) };
+        let condition = excerpt(program.kernel(), unreached.expr);
+        text += &match unreached.never {
+            Outcome::True => format!("; `{condition}` of the {which} never holds"),
+            Outcome::False => format!("; `{condition}` of the {which} always holds"),
+            Outcome::Operand(operand) => {
+                let operand = program.kernel().exprs[unreached.expr].children().get(operand);
+                let operand = operand.map_or_else(String::new, |&operand| excerpt(program.kernel(), operand));
+                format!("; `{condition}` of the {which} is never `{operand}`")
+            }
+        };
     }
     text
+}
+
+fn in_equations(values: &[(String, i64)]) -> String {
+    values.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
 }

@@ -119,13 +119,13 @@ impl World for Conditioned {
         Some(Scaled::result(value, by_base.abs() * base.magnitude + by_exponent.abs() * exponent.magnitude))
     }
 
-    fn floor_div(&self, a: Scaled, b: Scaled) -> Scaled {
-        Scaled::leaf(Floats.floor_div(a.value, b.value))
+    fn floor_div(&self, a: Scaled, b: Scaled) -> Option<Scaled> {
+        Floats.floor_div(a.value, b.value).map(Scaled::leaf)
     }
 
-    fn modulo(&self, a: Scaled, b: Scaled) -> Scaled {
-        let quotient = Floats.floor_div(a.value, b.value).abs();
-        Scaled::result(Floats.modulo(a.value, b.value), a.magnitude + quotient * b.magnitude)
+    fn modulo(&self, a: Scaled, b: Scaled) -> Option<Scaled> {
+        let quotient = Floats.floor_div(a.value, b.value)?.abs();
+        Some(Scaled::result(Floats.modulo(a.value, b.value)?, a.magnitude + quotient * b.magnitude))
     }
 
     /// The derivative is taken numerically: only its size matters.

@@ -149,6 +149,11 @@ impl Values {
 }
 
 impl Bounds {
+    /// The least and greatest value for any values of other inames; the first is greater where there is none.
+    pub(crate) fn hull(&self) -> (i64, i64) {
+        self.hull
+    }
+
     /// An upper bound of the number of values.
     pub(crate) fn max_len(&self) -> u64 {
         if self.pieces.is_empty() {

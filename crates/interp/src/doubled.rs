@@ -122,12 +122,12 @@ impl World for Doubled {
         None
     }
 
-    fn floor_div(&self, a: Long, b: Long) -> Long {
-        long(quotient(a.0, b.0).floor())
+    fn floor_div(&self, a: Long, b: Long) -> Option<Long> {
+        Some(long(quotient(a.0, b.0).floor()))
     }
 
-    fn modulo(&self, a: Long, b: Long) -> Long {
-        long(a.0 - b.0 * quotient(a.0, b.0).floor())
+    fn modulo(&self, a: Long, b: Long) -> Option<Long> {
+        Some(long(a.0 - b.0 * quotient(a.0, b.0).floor()))
     }
 
     fn call(&self, function: &Function, result: u64, arguments: &[Long]) -> Option<Long> {

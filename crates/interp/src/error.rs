@@ -33,8 +33,8 @@ pub enum Trap {
     /// A shift by a negative amount or by at least the width.
     #[error("shift by an amount outside the width")]
     ShiftOutOfRange,
-    /// In the prime field: a value without inverse was divided by.
-    #[error("division by zero in the prime field")]
+    /// In exact arithmetic: zero was divided by.
+    #[error("division by zero")]
     NoInverse,
     /// The world has no meaning for this operation.
     #[error("{0}")]

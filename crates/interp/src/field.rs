@@ -232,13 +232,13 @@ impl World for Field {
         }
     }
 
-    fn floor_div(&self, a: u64, b: u64) -> u64 {
-        hash_with(hash_with(self.seed ^ 0xf1, a), b) % PRIME
+    fn floor_div(&self, a: u64, b: u64) -> Option<u64> {
+        Some(hash_with(hash_with(self.seed ^ 0xf1, a), b) % PRIME)
     }
 
     /// `a − b·floor(a/b)`.
-    fn modulo(&self, a: u64, b: u64) -> u64 {
-        self.sub(a, multiply(b, self.floor_div(a, b)))
+    fn modulo(&self, a: u64, b: u64) -> Option<u64> {
+        Some(self.sub(a, multiply(b, self.floor_div(a, b)?)))
     }
 
     fn call(&self, function: &Function, result: u64, arguments: &[u64]) -> Option<u64> {

@@ -103,12 +103,12 @@ impl World for Floats {
         Some(libm::pow(base, exponent))
     }
 
-    fn floor_div(&self, a: f64, b: f64) -> f64 {
-        (a / b).floor()
+    fn floor_div(&self, a: f64, b: f64) -> Option<f64> {
+        Some((a / b).floor())
     }
 
-    fn modulo(&self, a: f64, b: f64) -> f64 {
-        a - b * (a / b).floor()
+    fn modulo(&self, a: f64, b: f64) -> Option<f64> {
+        Some(a - b * (a / b).floor())
     }
 
     fn call(&self, function: &Function, result: u64, arguments: &[f64]) -> Option<f64> {

@@ -1,12 +1,11 @@
 //! What a run starts from: parameter values and arrays.
 
 use indexmap::IndexMap;
-use nestegg_ir::{ArgumentAccess, ArrayKind, Dtype, Expr, Kernel};
+use nestegg_ir::{Dtype, Kernel};
 
+use crate::data::{Plan, Profile};
 use crate::error::Error;
-use crate::memory::{Data, Layout};
-use crate::source::Source;
-use crate::world::{hash_text, hash_with, mix};
+use crate::memory::Data;
 
 /// Elements of an array, flat and row-major; truth values are 0 and 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,42 +44,18 @@ pub struct Inputs {
 
 impl Inputs {
     /// Random arrays for a kernel: floats are dyadic, of size in [0.5, 2) and either sign; integers that serve as indices
-    /// are within the dimensions that they index, others small. Each element depends on the seed, the argument's
+    /// take any value that keeps the accesses inside their arrays, others are small. Each element depends on the seed, the argument's
     /// name and the position only. Parameters without value in `parameters` take their estimate.
     ///
     /// # Errors
     /// A parameter without value and estimate, an unusable size.
     pub fn random(kernel: &Kernel, parameters: &IndexMap<String, i64>, seed: u64) -> Result<Self, Error> {
-        let values = parameter_values(kernel, parameters)?;
-        let source = Source::new(kernel, &values)?;
-        let layouts = Layout::all(kernel, &source)?;
-        let limits = index_limits(&source, &layouts);
-        let mut arrays = IndexMap::new();
-        for array in kernel.arguments() {
-            if matches!(kernel[array].kind, ArrayKind::Argument(ArgumentAccess::Write)) {
-                continue;
-            }
-            let layout = &layouts[array.index()];
-            let start = hash_with(seed, hash_text(&layout.name));
-            let hash = |idx: usize| hash_with(start, idx as u64);
-            let values = match layout.dtype {
-                Dtype::Float32 => Values::Floats((0..layout.len).map(|idx| dyadic(hash(idx), 20)).collect()),
-                Dtype::Float64 => Values::Floats((0..layout.len).map(|idx| dyadic(hash(idx), 40)).collect()),
-                Dtype::Bool => Values::Ints((0..layout.len).map(|idx| (hash(idx) & 1) as i64).collect()),
-                Dtype::Int32 | Dtype::Int64 => {
-                    let limit = limits[array.index()].unwrap_or(8).max(1) as u64;
-                    Values::Ints((0..layout.len).map(|idx| (mix(hash(idx)) % limit) as i64).collect())
-                }
-            };
-            arrays.insert(layout.name.clone(), values);
-        }
-        let parameters = kernel.parameters.iter().map(|parameter| parameter.name.clone()).zip(values).collect();
-        Ok(Self { parameters, arrays })
+        Ok(Plan::new(kernel, &[], parameters)?.data(seed, Profile::Signed, false).inputs())
     }
 }
 
 /// A number of size in [0.5, 2) with that many bits behind the point.
-fn dyadic(hash: u64, n_bits: u32) -> f64 {
+pub(crate) fn dyadic(hash: u64, n_bits: u32) -> f64 {
     let scale = (1_u64 << n_bits) as f64;
     let size = 0.5 + ((hash >> 1) % (3 << (n_bits - 1))) as f64 / scale;
     if hash & 1 == 0 { size } else { -size }
@@ -93,35 +68,6 @@ pub(crate) fn parameter_values(kernel: &Kernel, given: &IndexMap<String, i64>) -
         value.ok_or_else(|| Error::MissingParameter { name: parameter.name.clone() })
     };
     kernel.parameters.iter().map(value).collect()
-}
-
-/// For integer arrays that are read inside indices: values below this keep all those indices in bounds, as far as
-/// that can be told; an element that is an index by itself may be as large as the dimension, in other index
-/// expressions only zero is safe.
-fn index_limits(source: &Source, layouts: &[Layout]) -> Vec<Option<i64>> {
-    let mut limits: Vec<Option<i64>> = vec![None; layouts.len()];
-    let mut limit = |array: usize, limit: i64| {
-        limits[array] = Some(limits[array].map_or(limit, |old| old.min(limit)));
-    };
-    // All expressions, for those of conditions belong to no instruction.
-    for (_, expr) in source.exprs.iter() {
-        let Expr::Access { array, indices } = expr else { continue };
-        for (&index, &extent) in indices.iter().zip(&layouts[array.index()].shape) {
-            if let Expr::Access { array, .. } = &source.exprs[index] {
-                limit(array.index(), extent);
-                continue;
-            }
-            if source.forms[index.index()].is_some() {
-                continue;
-            }
-            for id in source.exprs.reachable([index]) {
-                if let Expr::Access { array, .. } = &source.exprs[id] {
-                    limit(array.index(), 1);
-                }
-            }
-        }
-    }
-    limits
 }
 
 /// Given numbers in the form of a world, rounded to the dtype; what is wrong with them, if they do not have it.

@@ -3,10 +3,12 @@
 
 mod builder;
 mod conditioned;
+mod data;
 mod domain;
 mod doubled;
 mod error;
 mod evaluate;
+mod exact;
 mod field;
 mod float;
 mod input;
@@ -27,4 +29,4 @@ pub use field::PRIME;
 pub use input::{Inputs, Values};
 pub use rounding::{Deviation, deviations};
 pub use run::{FieldValues, Output, Outputs, RunOptions, run, run_field};
-pub use validate::{Agreement, Difference, Evidence, ValidateOptions, Verdict, validate};
+pub use validate::{Agreement, Difference, Evidence, Outcome, Unreached, ValidateOptions, Verdict, validate};

@@ -58,6 +58,12 @@ impl Layout {
         index
     }
 
+    /// The flat position of an index.
+    pub(crate) fn position(&self, index: &[i64]) -> usize {
+        let flat: i64 = index.iter().zip(&self.strides).map(|(index, stride)| index * stride).sum();
+        usize::try_from(flat).unwrap_or(0)
+    }
+
     pub(crate) fn out_of_bounds(&self, index: Vec<i64>) -> Trap {
         Trap::OutOfBounds { array: self.name.clone(), index }
     }

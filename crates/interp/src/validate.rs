@@ -3,38 +3,49 @@
 //! # Input
 //! Two programs, values for parameters.
 //! # Output
-//! A [`Verdict`]. *Different* names the first element that differs, the world and both values.
+//! A [`Verdict`]. *Different* names the first element that differs, the arithmetic and both values.
 //! # Method
-//! In this order: the arguments agree in name, order, dtype, shape and access; both are run on the same random data in
-//! the prime field, where there is no rounding, so results must be equal; both are run in floats, once on random outputs
-//! and once on outputs that start at zero (contributions may be tiny beside what they are added to). A float result may
-//! differ by the tolerance times its condition: the magnitude that a first-order error analysis of the *first* program
-//! gives for that element, so cancellation in the kernel itself is no fault of the other. What has no finite value or
-//! no finite condition in the first program must be the same infinity, or not a number, in the second. Where the programs must
-//! [agree to the bit](Agreement::Bits), no tolerance is given.
+//! The arguments agree in name, order, dtype, shape and access. Then both programs run on the same data, in rounds.
+//!
+//! Each round is in *exact arithmetic*: every value is an element of a prime field and a float beside it
+//! ([`exact`](crate::exact)). Elements of outputs must be equal in the field, and their floats as close as the first
+//! program's condition asks: the magnitude that a first-order error analysis gives, so cancellation in the first program is no fault of
+//! the second. Where functions of math.h have a part in values that differ in the field, identities of these functions may
+//! still make them equal: then *real arithmetic* decides, with 115 digits ([`real`](crate::real)).
+//!
+//! The first two rounds draw data of moderate size, the second with outputs that start at zero, for contributions may be
+//! tiny beside what they are added to. Programs that decide on data are run on further [profiles](crate::data) until every decision went
+//! both ways, or the rounds are used up. An element of the first program that has no value on some data (it divides by zero, or takes the
+//! root of a negative number) is compared on other data; one that has none on any is compared in floats alone, where
+//! infinities must be the same and what is no number must be so in both.
+//!
+//! Programs that run long are not run whole: chosen elements are evaluated backwards, on demand ([`demand`](crate::demand)).
+//! They are those that the corners of each store's loops write, and random ones.
+//!
+//! Where the programs must [agree to the bit](Agreement::Bits), they run in plain floats too, and no tolerance is given.
 //! A difference names the instruction of the second program that last wrote the element.
 //! # Certainty
-//! Two programs that are different rational functions of their data, of degree d, agree in the field on one seed with
-//! probability at most d/2^40 (data are drawn from 2^40 values; Schwartz, 1980; Zippel, 1979). Functions and
-//! comparisons of floats are random oracles of their arguments there. In floats a function that only the kernel's user
-//! knows has a smooth stand-in. Kernels with opaque code are compared in the field alone. An element that the field has no
-//! value for in the first program, because a quotient by zero or the cast of a float to an integer reaches it or decides
-//! on it, is compared in floats alone; one that is undefined in the second alone is a difference. What is undefined
-//! but reaches no output is none: C's quotient by zero does no harm. [`Evidence`] says what was not compared.
+//! Two programs that are different rational functions of their data, of degree d, agree in the field on one round with
+//! probability at most d/2^40 (data are drawn from 2^40 values; Schwartz, 1980; Zippel, 1979). In floats a function that only the kernel's user
+//! knows has a smooth stand-in. [`Evidence`] says what was not compared, and which decisions never went one way.
 //! # Complexity
-//! Four runs of each program, two of them with error analysis of the first; field and floats in parallel.
+//! Two runs of each program, six more where they decide on data; bounded by [`MAX_STEPS`] for each.
 //! # Not done
 //! The smallest sub-expression that differs is not looked for: whoever made the second program knows better how to try.
 
+mod choose;
+mod chosen;
 mod compare;
+mod tally;
+mod whole;
 
 use std::fmt;
 
 use indexmap::IndexMap;
-use nestegg_ir::{Kernel, Program};
+use nestegg_ir::{ExprId, Kernel, Program};
 
+use crate::data::Plan;
 use crate::error::Error;
-use crate::input::Inputs;
 use crate::run::{Compiled, RunOptions};
 use crate::validate::compare::Comparison;
 
@@ -43,7 +54,7 @@ use crate::validate::compare::Comparison;
 pub struct ValidateOptions {
     /// Values of parameters; others take their estimate.
     pub parameters: IndexMap<String, i64>,
-    /// The seeds of the runs in the field.
+    /// The seeds of the first rounds in exact arithmetic; without any, programs are compared in floats alone.
     pub seeds: Vec<u64>,
     /// How far a float64 result may be off, relative to its condition.
     pub tolerance: f64,
@@ -89,41 +100,74 @@ pub enum Verdict {
 /// What was compared.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// Elements of outputs that were equal in the field, over all seeds.
+    /// Elements of outputs that were looked at: all that the first program writes, or chosen ones.
+    pub n_elements: usize,
+    /// Whether these are chosen ones.
+    pub is_chosen: bool,
+    /// Of these, the ones that were equal in exact arithmetic, on every data set on which they have a value.
     pub n_exact: usize,
-    /// Seeds in the field on which elements were compared.
-    pub n_seeds: usize,
-    /// Elements of outputs that are undefined in the field in the first program, over all seeds.
-    pub n_undefined: usize,
-    /// Elements of outputs that were compared in floats, over both runs.
+    /// The ones that are equal by identities of functions: to [`real::DIGITS`](crate::real) digits in real arithmetic.
+    pub n_real: usize,
+    /// The ones that have no value in exact arithmetic on any data, and are equal in floats.
     pub n_floats: usize,
+    /// The data sets.
+    pub n_data: usize,
     /// The largest float error relative to the condition.
     pub largest_error: f64,
-    /// Why the programs could not be compared in one of the worlds: the first has no meaning there, or all of it is undefined.
+    /// Decisions that went one way only, on all data.
+    pub unreached: Vec<Unreached>,
+    /// Why there are elements that could not be compared at all, if there are.
     pub not_compared: Option<Error>,
+}
+
+/// A decision that went one way only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreached {
+    /// Whether it is one of the first program.
+    pub is_first: bool,
+    /// The condition, or the extremum, in that program.
+    pub expr: ExprId,
+    /// What never happened: the condition holds, or does not; for an extremum the position of the operand that it never is.
+    pub never: Outcome,
+}
+
+/// What a decision may come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// The condition holds.
+    True,
+    /// It does not.
+    False,
+    /// The extremum is this operand.
+    Operand(usize),
+    /// It is not even asked for.
+    Any,
 }
 
 /// Prints a sentence.
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.n_seeds {
-            0 => f.write_str("not compared in the prime field")?,
-            n_seeds => write!(
-                f,
-                "{} elements equal in the prime field on {n_seeds} seeds (chance of a wrong verdict at most degree/2^40 each)",
-                self.n_exact
-            )?,
+        let all = if self.is_chosen { "" } else { "all " };
+        let of = |n: usize| if n == self.n_elements { format!("{all}{n}") } else { format!("{n} of {}", self.n_elements) };
+        let chosen = if self.is_chosen { "chosen elements" } else { "elements" };
+        let mut parts = Vec::new();
+        if self.n_exact > 0 {
+            let sets = if self.n_data == 1 { "1 data set".to_owned() } else { format!("{} data sets", self.n_data) };
+            parts.push(format!("{} {chosen} exactly on {sets}", of(self.n_exact)));
         }
-        if self.n_undefined > 0 {
-            write!(f, ", {} undefined there", self.n_undefined)?;
+        if self.n_real > 0 {
+            parts.push(format!("{} {chosen} in real arithmetic", of(self.n_real)));
         }
-        match self.n_floats {
-            0 => f.write_str(", none in floats")?,
-            n => write!(f, ", {n} in floats, largest error {:.1e} of the condition", self.largest_error)?,
+        if self.n_floats > 0 {
+            parts.push(format!("{} {chosen} in floats alone", of(self.n_floats)));
         }
+        if parts.is_empty() {
+            parts.push("nothing to compare".to_owned());
+        }
+        f.write_str(&parts.join(", "))?;
         match &self.not_compared {
             None => Ok(()),
-            Some(error) => write!(f, " ({error})"),
+            Some(error) => write!(f, "; others have no value on any data ({error})"),
         }
     }
 }
@@ -149,7 +193,7 @@ pub enum Difference {
         argument: String,
         /// The index of each dimension.
         index: Vec<i64>,
-        /// `the prime field` or `floating point`.
+        /// `exact arithmetic`, `real arithmetic` or `floating point`.
         world: &'static str,
         /// The value of the first program.
         first: String,
@@ -187,33 +231,18 @@ pub fn validate(first: &Program, second: &Program, options: &ValidateOptions) ->
     if let Some(reason) = arguments_differ(first.kernel(), second.kernel()) {
         return Ok(Verdict::Different(Difference::Arguments { reason }));
     }
-    let random = |seed| Inputs::random(first.kernel(), &options.parameters, seed);
-    let parameters = random(0)?.parameters;
+    let plan = Plan::new(first.kernel(), &[second.kernel()], &options.parameters)?;
     let comparison = Comparison {
-        first: Compiled::new(first, &parameters)?.with_stand_ins(),
-        second: match Compiled::new(second, &parameters) {
+        first: Compiled::new(first, plan.parameters())?.with_stand_ins(),
+        second: match Compiled::new(second, plan.parameters()) {
             Ok(compiled) => compiled.with_stand_ins(),
             Err(error) => return Ok(Verdict::Different(Difference::Trap { program: "the second", error })),
         },
+        plan: &plan,
         options,
         has_single: first.kernel().has_single() || second.kernel().has_single(),
     };
-    let inputs = random(options.seeds.first().copied().unwrap_or(1))?;
-    let (in_field, in_floats) = rayon::join(|| comparison.in_field(random), || comparison.in_floats(&inputs));
-    Ok(match (in_field?, in_floats?) {
-        (Err(difference), _) | (_, Err(difference)) => Verdict::Different(difference),
-        (Ok(Evidence { not_compared: Some(error), .. }), Ok(Evidence { not_compared: Some(_), .. })) => {
-            return Err(error);
-        }
-        (Ok(field), Ok(floats)) => Verdict::Equal(Evidence {
-            n_exact: field.n_exact,
-            n_seeds: field.n_seeds,
-            n_undefined: field.n_undefined,
-            n_floats: floats.n_floats,
-            largest_error: floats.largest_error,
-            not_compared: field.not_compared.or(floats.not_compared),
-        }),
-    })
+    comparison.verdict()
 }
 
 /// Why the arguments of two kernels are not the same, if they are not.

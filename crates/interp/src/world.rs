@@ -98,8 +98,10 @@ pub(crate) trait World {
     fn power(&self, base: Self::Float, exponent: i64) -> Option<Self::Float>;
     /// Any other power; `None` if there is none.
     fn power_any(&self, base: Self::Float, exponent: Self::Float) -> Option<Self::Float>;
-    fn floor_div(&self, a: Self::Float, b: Self::Float) -> Self::Float;
-    fn modulo(&self, a: Self::Float, b: Self::Float) -> Self::Float;
+    /// The quotient rounded down; `None` if there is none.
+    fn floor_div(&self, a: Self::Float, b: Self::Float) -> Option<Self::Float>;
+    /// `a − b·floor(a/b)`; `None` if there is none.
+    fn modulo(&self, a: Self::Float, b: Self::Float) -> Option<Self::Float>;
     /// Result `result` of a function; `None` if this world does not know it.
     fn call(&self, function: &Function, result: u64, arguments: &[Self::Float]) -> Option<Self::Float>;
     /// The value of a random oracle; `None` if this world has none.

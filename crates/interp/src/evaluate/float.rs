@@ -60,17 +60,21 @@ impl<W: Batch> Reader<'_, W> {
                     Binary::Mul => zip(out, a, b, |a, b| world.mul(a, b)),
                     Binary::Min => zip(out, a, b, |a, b| world.min(a, b)),
                     Binary::Max => zip(out, a, b, |a, b| world.max(a, b)),
-                    Binary::FloorDiv => zip(out, a, b, |a, b| world.floor_div(a, b)),
-                    Binary::Mod => zip(out, a, b, |a, b| world.modulo(a, b)),
                     Binary::Div => {
                         zip(out, a, a, |a, _| a);
                         let mut undefined = Vec::new();
                         world.divide(out, b, &mut undefined);
                         traps.extend(undefined.into_iter().map(|idx| (range.lo + idx, Trap::NoInverse)));
                     }
-                    Binary::Power => {
+                    Binary::Power | Binary::FloorDiv | Binary::Mod => {
                         for (idx, out) in out.iter_mut().enumerate() {
-                            match world.power_any(a.get(idx), b.get(idx)) {
+                            let (a, b) = (a.get(idx), b.get(idx));
+                            let value = match op {
+                                Binary::Power => world.power_any(a, b),
+                                Binary::FloorDiv => world.floor_div(a, b),
+                                _ => world.modulo(a, b),
+                            };
+                            match value {
                                 Some(value) => *out = value,
                                 None => traps.push((range.lo + idx, Trap::NoInverse)),
                             }

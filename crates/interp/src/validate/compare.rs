@@ -1,126 +1,148 @@
-//! Runs of two compiled programs on the same data, and the comparison of what they leave.
+//! The rounds of a comparison: which data, in which arithmetic, and when it is enough.
 
-use nestegg_ir::{ArrayId, Dtype};
+use nestegg_ir::{ArrayId, Dtype, Kernel};
 
-use crate::conditioned::{Conditioned, Scaled};
+use crate::conditioned::Scaled;
+use crate::data::{DataSet, Plan, Profile};
 use crate::error::Error;
-use crate::field::Field;
-use crate::float::Floats;
-use crate::input::{Inputs, Values};
-use crate::memory::{Data, Storage};
+use crate::exact::Exact;
 use crate::run::Compiled;
-use crate::validate::{Agreement, Difference, Evidence, ValidateOptions};
-use crate::world::Batch;
+use crate::validate::tally::{Known, Sameness, Stop, Tally};
+use crate::validate::{Agreement, Evidence, ValidateOptions, Verdict};
 
-/// How many other seeds are tried where more than half of what the first program writes is undefined.
-const MORE_SEEDS: u64 = 6;
+/// Further profiles for programs that decide on data, in turn.
+const DECIDING: [Profile; 6] =
+    [Profile::Palette, Profile::Whole, Profile::Wide, Profile::Palette, Profile::Positive, Profile::Daring];
 
-/// What one world says.
-type Finding = Result<Evidence, Difference>;
+/// So often they are gone through, while decisions went one way only.
+const MAX_CYCLES: usize = 3;
+
+/// Further profiles for elements that had no value yet.
+const DEFINING: [Profile; 4] = [Profile::Positive, Profile::Signed, Profile::Wide, Profile::Positive];
+
+/// Programs whose arguments have more elements than this together are not run whole.
+pub(super) const MAX_HELD: usize = 1 << 21;
 
 /// Two programs with the same arguments.
 pub(super) struct Comparison<'a> {
     pub(super) first: Compiled,
     pub(super) second: Compiled,
+    pub(super) plan: &'a Plan,
     pub(super) options: &'a ValidateOptions,
     /// Whether one of them computes anything in float32, which may reach any output.
     pub(super) has_single: bool,
 }
 
-/// Both programs' memories after a run, or why there are none.
-enum Pair<A, B> {
-    Memories(Vec<Storage<A>>, Vec<Storage<B>>),
-    Difference(Difference),
-    /// The world has no meaning for something that the first does.
-    NoMeaning(Error),
-}
-
-/// How many elements were compared, the largest error, and the first mismatch.
-struct Compared {
-    n: usize,
-    largest_error: f64,
-    mismatch: Option<Mismatch>,
-    /// How many were not, because they are undefined in the first program.
-    n_undefined: usize,
-    /// Why the first of those is.
-    gap: Option<Error>,
-}
-
-/// An element that differs.
-enum Mismatch {
-    /// It has two values; the array is the second program's.
-    Values { array: ArrayId, position: usize, first: String, second: String },
-    /// It is undefined in the second program alone.
-    Undefined(Error),
-}
-
 impl Comparison<'_> {
-    /// Compares exactly, on each seed.
-    pub(super) fn in_field(&self, random: impl Fn(u64) -> Result<Inputs, Error>) -> Result<Finding, Error> {
-        let mut evidence = Evidence::default();
-        let mut gap = None;
-        for &seed in &self.options.seeds {
-            for attempt in 0..=MORE_SEEDS {
-                let seed = seed.wrapping_add(attempt.wrapping_mul(0x1000_0001));
-                let inputs = random(seed)?;
-                let (first, second) = match self.run(&Field { seed }, &Field { seed }, &inputs)? {
-                    Pair::Difference(difference) => return Ok(Err(difference)),
-                    Pair::NoMeaning(error) => {
-                        return Ok(Ok(Evidence { not_compared: Some(error), ..Evidence::default() }));
-                    }
-                    Pair::Memories(first, second) => (first, second),
-                };
-                let exact = |a: &u64, b: &u64, _| if a == b { Ok(0.0) } else { Err((a.to_string(), b.to_string())) };
-                let compared = self.compare(&first, &second, exact);
-                if let Some(mismatch) = compared.mismatch {
-                    return Ok(Err(self.explain(mismatch, &Field { seed }, &inputs)));
-                }
-                evidence.n_exact += compared.n;
-                evidence.n_undefined += compared.n_undefined;
-                evidence.n_seeds += usize::from(compared.n > 0 || compared.gap.is_none());
-                gap = gap.or(compared.gap);
-                if compared.n_undefined <= compared.n {
-                    break;
-                }
-            }
+    pub(super) fn verdict(&self) -> Result<Verdict, Error> {
+        let mut tally = Tally::new(self.plan.len() <= MAX_HELD);
+        match self.all_rounds(&mut tally) {
+            Ok(()) => {}
+            Err(Stop::Different(difference, _)) => return Ok(Verdict::Different(*difference)),
+            Err(Stop::Failed(error)) => return Err(error),
         }
-        if evidence.n_seeds == 0 {
-            evidence.not_compared = gap;
+        let count = |which: fn(Known) -> bool| tally.elements.values().filter(|&&known| which(known)).count();
+        let (n_elements, n_compared) = (tally.elements.len(), count(Known::is_compared));
+        if let (0, 1.., Some(gap)) = (n_compared, n_elements, &tally.gap) {
+            return Err(gap.clone());
         }
-        Ok(Ok(evidence))
+        Ok(Verdict::Equal(Evidence {
+            n_elements,
+            is_chosen: tally.is_chosen,
+            n_exact: count(|known| known.is_exact && !known.is_real),
+            n_real: count(|known| known.is_real),
+            n_floats: count(|known| known.is_in_floats && !known.is_exact && !known.is_real),
+            n_data: tally.n_data,
+            largest_error: tally.largest_error,
+            unreached: tally.unreached(),
+            not_compared: tally.gap.filter(|_| n_compared < n_elements),
+        }))
     }
 
-    /// Compares with tolerance, on these inputs and with outputs that start at zero.
-    pub(super) fn in_floats(&self, inputs: &Inputs) -> Result<Finding, Error> {
-        let mut evidence = Evidence::default();
-        let mut from_zero = inputs.clone();
-        let kernel = self.first.kernel();
-        for array in kernel.arguments().filter(|&array| kernel[array].is_writable()) {
-            if let Some(Values::Floats(values)) = from_zero.arrays.get_mut(&kernel[array].name) {
-                values.fill(0.0);
+    fn all_rounds<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Stop> {
+        self.exactly(tally)?;
+        let is_bits = self.options.agreement == Agreement::Bits;
+        let is_open = tally.elements.values().any(|known| !known.is_compared());
+        let is_alone = self.options.seeds.is_empty();
+        if is_bits || is_open || is_alone { self.in_floats(tally) } else { Ok(()) }
+    }
+
+    /// All rounds in exact arithmetic.
+    fn exactly<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Stop> {
+        let Some(&seed) = self.options.seeds.first() else { return Ok(()) };
+        for (idx, &seed) in self.options.seeds.iter().enumerate() {
+            self.round(self.plan.data(seed, Profile::Signed, idx == 1), tally)?;
+        }
+        let mut n_further = 0_u64;
+        // Bold data may lead outside of what the first program is made for: such a round says nothing.
+        let mut bold = |profile, tally: &mut Tally<'c>| {
+            n_further += 1;
+            let seed = seed.wrapping_add(n_further.wrapping_mul(0x1000_0001));
+            match self.round(self.plan.data(seed, profile, false), tally) {
+                Err(Stop::Failed(_)) => Ok(()),
+                other => other,
+            }
+        };
+        if self.plan.decides {
+            // On demand decisions are watched, and an element that fails is no failure of all.
+            tally.is_whole &= self.prepare(tally).is_err();
+            for cycle in 0..MAX_CYCLES {
+                if cycle > 0 && tally.unreached().is_empty() {
+                    break;
+                }
+                DECIDING.iter().try_for_each(|&profile| bold(profile, tally))?;
             }
         }
-        for inputs in [inputs, &from_zero] {
-            match self.run(&Conditioned, &Floats, inputs)? {
-                Pair::Difference(difference) => return Ok(Err(difference)),
-                Pair::NoMeaning(error) => {
-                    return Ok(Ok(Evidence { not_compared: Some(error), ..Evidence::default() }));
-                }
-                Pair::Memories(first, second) => {
-                    let compared = self.compare(&first, &second, |a, b, dtype| self.approximately(a, b, dtype));
-                    if let Some(mismatch) = compared.mismatch {
-                        return Ok(Err(self.explain(mismatch, &Floats, inputs)));
-                    }
-                    evidence.n_floats += compared.n;
-                    evidence.largest_error = evidence.largest_error.max(compared.largest_error);
-                }
+        for profile in DEFINING {
+            if tally.elements.values().all(|known| known.is_compared()) {
+                break;
+            }
+            bold(profile, tally)?;
+        }
+        Ok(())
+    }
+
+    /// Both programs on one choice of data, in exact arithmetic.
+    fn round<'c>(&'c self, data: DataSet<'_>, tally: &mut Tally<'c>) -> Result<(), Stop> {
+        let mut by_identity = Vec::new();
+        if tally.is_whole {
+            match self.whole(data, tally, &mut by_identity) {
+                Err(Stop::Failed(Error::StepLimit { .. })) if self.prepare(tally).is_ok() => tally.is_whole = false,
+                other => other?,
             }
         }
-        Ok(Ok(evidence))
+        if !tally.is_whole {
+            self.chosen(data, tally, &mut by_identity)?;
+        }
+        tally.n_data += 1;
+        if by_identity.is_empty() { Ok(()) } else { self.in_reals(data, tally, &by_identity) }
+    }
+
+    /// Whether two values in exact arithmetic are equal.
+    pub(super) fn sameness(&self, first: &Exact, second: &Exact, dtype: Dtype, profile: Profile) -> Sameness {
+        let is_tame = matches!(profile, Profile::Signed | Profile::Positive);
+        let is_same = first.element == second.element;
+        if !is_same && !first.is_transcendental && !second.is_transcendental {
+            return Sameness::Different {
+                world: "exact arithmetic",
+                first: format!("{:e}", first.float.value),
+                second: exactly(first.float.value, second.float.value),
+            };
+        }
+        let close = self.approximately(&first.float, &second.float.value, dtype);
+        let is_finite = first.float.value.is_finite() && first.float.magnitude.is_finite();
+        match (is_same, close) {
+            (true, Ok(error)) => Sameness::Equal(error),
+            // Exact arithmetic knows no infinities: floats that are none have nothing to say.
+            (true, Err(_)) if !is_finite || (!is_tame && !second.float.value.is_finite()) => Sameness::Equal(0.0),
+            (false, _) if !is_finite => Sameness::Open,
+            (false, Ok(_)) => Sameness::ByIdentity,
+            (_, Err((first, second))) => Sameness::Different { world: "floating point", first, second },
+        }
     }
 
     /// The error relative to the condition, or both values if that is too large.
-    fn approximately(&self, first: &Scaled, second: &f64, dtype: Dtype) -> Result<f64, (String, String)> {
+    pub(super) fn approximately(&self, first: &Scaled, second: &f64, dtype: Dtype) -> Result<f64, (String, String)> {
         let is_single = dtype == Dtype::Float32 || self.has_single;
         let tolerance = if is_single { self.options.tolerance_single } else { self.options.tolerance };
         let (a, b) = (first.value, *second);
@@ -135,92 +157,14 @@ impl Comparison<'_> {
         let is_close = scale.is_finite() && error <= tolerance * scale;
         if is_close { Ok(error / scale) } else { Err((format!("{a:e}"), format!("{b:e}"))) }
     }
+}
 
-    /// Runs both programs on the same data.
-    fn run<A: Batch, B: Batch>(
-        &self,
-        first: &A,
-        second: &B,
-        inputs: &Inputs,
-    ) -> Result<Pair<A::Float, B::Float>, Error> {
-        let max_steps = self.options.run.max_steps;
-        let a = self.first.memory(first, inputs).and_then(|memory| self.first.execute(first, memory, max_steps));
-        let b = self.second.memory(second, inputs).and_then(|memory| self.second.execute(second, memory, max_steps));
-        Ok(match (a, b) {
-            (Ok(a), Ok(b)) => Pair::Memories(a, b),
-            (Err(error @ Error::Unsupported { .. }), _) => Pair::NoMeaning(error),
-            (Err(error), _) => return Err(error),
-            (Ok(_), Err(error)) => Pair::Difference(Difference::Trap { program: "the second", error }),
-        })
-    }
+/// The second of two numbers that are not equal, though they may look alike.
+fn exactly(first: f64, second: f64) -> String {
+    if first == second { format!("{second:e} but for what a float64 does not show") } else { format!("{second:e}") }
+}
 
-    /// Compares the writable arguments.
-    fn compare<A, B>(
-        &self,
-        first: &[Storage<A>],
-        second: &[Storage<B>],
-        compare: impl Fn(&A, &B, Dtype) -> Result<f64, (String, String)>,
-    ) -> Compared {
-        let kernel = self.first.kernel();
-        let other = self.second.kernel();
-        let mut res = Compared { n: 0, largest_error: 0.0, mismatch: None, n_undefined: 0, gap: None };
-        for (a, b) in kernel.arguments().zip(other.arguments()).filter(|(a, _)| kernel[*a].is_writable()) {
-            let layout = &self.first.code.layouts[a.index()];
-            let (left, right) = (&first[a.index()], &second[b.index()]);
-            for idx in 0..layout.len {
-                if let Some(error) = left.gap(idx) {
-                    res.n_undefined += 1;
-                    res.gap.get_or_insert_with(|| error.clone());
-                    continue;
-                }
-                if let (true, Some(error)) = (left.has_value(idx), right.gap(idx)) {
-                    res.mismatch = Some(Mismatch::Undefined(error.clone()));
-                    return res;
-                }
-                let found = match (left.has_value(idx), right.has_value(idx)) {
-                    // What the first program leaves open the second may write or not.
-                    (false, _) => continue,
-                    (true, false) => Err(("a value".to_owned(), "not written".to_owned())),
-                    (true, true) => match (&left.data, &right.data) {
-                        (Data::Floats(left), Data::Floats(right)) => compare(&left[idx], &right[idx], layout.dtype),
-                        (Data::Ints(left), Data::Ints(right)) if left[idx] == right[idx] => Ok(0.0),
-                        (Data::Ints(left), Data::Ints(right)) => Err((left[idx].to_string(), right[idx].to_string())),
-                        _ => Err(("of one type".to_owned(), "of another".to_owned())),
-                    },
-                };
-                match found {
-                    Ok(error) => {
-                        res.n += 1;
-                        res.largest_error = res.largest_error.max(error);
-                    }
-                    Err((first, second)) => {
-                        res.mismatch = Some(Mismatch::Values { array: b, position: idx, first, second });
-                        return res;
-                    }
-                }
-            }
-        }
-        res
-    }
-
-    /// Runs the second program again, and watches the element.
-    fn explain<W: Batch>(&self, mismatch: Mismatch, world: &W, inputs: &Inputs) -> Difference {
-        let (array, position, first, second) = match mismatch {
-            Mismatch::Undefined(error) => return Difference::Trap { program: "the second", error },
-            Mismatch::Values { array, position, first, second } => (array, position, first, second),
-        };
-        let writer = self
-            .second
-            .memory(world, inputs)
-            .and_then(|memory| self.second.last_writer(world, memory, self.options.run.max_steps, (array, position)));
-        let layout = &self.second.code.layouts[array.index()];
-        Difference::Value {
-            argument: layout.name.clone(),
-            index: layout.index(position),
-            world: world.name(),
-            first,
-            second,
-            instruction: writer.ok().flatten().map(|insn| self.second.kernel()[insn].id.clone()),
-        }
-    }
+/// The writable arguments of both kernels, in pairs.
+pub(super) fn outputs(first: &Kernel, second: &Kernel) -> Vec<(ArrayId, ArrayId)> {
+    first.arguments().zip(second.arguments()).filter(|(array, _)| first[*array].is_writable()).collect()
 }

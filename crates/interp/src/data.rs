@@ -1,0 +1,246 @@
+//! Data to run kernels on: chosen so that they reach what the kernels decide on.
+//!
+//! # Input
+//! The kernel whose arguments are wanted, and further kernels with the same arguments that will be run on the data.
+//! # Output
+//! A [`Plan`], and from it any number of [`DataSet`]s: each element of an argument is a function of the seed, the
+//! [`Profile`], the argument's name and the position alone, so that arrays need not exist.
+//! # Method
+//! The kernels are read for what decides. Constants in comparisons and extrema become a *palette* of the arguments that reach
+//! the comparison, through temporaries too: elements take the constant, its neighbours and numbers beyond it ([`decisions`]). Integers that serve
+//! as indices take any value that keeps every access of the first kernel inside its array, element by element
+//! ([`indices`]). Integers that divide or shift are small and positive.
+//! # Complexity
+//! Linear in the expressions of the kernels; an element costs the accesses that it is an index of.
+
+mod decisions;
+mod indices;
+
+use indexmap::IndexMap;
+use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind, Dtype, Kernel};
+
+use crate::data::decisions::Decisions;
+use crate::data::indices::Indices;
+use crate::domain::Domains;
+use crate::error::Error;
+use crate::input::{Inputs, Values, dyadic, parameter_values};
+use crate::memory::Layout;
+use crate::source::Source;
+use crate::world::{hash_text, hash_with, mix};
+
+/// What numbers look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// Floats of size in [0.5, 2) and either sign.
+    Signed,
+    /// The same, all positive.
+    Positive,
+    /// Half of the elements as in `Signed`, half from the palette.
+    Palette,
+    /// Small whole numbers: ties and zeros.
+    Whole,
+    /// Sizes over all magnitudes up to those of the palette, of either sign.
+    Wide,
+    /// As `Palette`, but integers may leave the arrays that they are indices of: conditions may guard these accesses.
+    Daring,
+}
+
+/// What is known of one argument.
+#[derive(Clone, Debug)]
+struct Argument {
+    array: ArrayId,
+    layout: Layout,
+    /// A hash of its name.
+    hash: u64,
+    is_read: bool,
+    is_writable: bool,
+    palette: Vec<f64>,
+    /// Binary logarithm of the largest magnitude that its palette asks for.
+    reach: u32,
+    /// Whether a divisor or the width of a shift is computed from it.
+    is_divisor: bool,
+}
+
+/// How the arguments of a kernel are drawn.
+pub(crate) struct Plan {
+    arguments: Vec<Argument>,
+    position: Vec<Option<usize>>,
+    indices: Indices,
+    /// Parameters with their values.
+    parameters: IndexMap<String, i64>,
+    /// Whether a kernel decides on data: the palettes matter.
+    pub(crate) decides: bool,
+}
+
+/// One choice of data.
+#[derive(Clone, Copy)]
+pub(crate) struct DataSet<'p> {
+    plan: &'p Plan,
+    pub(crate) seed: u64,
+    pub(crate) profile: Profile,
+    /// Whether floats of writable arguments start at zero: what is added to them may be tiny.
+    pub(crate) from_zero: bool,
+}
+
+impl Plan {
+    /// Reads the kernels.
+    ///
+    /// # Errors
+    /// A parameter without value and estimate, an unusable size, a domain that isl does not understand.
+    pub(crate) fn new(kernel: &Kernel, others: &[&Kernel], given: &IndexMap<String, i64>) -> Result<Self, Error> {
+        let values = parameter_values(kernel, given)?;
+        let source = Source::new(kernel, &values)?;
+        let mut decisions = Decisions::of(kernel, &source);
+        for other in others {
+            let values = parameter_values(other, given)?;
+            decisions.join(Decisions::of(other, &Source::new(other, &values)?));
+        }
+        let mut arguments = Vec::new();
+        let mut position = vec![None; kernel.arrays.len()];
+        for array in kernel.arguments() {
+            let layout = Layout::of(&source, &kernel[array])?;
+            let palette = decisions.palette(&layout.name);
+            let largest = palette.iter().fold(1.0_f64, |all, value| all.max(value.abs()));
+            position[array.index()] = Some(arguments.len());
+            arguments.push(Argument {
+                array,
+                hash: hash_text(&layout.name),
+                is_read: !matches!(kernel[array].kind, ArrayKind::Argument(ArgumentAccess::Write)),
+                is_writable: kernel[array].is_writable(),
+                reach: (largest.log2().ceil() as u32).clamp(1, 100),
+                is_divisor: decisions.is_divisor(&layout.name),
+                palette,
+                layout,
+            });
+        }
+        let indices = Indices::of(kernel, &source, &mut Domains::new(kernel, &values)?)?;
+        let parameters = kernel.parameters.iter().map(|parameter| parameter.name.clone()).zip(values).collect();
+        Ok(Self { arguments, position, indices, parameters, decides: decisions.any() })
+    }
+
+    pub(crate) fn data(&self, seed: u64, profile: Profile, from_zero: bool) -> DataSet<'_> {
+        DataSet { plan: self, seed, profile, from_zero }
+    }
+
+    /// Every parameter with its value.
+    pub(crate) fn parameters(&self) -> &IndexMap<String, i64> {
+        &self.parameters
+    }
+
+    /// How many elements the arguments that are read have together.
+    pub(crate) fn len(&self) -> usize {
+        let read = self.arguments.iter().filter(|argument| argument.is_read);
+        read.fold(0_usize, |sum, argument| sum.saturating_add(argument.layout.len))
+    }
+}
+
+impl DataSet<'_> {
+    /// All arguments that are read, as arrays.
+    pub(crate) fn inputs(&self) -> Inputs {
+        let mut arrays = IndexMap::new();
+        for argument in self.plan.arguments.iter().filter(|argument| argument.is_read) {
+            let positions = 0..argument.layout.len;
+            let values = if argument.layout.dtype.is_float() {
+                Values::Floats(positions.map(|position| self.float_of(argument, position)).collect())
+            } else {
+                Values::Ints(positions.map(|position| self.int_of(argument, position)).collect())
+            };
+            arrays.insert(argument.layout.name.clone(), values);
+        }
+        Inputs { parameters: self.plan.parameters.clone(), arrays }
+    }
+
+    fn hash(&self, argument: &Argument, position: usize) -> u64 {
+        hash_with(hash_with(self.seed, argument.hash), position as u64)
+    }
+
+    fn argument(&self, array: ArrayId) -> Option<&Argument> {
+        self.plan.arguments.get(self.plan.position[array.index()]?)
+    }
+
+    fn float_of(&self, argument: &Argument, position: usize) -> f64 {
+        if self.from_zero && argument.is_writable {
+            return 0.0;
+        }
+        let hash = self.hash(argument, position);
+        let value = dyadic(hash, if argument.layout.dtype == Dtype::Float32 { 20 } else { 40 });
+        let choice = mix(hash ^ 0x51ab);
+        let value = match self.profile {
+            Profile::Signed => value,
+            Profile::Positive => value.abs(),
+            Profile::Palette | Profile::Daring => match argument.palette.as_slice() {
+                [] => value,
+                _ if choice & 1 == 0 => value,
+                palette => beside(palette[(choice >> 8) as usize % palette.len()], (choice >> 1) % 8, value),
+            },
+            Profile::Whole => (choice % 7) as f64 - 3.0,
+            Profile::Wide => {
+                let exponent = (choice % (2 * u64::from(argument.reach) + 3)) as i32 - argument.reach as i32 - 1;
+                value * 2.0_f64.powi(exponent)
+            }
+        };
+        if argument.layout.dtype == Dtype::Float32 { f64::from(value as f32) } else { value }
+    }
+
+    fn int_of(&self, argument: &Argument, position: usize) -> i64 {
+        let hash = self.hash(argument, position);
+        let choice = mix(hash ^ 0x51ab);
+        if argument.layout.dtype == Dtype::Bool {
+            return (hash & 1) as i64;
+        }
+        if let Some((mut lower, mut upper)) = self.plan.indices.range(argument.array, &argument.layout.index(position)) {
+            if self.profile == Profile::Daring {
+                (lower, upper) = (lower.saturating_sub(3), upper.saturating_add(3));
+            }
+            let width = upper.saturating_sub(lower).saturating_add(1) as u64;
+            return match choice % 5 {
+                0 => lower,
+                1 => upper,
+                _ => lower.saturating_add((mix(hash) % width) as i64),
+            };
+        }
+        if argument.is_divisor {
+            return 1 + (mix(hash) % 7) as i64;
+        }
+        let whole = |palette: &[f64]| palette[(choice >> 8) as usize % palette.len()].clamp(-1e9, 1e9) as i64;
+        match self.profile {
+            Profile::Signed | Profile::Positive => (mix(hash) % 8) as i64,
+            Profile::Palette | Profile::Daring if choice & 1 == 1 && !argument.palette.is_empty() => {
+                whole(&argument.palette) + (choice >> 1) as i64 % 3 - 1
+            }
+            Profile::Palette | Profile::Daring | Profile::Whole => (mix(hash) % 9) as i64 - 4,
+            Profile::Wide => {
+                let size = 1_u64 << (mix(hash) % u64::from(argument.reach.min(28) + 2));
+                let value = (choice % size) as i64;
+                if hash & 1 == 0 { value } else { -value }
+            }
+        }
+    }
+
+    /// A float of an argument before the run.
+    pub(crate) fn float(&self, array: ArrayId, index: &[i64]) -> f64 {
+        let argument = self.argument(array);
+        argument.map_or(0.0, |argument| self.float_of(argument, argument.layout.position(index)))
+    }
+
+    /// An integer or truth value of an argument before the run.
+    pub(crate) fn int(&self, array: ArrayId, index: &[i64]) -> i64 {
+        let argument = self.argument(array);
+        argument.map_or(0, |argument| self.int_of(argument, argument.layout.position(index)))
+    }
+}
+
+/// A number at, next to, near, or beyond a constant.
+fn beside(constant: f64, which: u64, random: f64) -> f64 {
+    let step = constant.abs().max(1.0) * 2.0_f64.powi(-20);
+    match which {
+        0 => constant,
+        1 => constant.next_up(),
+        2 => constant.next_down(),
+        3 => constant + step * random.abs(),
+        4 => constant - step * random.abs(),
+        5 => constant + random * constant.abs().max(1.0) / 4.0,
+        6 => -constant,
+        _ => constant * random,
+    }
+}

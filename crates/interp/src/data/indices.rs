@@ -1,0 +1,286 @@
+//! Integers that serve as indices: which values keep every access inside its array.
+//!
+//! # Method
+//! Each index of each access is written as `Σ coefficient·element + affine form of inames`, where the elements are those of
+//! integer arrays. The value of one element is bounded for each of these: its own subscripts fix inames, the others range over their domains, and several
+//! elements in one index share the room that is left. An index that is no such sum leaves its elements zero alone.
+//! # Not done
+//! Conditions around an access are not looked at: what they guard may be bounded too narrowly, never too widely.
+
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InstructionKind, Kernel, Number, Op};
+use rustc_hash::FxHashMap;
+
+use crate::domain::Domains;
+use crate::error::Error;
+use crate::memory::Layout;
+use crate::source::{Form, Source, floor_div};
+
+/// Temporaries that are computed from temporaries are looked through so often.
+const MAX_TEMPORARIES: usize = 8;
+
+/// An index as a sum.
+#[derive(Clone, Debug, Default)]
+struct Linear {
+    form: Form,
+    elements: Vec<(ExprId, i64)>,
+}
+
+impl Linear {
+    fn scale(mut self, factor: i64) -> Option<Self> {
+        self.form = Form::default().plus(factor, self.form.constant, &self.form.terms)?;
+        for element in &mut self.elements {
+            element.1 = element.1.checked_mul(factor)?;
+        }
+        Some(self)
+    }
+
+    fn plus(mut self, other: &Self) -> Option<Self> {
+        self.form = self.form.plus(1, other.form.constant, &other.form.terms)?;
+        for &(id, coefficient) in &other.elements {
+            match self.elements.iter_mut().find(|known| known.0 == id) {
+                Some(known) => known.1 = known.1.checked_add(coefficient)?,
+                None => self.elements.push((id, coefficient)),
+            }
+        }
+        Some(self)
+    }
+
+    /// The value, where it is only a number.
+    fn constant(&self) -> Option<i64> {
+        (self.elements.is_empty() && self.form.terms.is_empty()).then_some(self.form.constant)
+    }
+}
+
+/// What one index asks of the elements of one array that it reads.
+#[derive(Clone, Debug)]
+struct Room {
+    /// The subscripts of the element, where they are affine.
+    subscripts: Vec<Option<Form>>,
+    coefficient: i64,
+    /// The rest of the index, without elements.
+    rest: Form,
+    /// How many elements share the room.
+    n_elements: i64,
+    extent: i64,
+}
+
+/// What all indices of a kernel ask of its integer arrays.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Indices {
+    rooms: FxHashMap<ArrayId, Vec<Room>>,
+    /// Arrays in indices that are no sums.
+    only_zero: Vec<ArrayId>,
+    /// The least and greatest values of inames.
+    hulls: FxHashMap<InameId, (i64, i64)>,
+}
+
+impl Indices {
+    pub(super) fn of(kernel: &Kernel, source: &Source, domains: &mut Domains<'_>) -> Result<Self, Error> {
+        let mut res = Self::default();
+        let layouts = Layout::all(kernel, source)?;
+        for (_, expr) in source.exprs.iter() {
+            let Expr::Access { array, indices } = expr else { continue };
+            for (&index, &extent) in indices.iter().zip(&layouts[array.index()].shape) {
+                if source.forms[index.index()].is_none() {
+                    res.add(source, index, extent);
+                }
+            }
+        }
+        res.look_through(kernel, source);
+        let mut inames: Vec<InameId> = Vec::new();
+        for room in res.rooms.values().flatten() {
+            let forms = room.subscripts.iter().flatten().chain([&room.rest]);
+            inames.extend(forms.flat_map(|form| form.terms.iter().map(|term| term.0)));
+        }
+        inames.sort_unstable();
+        inames.dedup();
+        for iname in inames {
+            res.hulls.insert(iname, domains.bounds(iname, &[])?.hull());
+        }
+        res.only_zero.sort_unstable();
+        res.only_zero.dedup();
+        Ok(res)
+    }
+
+    fn add(&mut self, source: &Source, index: ExprId, extent: i64) {
+        let of = |id: ExprId| match &source.exprs[id] {
+            Expr::Access { array, indices } => Some((*array, indices)),
+            _ => None,
+        };
+        let Some(sum) = linear(source, index) else {
+            let parts = source.exprs.reachable([index]);
+            self.only_zero.extend(parts.into_iter().filter_map(of).map(|(array, _)| array));
+            return;
+        };
+        for &(element, coefficient) in &sum.elements {
+            let Some((array, indices)) = of(element).filter(|_| coefficient != 0) else { continue };
+            let subscripts = indices.iter().map(|index| source.forms[index.index()].clone()).collect();
+            let n_elements = sum.elements.len() as i64;
+            let room = Room { subscripts, coefficient, rest: sum.form.clone(), n_elements, extent };
+            self.rooms.entry(array).or_default().push(room);
+        }
+    }
+
+    /// What is asked of temporaries is asked of what they are computed from, at any subscript.
+    fn look_through(&mut self, kernel: &Kernel, source: &Source) {
+        for _ in 0..MAX_TEMPORARIES {
+            let temporaries: Vec<ArrayId> =
+                kernel.array_ids().filter(|&array| kernel[array].is_temporary() && source.written[array.index()]).collect();
+            let mut is_new = false;
+            for array in temporaries {
+                let rooms = self.rooms.remove(&array).unwrap_or_default();
+                let only_zero = self.only_zero.contains(&array);
+                self.only_zero.retain(|&other| other != array);
+                if rooms.is_empty() && !only_zero {
+                    continue;
+                }
+                is_new = true;
+                for instruction in &source.instructions {
+                    let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { continue };
+                    if assignee.array == array {
+                        self.hand_on(source, *expression, &rooms, only_zero);
+                    }
+                }
+            }
+            if !is_new {
+                return;
+            }
+        }
+    }
+
+    /// The value of an expression has some room.
+    fn hand_on(&mut self, source: &Source, value: ExprId, rooms: &[Room], only_zero: bool) {
+        let sum = linear(source, value).filter(|_| !only_zero);
+        let Some(sum) = sum else {
+            let parts = source.exprs.reachable([value]);
+            self.only_zero.extend(parts.into_iter().filter_map(|id| match &source.exprs[id] {
+                Expr::Access { array, .. } => Some(*array),
+                _ => None,
+            }));
+            return;
+        };
+        for room in rooms {
+            for &(element, coefficient) in &sum.elements {
+                let Expr::Access { array, indices } = &source.exprs[element] else { continue };
+                let Some(rest) = room.rest.plus(room.coefficient, sum.form.constant, &sum.form.terms) else { continue };
+                let Some(coefficient) = room.coefficient.checked_mul(coefficient).filter(|&it| it != 0) else { continue };
+                let n_elements = room.n_elements.saturating_mul(sum.elements.len() as i64);
+                let subscripts = vec![None; indices.len()];
+                self.rooms.entry(*array).or_default().push(Room {
+                    subscripts,
+                    coefficient,
+                    rest,
+                    n_elements,
+                    extent: room.extent,
+                });
+            }
+        }
+    }
+
+    /// The values of an element that keep all accesses inside; `None` if it is no index. Zero alone where there are none.
+    pub(super) fn range(&self, array: ArrayId, element: &[i64]) -> Option<(i64, i64)> {
+        if self.only_zero.binary_search(&array).is_ok() {
+            return Some((0, 0));
+        }
+        let rooms = self.rooms.get(&array)?;
+        let (mut lower, mut upper) = (i64::MIN, i64::MAX);
+        for room in rooms {
+            if let Some((least, greatest)) = self.room(room, element) {
+                lower = lower.max(least);
+                upper = upper.min(greatest);
+            }
+        }
+        Some(match (lower, upper) {
+            // Nothing reads the element.
+            (i64::MIN, i64::MAX) => (0, 0),
+            (lower, upper) if lower > upper => (0, 0),
+            bounds => bounds,
+        })
+    }
+
+    /// What one index allows; `None` if it never reads the element.
+    fn room(&self, room: &Room, element: &[i64]) -> Option<(i64, i64)> {
+        let mut fixed: FxHashMap<InameId, i64> = FxHashMap::default();
+        for _ in 0..room.subscripts.len() {
+            for (form, &at) in room.subscripts.iter().zip(element) {
+                let Some(form) = form else { continue };
+                let (mut rest, mut open) = (at.checked_sub(form.constant)?, Vec::new());
+                for &(iname, coefficient) in &form.terms {
+                    match fixed.get(&iname) {
+                        Some(value) => rest = rest.checked_sub(coefficient.checked_mul(*value)?)?,
+                        None => open.push((iname, coefficient)),
+                    }
+                }
+                match open.as_slice() {
+                    [] if rest != 0 => return None,
+                    [(_, coefficient)] if rest % coefficient != 0 => return None,
+                    [(iname, coefficient)] => {
+                        let value = rest / coefficient;
+                        let (least, greatest) = self.hulls[iname];
+                        if value < least || value > greatest {
+                            return None;
+                        }
+                        fixed.insert(*iname, value);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let (mut least, mut greatest) = (i128::from(room.rest.constant), i128::from(room.rest.constant));
+        for &(iname, coefficient) in &room.rest.terms {
+            let (lower, upper) = fixed.get(&iname).map_or_else(|| self.hulls[&iname], |&value| (value, value));
+            let ends = [lower, upper].map(|end| i128::from(end) * i128::from(coefficient));
+            least += ends[0].min(ends[1]);
+            greatest += ends[0].max(ends[1]);
+        }
+        let bound = |value: i128| i64::try_from(value).ok();
+        let lower = bound(-least)?;
+        let upper = bound(i128::from(room.extent) - 1 - greatest)?;
+        let shared = (ceil_div(lower, room.n_elements)?, floor_div(upper, room.n_elements)?);
+        let (low, high) = if room.coefficient > 0 { shared } else { (shared.1, shared.0) };
+        Some((ceil_div(low, room.coefficient)?, floor_div(high, room.coefficient)?))
+    }
+}
+
+fn ceil_div(a: i64, b: i64) -> Option<i64> {
+    floor_div(a.checked_neg()?, b)?.checked_neg()
+}
+
+/// An index as a sum of elements and inames, if it is one.
+fn linear(source: &Source, index: ExprId) -> Option<Linear> {
+    let mut known: FxHashMap<ExprId, Option<Linear>> = FxHashMap::default();
+    let mut parts = source.exprs.reachable([index]);
+    parts.sort_unstable();
+    for id in parts {
+        let of = |id: &ExprId| known.get(id).cloned().flatten();
+        let sum = match (&source.forms[id.index()], &source.exprs[id]) {
+            (Some(form), _) => Some(Linear { form: form.clone(), elements: Vec::new() }),
+            (None, Expr::Access { .. }) => Some(Linear { form: Form::default(), elements: vec![(id, 1)] }),
+            (None, Expr::Number(Number::Float(_))) => None,
+            (None, Expr::Cast { dtype, operand }) if !dtype.is_float() => of(operand),
+            (None, Expr::Op { op, operands }) => match op {
+                Op::Neg => of(&operands[0]).and_then(|a| a.scale(-1)),
+                Op::Add => operands.iter().try_fold(Linear::default(), |sum, operand| sum.plus(&of(operand)?)),
+                Op::Sub => of(&operands[0]).zip(of(&operands[1])).and_then(|(a, b)| a.plus(&b.scale(-1)?)),
+                Op::Mul => operands.iter().map(of).try_fold(Linear::one(), |product, factor| {
+                    let factor = factor?;
+                    match (product.constant(), factor.constant()) {
+                        (Some(constant), _) => factor.scale(constant),
+                        (None, Some(constant)) => product.scale(constant),
+                        (None, None) => None,
+                    }
+                }),
+                _ => None,
+            },
+            _ => None,
+        };
+        known.insert(id, sum);
+    }
+    known.remove(&index).flatten()
+}
+
+impl Linear {
+    fn one() -> Self {
+        Self { form: Form { constant: 1, terms: Vec::new() }, elements: Vec::new() }
+    }
+}

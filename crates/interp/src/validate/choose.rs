@@ -1,0 +1,161 @@
+//! Which elements of outputs to compare, where comparing all takes too long.
+//!
+//! # Method
+//! For each store of both programs: the elements that it writes at corners of its loops, next to them, and at random points, so
+//! that every statement is looked at where loops begin and end. Then random elements of each output, which nothing may write. The
+//! stores take turns: whoever stops early has looked at each of them.
+//! # Complexity
+//! [`N_POINTS`] points for each store, each linear in its loops.
+
+use indexmap::{IndexMap, IndexSet};
+use nestegg_ir::{ArrayId, InameId, InstructionKind, Item, LinearizedKernel};
+use rustc_hash::FxBuildHasher;
+
+use crate::domain::{Domains, Values};
+use crate::error::Error;
+use crate::input::parameter_values;
+use crate::memory::Layout;
+use crate::source::Source;
+use crate::world::{hash_with, mix};
+
+/// Points of each store: corners, next to corners, then random ones.
+const N_POINTS: u64 = 24;
+
+/// Random elements of each output.
+const N_RANDOM: u64 = 16;
+
+/// Outputs with at most so many elements together are listed whole, after the chosen ones.
+pub(super) const MAX_ALL: usize = 4096;
+
+/// Elements of the first program's outputs, as flat positions, the most telling first.
+pub(super) struct Chosen {
+    pub(super) elements: IndexSet<(ArrayId, usize), FxBuildHasher>,
+    /// So many are to be looked at, whatever it takes: one of each store.
+    pub(super) n_least: usize,
+    /// Whether these are all there are.
+    pub(super) is_all: bool,
+}
+
+/// The elements for two programs; `pairs` are their outputs, `layouts` those of the first.
+pub(super) fn choose(
+    programs: [&LinearizedKernel; 2],
+    pairs: &[(ArrayId, ArrayId)],
+    layouts: &[Layout],
+    parameters: &IndexMap<String, i64>,
+) -> Result<Chosen, Error> {
+    let mut turns: Vec<Vec<(ArrayId, usize)>> = Vec::new();
+    for (which, program) in programs.into_iter().enumerate() {
+        let first_of = |array: ArrayId| {
+            let pair = pairs.iter().find(|pair| [pair.0, pair.1][which] == array)?;
+            Some((pair.0, &layouts[pair.0.index()]))
+        };
+        stores(program, parameters, first_of, &mut turns)?;
+    }
+    for &(array, _) in pairs {
+        let layout = &layouts[array.index()];
+        if layout.len > 0 {
+            let random = |n: u64| (mix(hash_with(array.index() as u64, n)) % layout.len as u64) as usize;
+            turns.push((0..N_RANDOM).map(|n| (array, random(n))).collect());
+        }
+    }
+    let mut elements: IndexSet<(ArrayId, usize), FxBuildHasher> = IndexSet::default();
+    let mut n_least = 0;
+    let longest = turns.iter().map(Vec::len).max().unwrap_or(0);
+    for turn in 0..longest {
+        elements.extend(turns.iter().filter_map(|points| points.get(turn)).copied());
+        if turn == 0 {
+            n_least = elements.len();
+        }
+    }
+    let total = pairs.iter().fold(0_usize, |sum, pair| sum.saturating_add(layouts[pair.0.index()].len));
+    let is_all = total <= MAX_ALL;
+    if is_all {
+        let all = pairs.iter().flat_map(|pair| (0..layouts[pair.0.index()].len).map(|position| (pair.0, position)));
+        elements.extend(all);
+    }
+    Ok(Chosen { elements, n_least, is_all })
+}
+
+/// The elements that each store of a program writes at some points.
+fn stores<'l>(
+    program: &LinearizedKernel,
+    parameters: &IndexMap<String, i64>,
+    first_of: impl Fn(ArrayId) -> Option<(ArrayId, &'l Layout)>,
+    turns: &mut Vec<Vec<(ArrayId, usize)>>,
+) -> Result<(), Error> {
+    let kernel = &program.kernel;
+    let values = parameter_values(kernel, parameters)?;
+    let source = Source::new(kernel, &values)?;
+    let mut domains = Domains::new(kernel, &values)?;
+    let mut open: Vec<InameId> = Vec::new();
+    for item in &program.linearization {
+        let insn = match item {
+            Item::For(iname) => {
+                open.push(*iname);
+                continue;
+            }
+            Item::End(_) => {
+                open.pop();
+                continue;
+            }
+            Item::Run(insn) => *insn,
+            _ => continue,
+        };
+        let instruction = &source.instructions[insn.index()];
+        if matches!(instruction.kind, InstructionKind::Opaque { .. }) {
+            continue;
+        }
+        for assignee in instruction.assignees() {
+            let Some((array, layout)) = first_of(assignee.array) else { continue };
+            let mut points = Vec::new();
+            for pick in 0..if open.is_empty() { 1 } else { N_POINTS } {
+                let Some(env) = point(&mut domains, &open, kernel.inames.len(), pick)? else { continue };
+                let index: Option<Vec<i64>> = assignee
+                    .indices
+                    .iter()
+                    .zip(&layout.shape)
+                    .map(|(index, &extent)| {
+                        let form = source.forms[index.index()].as_ref()?;
+                        let terms = form.terms.iter().map(|&(iname, coefficient)| coefficient * env[iname.index()]);
+                        Some(form.constant + terms.sum::<i64>()).filter(|value| (0..extent).contains(value))
+                    })
+                    .collect();
+                points.extend(index.map(|index| (array, layout.position(&index))));
+            }
+            turns.push(points);
+        }
+    }
+    Ok(())
+}
+
+/// A point of some loops, the outermost first; `None` where one of them is empty.
+fn point(
+    domains: &mut Domains<'_>,
+    loops: &[InameId],
+    n_inames: usize,
+    pick: u64,
+) -> Result<Option<Vec<i64>>, Error> {
+    let mut env = vec![0; n_inames];
+    for (depth, &iname) in loops.iter().enumerate() {
+        let bounds = domains.bounds(iname, &loops[..depth])?;
+        let Some(values) = bounds.values(&mut env) else { return Ok(None) };
+        let Some(last) = Values::len(&values).checked_sub(1) else { return Ok(None) };
+        let random = mix(hash_with(pick, depth as u64));
+        let position = match pick {
+            0 => 0,
+            1 => last,
+            // One iname at its other end.
+            2.. if pick - 2 == depth as u64 => last,
+            2.. if pick < 2 + loops.len() as u64 => 0,
+            _ => match random % 6 {
+                0 => 0,
+                1 => last,
+                2 => last.min(1),
+                3 => last.saturating_sub(1),
+                _ => (random >> 8) as usize % (last + 1),
+            },
+        };
+        env[iname.index()] = values.get(position);
+    }
+    Ok(Some(env))
+}

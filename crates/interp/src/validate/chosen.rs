@@ -1,0 +1,187 @@
+//! Comparison of chosen elements, evaluated backwards: of programs that run long, that decide on data, or whose values are
+//! equal at most by identities of functions.
+
+use nestegg_ir::ArrayId;
+
+use crate::data::{DataSet, Profile};
+use crate::demand::{self, Coverage, Demand, Value};
+use crate::error::Error;
+use crate::exact::Exactly;
+use crate::real::Real;
+use crate::validate::choose::{Chosen, choose};
+use crate::validate::compare::{Comparison, outputs};
+use crate::validate::tally::{Place, Sameness, Slot, Stop, Tally};
+use crate::world::World;
+
+/// Steps of one program on one data set; each store is looked at all the same.
+const MAX_STEPS: u64 = 150_000;
+
+/// Elements and steps of one data set in real arithmetic.
+const MAX_REALS: usize = 64;
+const MAX_STEPS_IN_REALS: u64 = 40_000;
+
+/// Both programs, ready for evaluation on demand.
+pub(super) struct OnDemand<'c> {
+    pub(super) first: demand::Plan<'c>,
+    pub(super) second: demand::Plan<'c>,
+    chosen: Chosen,
+    /// The outcomes of decisions so far.
+    pub(super) seen: Option<[Coverage; 2]>,
+}
+
+/// The arguments of a data set in a world.
+struct Given<'d, W> {
+    world: &'d W,
+    data: DataSet<'d>,
+}
+
+impl<W: World> demand::Data<W::Float> for Given<'_, W> {
+    fn float(&self, array: ArrayId, index: &[i64]) -> W::Float {
+        self.world.literal(self.data.float(array, index))
+    }
+
+    fn int(&self, array: ArrayId, index: &[i64]) -> i64 {
+        self.data.int(array, index)
+    }
+}
+
+/// Values that the world has none of, as against failures of the program.
+fn is_gap(error: &Error) -> bool {
+    matches!(error, Error::Trap { trap, .. } if trap.is_gap())
+}
+
+/// The value of an element as the tally takes it.
+fn slot<F>(value: &Result<Value<F>, Error>) -> Slot<'_, F> {
+    match value {
+        Err(error) => Slot::Gap(error),
+        Ok(Value::Unwritten) => Slot::Unwritten,
+        Ok(Value::Float(value)) => Slot::Float(value),
+        Ok(Value::Int(value)) => Slot::Int(*value),
+    }
+}
+
+impl Comparison<'_> {
+    /// Makes both programs ready for evaluation on demand.
+    pub(super) fn prepare<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Error> {
+        if tally.on_demand.is_none() {
+            let parameters = self.plan.parameters();
+            let (first, second) = (&self.first.linearized, &self.second.linearized);
+            let pairs = outputs(&first.kernel, &second.kernel);
+            tally.on_demand = Some(OnDemand {
+                first: demand::Plan::new(first, parameters)?.with_stand_ins(),
+                second: demand::Plan::new(second, parameters)?.with_stand_ins(),
+                chosen: choose([first, second], &pairs, &self.first.code.layouts, parameters)?,
+                seen: None,
+            });
+        }
+        Ok(())
+    }
+
+    /// Chosen elements in exact arithmetic; those that are equal at most by identities of functions are listed.
+    pub(super) fn chosen<'c>(
+        &'c self,
+        data: DataSet<'_>,
+        tally: &mut Tally<'c>,
+        by_identity: &mut Vec<Place>,
+    ) -> Result<(), Stop> {
+        self.prepare(tally)?;
+        let Some(mut on_demand) = tally.on_demand.take() else { return Ok(()) };
+        let world = Exactly::new(data.seed);
+        let given = Given { world: &world, data };
+        let mut first = Demand::new(&world, &on_demand.first, &given);
+        let mut second = Demand::new(&world, &on_demand.second, &given);
+        let pairs = outputs(self.first.kernel(), self.second.kernel());
+        let is_tame = matches!(data.profile, Profile::Signed | Profile::Positive);
+        let Chosen { elements, n_least, is_all } = &on_demand.chosen;
+        let (mut found, mut n_elements) = (Ok(()), 0);
+        for &(array, position) in elements {
+            if n_elements >= *n_least && first.steps().max(second.steps()) > MAX_STEPS {
+                break;
+            }
+            n_elements += 1;
+            let Some(&(_, other)) = pairs.iter().find(|pair| pair.0 == array) else { continue };
+            let layout = &self.first.code.layouts[array.index()];
+            let index = layout.index(position);
+            let a = first.element(array, &index);
+            match &a {
+                // Bold data that lead an element astray say nothing of it.
+                Err(error) if !is_gap(error) && !is_tame => continue,
+                Err(error) if !is_gap(error) => {
+                    found = Err(error.clone().into());
+                    break;
+                }
+                Err(_) | Ok(_) => {}
+            }
+            let b = if matches!(a, Ok(Value::Unwritten)) { Ok(Value::Unwritten) } else { second.element(other, &index) };
+            let place = (array, other, position);
+            found = tally.enter(place, layout, slot(&a), slot(&b), |known, a, b, dtype| {
+                let sameness = self.sameness(a, b, dtype, data.profile);
+                known.is_exact |= matches!(sameness, Sameness::Equal(_));
+                if matches!(sameness, Sameness::ByIdentity) {
+                    by_identity.push(place);
+                }
+                sameness
+            });
+            if found.is_err() {
+                break;
+            }
+        }
+        tally.is_chosen |= n_elements < elements.len() || !is_all;
+        let seen = [first.coverage().clone(), second.coverage().clone()];
+        match &mut on_demand.seen {
+            None => on_demand.seen = Some(seen),
+            Some(known) => known.iter_mut().zip(&seen).for_each(|(known, seen)| known.merge(seen)),
+        }
+        tally.on_demand = Some(on_demand);
+        found
+    }
+
+    /// Elements in real arithmetic; as many as the limits allow, the others are as close as their floats.
+    pub(super) fn in_reals<'c>(
+        &'c self,
+        data: DataSet<'_>,
+        tally: &mut Tally<'c>,
+        places: &[Place],
+    ) -> Result<(), Stop> {
+        self.prepare(tally)?;
+        let Some(on_demand) = tally.on_demand.take() else { return Ok(()) };
+        let world = Real::new();
+        let given = Given { world: &world, data };
+        let mut first = Demand::new(&world, &on_demand.first, &given);
+        let mut second = Demand::new(&world, &on_demand.second, &given);
+        let mut found = Ok(());
+        // Evenly over all that there are.
+        let n_reals = places.len().min(MAX_REALS);
+        for (n, &place) in (0..n_reals).map(|n| &places[n * places.len() / n_reals]).enumerate() {
+            if n > 0 && first.steps().max(second.steps()) > MAX_STEPS_IN_REALS {
+                break;
+            }
+            let (array, other, position) = place;
+            let layout = &self.first.code.layouts[array.index()];
+            let index = layout.index(position);
+            let a = first.element(array, &index);
+            if matches!(&a, Err(_) | Ok(Value::Unwritten)) {
+                continue;
+            }
+            let b = second.element(other, &index);
+            found = tally.enter(place, layout, slot(&a), slot(&b), |known, a, b, _| {
+                if world.equal(a.clone(), b.clone()) {
+                    known.is_real = true;
+                    return Sameness::Equal(0.0);
+                }
+                let (first, second) = (format!("{:e}", a.to_float()), format!("{:e}", b.to_float()));
+                Sameness::Different { world: "real arithmetic", first, second }
+            });
+            if found.is_err() {
+                break;
+            }
+        }
+        for (array, _, position) in places {
+            if let Some(known) = tally.elements.get_mut(&(*array, *position)) {
+                known.is_in_floats = true;
+            }
+        }
+        tally.on_demand = Some(on_demand);
+        found
+    }
+}

@@ -1,0 +1,181 @@
+//! What a comparison knows so far, element by element.
+
+use indexmap::IndexMap;
+use nestegg_ir::{ArrayId, Dtype};
+use rustc_hash::FxBuildHasher;
+
+use crate::demand::Coverage;
+use crate::error::Error;
+use crate::memory::Layout;
+use crate::validate::chosen::OnDemand;
+use crate::validate::{Difference, Outcome, Unreached};
+
+/// How far an element is known to be equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) is_exact: bool,
+    pub(super) is_real: bool,
+    pub(super) is_in_floats: bool,
+}
+
+impl Known {
+    pub(super) fn is_compared(self) -> bool {
+        self.is_exact || self.is_real || self.is_in_floats
+    }
+}
+
+/// An element of an output: the first program's array, the second's, and the flat position.
+pub(super) type Place = (ArrayId, ArrayId, usize);
+
+/// What is known so far.
+pub(super) struct Tally<'c> {
+    /// The elements that the first program writes.
+    pub(super) elements: IndexMap<(ArrayId, usize), Known, FxBuildHasher>,
+    pub(super) n_data: usize,
+    pub(super) largest_error: f64,
+    /// Why an element had no value.
+    pub(super) gap: Option<Error>,
+    /// Whether some elements were left out.
+    pub(super) is_chosen: bool,
+    /// Whether programs are run whole.
+    pub(super) is_whole: bool,
+    pub(super) on_demand: Option<OnDemand<'c>>,
+}
+
+/// A value of an output.
+pub(super) enum Slot<'v, F> {
+    /// None: the kernel does not write it.
+    Unwritten,
+    /// The world has none.
+    Gap(&'v Error),
+    Float(&'v F),
+    Int(i64),
+}
+
+/// What one element of one data set says.
+pub(super) enum Sameness {
+    /// Equal, with an error of the floats.
+    Equal(f64),
+    /// The first program has no finite value here: other data must tell.
+    Open,
+    /// Equal at most by identities of functions.
+    ByIdentity,
+    Different {
+        world: &'static str,
+        first: String,
+        second: String,
+    },
+}
+
+impl Sameness {
+    fn exactly_different(first: String, second: String) -> Self {
+        Self::Different { world: "exact arithmetic", first, second }
+    }
+}
+
+/// Why a round ended early.
+pub(super) enum Stop {
+    /// A difference, with its place in the second program.
+    Different(Box<Difference>, Option<(ArrayId, usize)>),
+    /// The first program fails.
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Stop {
+    /// The second program fails where the first does not.
+    pub(super) fn second_fails(error: Error) -> Self {
+        Self::Different(Box::new(Difference::Trap { program: "the second", error }), None)
+    }
+}
+
+impl<'c> Tally<'c> {
+    pub(super) fn new(is_whole: bool) -> Self {
+        Self {
+            elements: IndexMap::default(),
+            n_data: 0,
+            largest_error: 0.0,
+            gap: None,
+            is_chosen: false,
+            is_whole,
+            on_demand: None,
+        }
+    }
+
+    /// Enters both programs' values of an element; `compare` is asked where both are floats.
+    pub(super) fn enter<A, B>(
+        &mut self,
+        (array, other, position): Place,
+        layout: &Layout,
+        first: Slot<'_, A>,
+        second: Slot<'_, B>,
+        compare: impl FnOnce(&mut Known, &A, &B, Dtype) -> Sameness,
+    ) -> Result<(), Stop> {
+        if matches!(first, Slot::Unwritten) {
+            // What the first program leaves open the second may write or not.
+            return Ok(());
+        }
+        let known = self.elements.entry((array, position)).or_default();
+        let sameness = match (first, second) {
+            (Slot::Gap(error), _) => {
+                self.gap.get_or_insert_with(|| error.clone());
+                Sameness::Open
+            }
+            (_, Slot::Gap(error)) => return Err(Stop::second_fails(error.clone())),
+            (_, Slot::Unwritten) => Sameness::exactly_different("a value".to_owned(), "not written".to_owned()),
+            (Slot::Float(first), Slot::Float(second)) => compare(known, first, second, layout.dtype),
+            (Slot::Int(first), Slot::Int(second)) if first == second => {
+                known.is_exact = true;
+                Sameness::Equal(0.0)
+            }
+            (Slot::Int(first), Slot::Int(second)) => Sameness::exactly_different(first.to_string(), second.to_string()),
+            _ => Sameness::exactly_different("of one type".to_owned(), "of another".to_owned()),
+        };
+        match sameness {
+            Sameness::Equal(error) => self.largest_error = self.largest_error.max(error),
+            Sameness::Open | Sameness::ByIdentity => {}
+            Sameness::Different { world, first, second } => {
+                let difference = Difference::Value {
+                    argument: layout.name.clone(),
+                    index: layout.index(position),
+                    world,
+                    first,
+                    second,
+                    instruction: None,
+                };
+                return Err(Stop::Different(Box::new(difference), Some((other, position))));
+            }
+        }
+        Ok(())
+    }
+
+    /// The decisions of both programs that went one way only so far.
+    pub(super) fn unreached(&self) -> Vec<Unreached> {
+        let Some(OnDemand { first, second, seen: Some(seen), .. }) = &self.on_demand else { return Vec::new() };
+        let mut res = Vec::new();
+        for (is_first, plan, seen) in [(true, first, &seen[0]), (false, second, &seen[1])] {
+            let seen: &Coverage = seen;
+            for (expr, outcomes) in seen.by_expression(plan) {
+                let is_condition = plan.kernel.exprs[expr].children().len() != outcomes.n_outcomes as usize
+                    || !matches!(plan.kernel.exprs[expr], nestegg_ir::Expr::Op { op, .. } if !op.is_logic() && !op.is_comparison());
+                let missing: Vec<u32> = (0..outcomes.n_outcomes).filter(|&outcome| outcomes.lacks(outcome)).collect();
+                let never = |never| Unreached { is_first, expr, never };
+                if missing.len() == outcomes.n_outcomes as usize {
+                    res.push(never(Outcome::Any));
+                    continue;
+                }
+                res.extend(missing.into_iter().map(|outcome| match outcome {
+                    0 if is_condition => never(Outcome::False),
+                    _ if is_condition => never(Outcome::True),
+                    operand => never(Outcome::Operand(operand as usize)),
+                }));
+            }
+        }
+        res
+    }
+}

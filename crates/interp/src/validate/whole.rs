@@ -1,0 +1,154 @@
+//! Comparison of all elements: both programs are run.
+
+use nestegg_ir::Dtype;
+
+use crate::conditioned::Conditioned;
+use crate::data::{DataSet, Profile};
+use crate::error::Error;
+use crate::exact::Exactly;
+use crate::float::Floats;
+use crate::input::Inputs;
+use crate::memory::{Data, Storage};
+use crate::run::Compiled;
+use crate::validate::compare::{Comparison, MAX_HELD, outputs};
+use crate::validate::tally::{Known, Place, Sameness, Slot, Stop, Tally};
+use crate::validate::{Agreement, Difference};
+use crate::world::Batch;
+
+/// Programs that take more steps than this are not run whole, but for those with more stores than [`MAX_STORES`].
+const MAX_STEPS: u64 = 4_000_000;
+
+/// A program with more stores is straight-line code: each needs an element, and running it whole is cheaper.
+const MAX_STORES: usize = 256;
+
+/// Both programs' memories after a run, or why there are none.
+enum Pair<A, B> {
+    Memories(Vec<Storage<A>>, Vec<Storage<B>>),
+    /// The world has no meaning for something that the first does.
+    NoMeaning(Error),
+}
+
+impl Comparison<'_> {
+    /// All elements in exact arithmetic; those that are equal at most by identities of functions are listed.
+    pub(super) fn whole(
+        &self,
+        data: DataSet<'_>,
+        tally: &mut Tally<'_>,
+        by_identity: &mut Vec<Place>,
+    ) -> Result<(), Stop> {
+        let world = Exactly::new(data.seed);
+        let inputs = data.inputs();
+        let n_stores = |compiled: &Compiled| compiled.kernel().instructions.len();
+        let is_straight = n_stores(&self.first).max(n_stores(&self.second)) > MAX_STORES;
+        let limit = if is_straight && self.plan.len() <= MAX_HELD { u64::MAX } else { MAX_STEPS };
+        let (first, second) = match self.run(&world, &world, &inputs, limit.min(self.options.run.max_steps))? {
+            Pair::NoMeaning(error) => {
+                tally.gap.get_or_insert(error);
+                return Ok(());
+            }
+            Pair::Memories(first, second) => (first, second),
+        };
+        let compared = self.compare(&first, &second, tally, |place, known, a, b, dtype| {
+            let sameness = self.sameness(a, b, dtype, data.profile);
+            known.is_exact |= matches!(sameness, Sameness::Equal(_));
+            if matches!(sameness, Sameness::ByIdentity) {
+                by_identity.push(place);
+            }
+            sameness
+        });
+        compared.map_err(|stop| self.explain(stop, &world, &inputs))
+    }
+
+    /// All elements in floats, with tolerance or to the bit, on random data and with outputs that start at zero.
+    pub(super) fn in_floats(&self, tally: &mut Tally<'_>) -> Result<(), Stop> {
+        let seed = self.options.seeds.first().copied().unwrap_or(1);
+        for from_zero in [false, true] {
+            let inputs = self.plan.data(seed, Profile::Signed, from_zero).inputs();
+            let (first, second) = match self.run(&Conditioned, &Floats, &inputs, self.options.run.max_steps)? {
+                Pair::NoMeaning(error) => {
+                    tally.gap.get_or_insert(error);
+                    return Ok(());
+                }
+                Pair::Memories(first, second) => (first, second),
+            };
+            let is_bits = self.options.agreement == Agreement::Bits;
+            let is_alone = self.options.seeds.is_empty();
+            let compared = self.compare(&first, &second, tally, |_, known, a, b, dtype| {
+                if known.is_compared() && !known.is_in_floats && !is_bits && !is_alone {
+                    return Sameness::Open;
+                }
+                known.is_in_floats = true;
+                match self.approximately(a, b, dtype) {
+                    Ok(error) => Sameness::Equal(error),
+                    Err((first, second)) => Sameness::Different { world: "floating point", first, second },
+                }
+            });
+            tally.n_data += usize::from(is_alone);
+            compared.map_err(|stop| self.explain(stop, &Floats, &inputs))?;
+        }
+        Ok(())
+    }
+
+    /// Runs both programs on the same data.
+    fn run<A: Batch, B: Batch>(
+        &self,
+        first: &A,
+        second: &B,
+        inputs: &Inputs,
+        max_steps: u64,
+    ) -> Result<Pair<A::Float, B::Float>, Stop> {
+        let (of_first, of_second) = (&self.first, &self.second);
+        let (a, b) = rayon::join(
+            || of_first.memory(first, inputs).and_then(|memory| of_first.execute(first, memory, max_steps)),
+            || of_second.memory(second, inputs).and_then(|memory| of_second.execute(second, memory, max_steps)),
+        );
+        match (a, b) {
+            (Ok(a), Ok(b)) => Ok(Pair::Memories(a, b)),
+            (Err(error @ Error::Unsupported { .. }), _) => Ok(Pair::NoMeaning(error)),
+            (Err(error), _) => Err(error.into()),
+            (Ok(_), Err(error @ Error::StepLimit { .. })) => Err(error.into()),
+            (Ok(_), Err(error)) => Err(Stop::second_fails(error)),
+        }
+    }
+
+    /// Enters the writable arguments.
+    fn compare<A, B>(
+        &self,
+        first: &[Storage<A>],
+        second: &[Storage<B>],
+        tally: &mut Tally<'_>,
+        mut compare: impl FnMut(Place, &mut Known, &A, &B, Dtype) -> Sameness,
+    ) -> Result<(), Stop> {
+        for (array, other) in outputs(self.first.kernel(), self.second.kernel()) {
+            let layout = &self.first.code.layouts[array.index()];
+            let (left, right) = (&first[array.index()], &second[other.index()]);
+            for position in 0..layout.len {
+                let place = (array, other, position);
+                let compare = |known: &mut Known, a: &A, b: &B, dtype| compare(place, known, a, b, dtype);
+                tally.enter(place, layout, slot(left, position), slot(right, position), compare)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the second program again, and watches the element.
+    pub(super) fn explain<W: Batch>(&self, stop: Stop, world: &W, inputs: &Inputs) -> Stop {
+        let Stop::Different(mut difference, Some(at)) = stop else { return stop };
+        let writer = self.second.memory(world, inputs).and_then(|memory| {
+            self.second.last_writer(world, memory, self.options.run.max_steps, at)
+        });
+        if let Difference::Value { instruction, .. } = &mut *difference {
+            *instruction = writer.ok().flatten().map(|insn| self.second.kernel()[insn].id.clone());
+        }
+        Stop::Different(difference, Some(at))
+    }
+}
+
+fn slot<F>(storage: &Storage<F>, position: usize) -> Slot<'_, F> {
+    match (storage.has_value(position), storage.gap(position), &storage.data) {
+        (false, ..) => Slot::Unwritten,
+        (true, Some(error), _) => Slot::Gap(error),
+        (true, None, Data::Floats(values)) => Slot::Float(&values[position]),
+        (true, None, Data::Ints(values)) => Slot::Int(values[position]),
+    }
+}
