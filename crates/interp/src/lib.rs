@@ -16,6 +16,7 @@ mod memory;
 mod node;
 mod plan;
 mod points;
+mod real;
 mod rounding;
 mod run;
 mod source;
