@@ -176,7 +176,8 @@ impl Bounds {
     /// Whether this is one of the values.
     pub(crate) fn holds(&self, env: &mut [i64], value: i64) -> bool {
         env[self.iname.index()] = 0;
-        let intervals = self.pieces.iter().filter_map(|piece| Some((piece, piece.interval(self.iname, env, self.hull)?)));
+        let intervals =
+            self.pieces.iter().filter_map(|piece| Some((piece, piece.interval(self.iname, env, self.hull)?)));
         let near: Vec<&Piece> = intervals
             .filter(|(_, (lo, hi))| (*lo..=*hi).contains(&i128::from(value)))
             .map(|(piece, _)| piece)

@@ -3,6 +3,7 @@
 
 mod builder;
 mod conditioned;
+mod demand;
 mod domain;
 mod doubled;
 mod error;

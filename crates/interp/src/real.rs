@@ -49,9 +49,10 @@ impl Real {
     /// The stand-in of a function, as in floats.
     fn stand_in(&self, function: &Function, result: u64, arguments: &[RealValue]) -> Option<RealValue> {
         let weight = |position: usize| self.literal(stand_in_weight(function, result, position as u64));
-        let phase = arguments.iter().enumerate().fold(weight(0), |sum, (idx, argument)| {
-            self.add(sum, self.mul(weight(idx + 1), argument.clone()))
-        });
+        let phase = arguments
+            .iter()
+            .enumerate()
+            .fold(weight(0), |sum, (idx, argument)| self.add(sum, self.mul(weight(idx + 1), argument.clone())));
         let slope = libm::log2(MAX_STAND_IN_SLOPE);
         let sine = elementary::sine(&phase, &mut self.constants.borrow_mut())?;
         let res = self.add(self.literal(1.5), sine);
@@ -227,8 +228,7 @@ impl Real {
                 "fmin" => Some(self.min(a.clone(), b.clone())),
                 "fmod" | "remainder" => {
                     let quotient = self.quotient(a.clone(), b.clone())?;
-                    let whole =
-                        if name == "fmod" { whole::trunc(&quotient) } else { whole::round_to_even(&quotient) }?;
+                    let whole = if name == "fmod" { whole::trunc(&quotient) } else { whole::round_to_even(&quotient) }?;
                     Some(self.sub(a.clone(), self.mul(b.clone(), whole)))
                 }
                 _ => None,

@@ -157,9 +157,8 @@ fn gamma_near_one(z: &BigFloat, precision: usize, constants: &mut Consts) -> Big
 fn log2_digamma(a: &RealValue) -> f64 {
     let float = a.to_float();
     let nearest = super::whole::round_to_even(a).filter(|nearest| nearest.signum() <= 0);
-    let to_pole = nearest.map_or(0.0, |nearest| {
-        log2_size(&a.value.sub(&nearest.value, PRECISION, ROUNDING)).max(-AGREEMENT)
-    });
+    let to_pole =
+        nearest.map_or(0.0, |nearest| log2_size(&a.value.sub(&nearest.value, PRECISION, ROUNDING)).max(-AGREEMENT));
     log2_sum(libm::log2(8.0 + float.abs()), 2.0 - to_pole)
 }
 
