@@ -4,6 +4,7 @@
 mod builder;
 mod conditioned;
 mod data;
+mod demand;
 mod domain;
 mod doubled;
 mod error;
@@ -18,6 +19,7 @@ mod memory;
 mod node;
 mod plan;
 mod points;
+mod real;
 mod rounding;
 mod run;
 mod source;

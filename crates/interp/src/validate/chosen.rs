@@ -1,12 +1,13 @@
 //! Comparison of chosen elements, evaluated backwards: of programs that run long, that decide on data, or whose values are
 //! equal at most by identities of functions.
 
-use nestegg_ir::ArrayId;
+use nestegg_ir::{ArrayId, LinearizedKernel};
 
 use crate::data::{DataSet, Profile};
 use crate::demand::{self, Coverage, Demand, Value};
 use crate::error::Error;
 use crate::exact::Exactly;
+use crate::input::parameter_values;
 use crate::real::Real;
 use crate::validate::choose::{Chosen, choose};
 use crate::validate::compare::{Comparison, outputs};
@@ -65,11 +66,12 @@ impl Comparison<'_> {
     pub(super) fn prepare<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Error> {
         if tally.on_demand.is_none() {
             let parameters = self.plan.parameters();
+            let of = |program: &LinearizedKernel| parameter_values(&program.kernel, parameters);
             let (first, second) = (&self.first.linearized, &self.second.linearized);
             let pairs = outputs(&first.kernel, &second.kernel);
             tally.on_demand = Some(OnDemand {
-                first: demand::Plan::new(first, parameters)?.with_stand_ins(),
-                second: demand::Plan::new(second, parameters)?.with_stand_ins(),
+                first: demand::Plan::new(first, &of(first)?)?.with_stand_ins(),
+                second: demand::Plan::new(second, &of(second)?)?.with_stand_ins(),
                 chosen: choose([first, second], &pairs, &self.first.code.layouts, parameters)?,
                 seen: None,
             });
@@ -160,7 +162,12 @@ impl Comparison<'_> {
             let layout = &self.first.code.layouts[array.index()];
             let index = layout.index(position);
             let a = first.element(array, &index);
-            if matches!(&a, Err(_) | Ok(Value::Unwritten)) {
+            let has_value = match &a {
+                Err(_) | Ok(Value::Unwritten) => false,
+                Ok(Value::Int(_)) => true,
+                Ok(Value::Float(value)) => value.is_defined(),
+            };
+            if !has_value {
                 continue;
             }
             let b = second.element(other, &index);
