@@ -235,7 +235,7 @@ fn numbers(kernel: &Kernel) -> BTreeSet<i64> {
     let mut res = BTreeSet::new();
     for domain in &kernel.domains {
         let digits = domain.text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        res.extend(digits.filter_map(|word| word.parse().ok()));
+        res.extend(digits.filter_map(|word| word.parse::<i64>().ok()));
     }
     let comparisons = kernel.exprs.iter().filter(|(_, expr)| matches!(expr, Expr::Op { op, .. } if op.is_comparison()));
     let operands = comparisons.flat_map(|(_, expr)| expr.children());
@@ -276,6 +276,7 @@ fn in_words(evidence: &Evidence, values: &[(String, i64)], programs: [&Program; 
         text += &match unreached.never {
             Outcome::True => format!("; `{condition}` of the {which} never holds"),
             Outcome::False => format!("; `{condition}` of the {which} always holds"),
+            Outcome::Any => format!("; `{condition}` of the {which} is never asked for"),
             Outcome::Operand(operand) => {
                 let operand = program.kernel().exprs[unreached.expr].children().get(operand);
                 let operand = operand.map_or_else(String::new, |&operand| excerpt(program.kernel(), operand));

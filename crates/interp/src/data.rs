@@ -233,8 +233,12 @@ impl DataSet<'_> {
 /// A number at, next to, near, or beyond a constant.
 fn beside(constant: f64, which: u64, random: f64) -> f64 {
     let step = constant.abs().max(1.0) * 2.0_f64.powi(-20);
+    // The neighbours of zero would underflow in any product.
+    let least = 2.0_f64.powi(-50);
     match which {
         0 => constant,
+        1 if constant == 0.0 => least,
+        2 if constant == 0.0 => -least,
         1 => constant.next_up(),
         2 => constant.next_down(),
         3 => constant + step * random.abs(),

@@ -153,7 +153,7 @@ impl World for Exactly {
     }
 
     fn less_equal(&self, a: Exact, b: Exact) -> bool {
-        self.equal(a, b) || a.float.value < b.float.value
+        self.equal(a, b) || a.float.value <= b.float.value
     }
 
     fn min(&self, a: Exact, b: Exact) -> Exact {
