@@ -5,7 +5,7 @@
 //!
 //! | command | options | what it does |
 //! | --- | --- | --- |
-//! | `check` | | answers the rendered errors, or that there are none |
+//! | `check` | `param=n:5` | answers the rendered errors, or that there are none |
 //! | `convert` | `to=json` or `to=text` | answers the kernel in that notation; asserts that both round trips lose nothing |
 //! | `count` | `param=n:5` | answers the operations |
 //! | `linearize` | | answers the kernel in its default order |
@@ -73,11 +73,14 @@ pub fn run(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<Optio
 }
 
 fn check(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<String, String> {
-    command.allow(&[])?;
-    match nestegg_dump::read_bytes(&source.name, bytes) {
-        Ok(_) => Ok("well-formed".to_owned()),
-        Err(errors) => Ok(rendered(&*errors)),
-    }
+    command.allow(&["param"])?;
+    let given = command.parameters()?;
+    let checked = nestegg_dump::read_bytes(&source.name, bytes)
+        .and_then(|(source, read)| nestegg_dump::check_defined(&source, &read, &given));
+    Ok(match checked {
+        Ok(()) => "well-formed".to_owned(),
+        Err(errors) => rendered(&*errors),
+    })
 }
 
 fn convert(command: &TestCommand, source: &Source) -> Result<String, String> {

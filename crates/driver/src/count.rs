@@ -9,7 +9,7 @@ use num_traits::ToPrimitive;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::notation::read;
+use crate::notation::read_defined;
 use crate::parameters;
 use crate::report::Operations;
 
@@ -44,7 +44,7 @@ pub struct CountEntry {
 /// # Errors
 /// If it is not a kernel, or a domain cannot be counted.
 pub fn count(source: &Source, given: &[(String, i64)]) -> Result<Counted, Error> {
-    let program = read(source)?.program;
+    let program = read_defined(source, given)?.program;
     let assumed = parameters::assumed(program.kernel(), given)?;
     let count = count_program(&program, &parameters::values(&assumed))?;
     Ok(Counted {

@@ -1,7 +1,7 @@
 //! The order of the passes, and everything that the command line does without touching files.
 //!
 //! [`optimize`] is the main job: text of a kernel in, a linearized kernel and the story of the run out. [`read`],
-//! [`count()`], and [`Notation`] are the small ones.
+//! [`read_defined`], [`count()`], and [`Notation`] are the small ones.
 
 pub mod config;
 pub mod count;
@@ -25,5 +25,5 @@ pub mod validation;
 
 pub use count::count;
 pub use error::Error;
-pub use notation::{Notation, read};
+pub use notation::{Notation, read, read_defined};
 pub use pipeline::{Optimized, optimize};

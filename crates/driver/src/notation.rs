@@ -48,3 +48,14 @@ impl Notation {
 pub fn read(source: &Source) -> Result<Read, Error> {
     nestegg_dump::read(source).map_err(Error::Read)
 }
+
+/// Reads a kernel to work on it: one that certainly reads or writes outside of an array, or reads what nothing has written, is refused too. `given` are values
+/// of parameters, before the kernel's estimates.
+///
+/// # Errors
+/// If it is not a kernel, or has such an access.
+pub fn read_defined(source: &Source, given: &[(String, i64)]) -> Result<Read, Error> {
+    let read = read(source)?;
+    nestegg_dump::check_defined(source, &read, given).map_err(Error::Read)?;
+    Ok(read)
+}

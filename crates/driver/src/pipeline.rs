@@ -17,7 +17,7 @@ use nestegg_span::Source;
 use crate::config::{Config, Validation};
 use crate::count::operations;
 use crate::error::Error;
-use crate::notation::read;
+use crate::notation::read_defined;
 use crate::parameters;
 use crate::report::{Report, Validated};
 use crate::rules::{self, Licensed};
@@ -42,7 +42,7 @@ pub struct Optimized {
 /// If the input is at fault, or the result is found wrong ([`Error::is_wrong_result`]).
 pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     let mut stages = Stages::new(config.memory_probe);
-    let input = stages.run("read", || read(source))?.program;
+    let input = stages.run("read", || read_defined(source, &config.parameters))?.program;
     match optimize_program(&input, config, stages) {
         Err(Error::NotEqual { kernel, difference, rules, .. }) if config.validation == Validation::Explained => {
             let smallest =

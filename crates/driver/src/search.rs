@@ -75,7 +75,7 @@ pub(crate) fn search(
         let program = stages.run("eliminate dead", || as_it_came(input))?;
         return Ok(Found::untouched(program));
     }
-    let linearized = stages.run("linearize", || linearized(input))?;
+    let linearized = stages.run("linearize", || linearized(input).map(nestegg_transform::eliminate_empty))?;
     let mut pass = Passes { kernel: linearized.kernel.name.clone(), semantics, values, compared: None };
     let (form, folds) = value_form(linearized, &pass, stages)?;
     pass.compared = (config.validation == Validation::EachSeed).then_some((input, folds.as_slice()));
@@ -263,7 +263,7 @@ fn optimized(
     let scheduled =
         stages.run("schedule", || pass.done("schedule", nestegg_schedule::schedule_under(realized, licence)))?;
     pass.verified("schedule", &scheduled)?;
-    let program = stages.run("eliminate dead", || nestegg_transform::eliminate_dead(scheduled));
+    let program = stages.run("eliminate dead", || nestegg_transform::eliminate_dead(nestegg_transform::eliminate_empty(scheduled)));
     let gap = if selection.bound > Cost::ZERO {
         Gap::Proved { lower_bound: selection.bound.operations(), cost: selection.cost.operations() }
     } else {
@@ -329,9 +329,9 @@ impl Found {
     }
 }
 
-/// A program in its order, without its dead code.
+/// A program in its order, without its dead code and what never runs.
 pub(crate) fn as_it_came(input: &Program) -> Result<LinearizedKernel, Error> {
-    Ok(nestegg_transform::eliminate_dead(linearized(input)?))
+    Ok(nestegg_transform::eliminate_dead(nestegg_transform::eliminate_empty(linearized(input)?)))
 }
 
 /// Errors of passes, with the kernel's name; what passes must keep, and the values of parameters that they count with.

@@ -12,8 +12,8 @@
 //! # Complexity
 //! Linear in the source (some hundredths of a second for a megabyte), but for isl's work on the domains.
 //! # Not done
-//! No data-flow: a temporary that is read before it is written is not noticed, nor an index out of bounds unless
-//! it is a literal. Comments of the text form are not kept.
+//! Reading does no data-flow: [`check_defined`] refuses kernels that read elements before they are written, or outside of their arrays.
+//! Comments of the text form are not kept.
 //!
 //! ```
 //! use nestegg_dump::{read, write_json, write_text};
@@ -42,6 +42,7 @@
 //! ```
 #![warn(missing_docs)]
 
+mod defined;
 mod error;
 mod json;
 mod lower;
@@ -53,6 +54,7 @@ mod text;
 use nestegg_ir::Program;
 use nestegg_span::{InvalidUtf8, Source};
 
+pub use defined::check_defined;
 pub use error::{MAX_ERRORS, Mismatch, ReadError, ReadErrors};
 pub use json::write_json;
 pub use spans::Spans;

@@ -11,7 +11,7 @@
 //! Linear in the source, but for isl's work on the domains, and for instructions under conditions of the text form,
 //! which each lower their conditions again.
 //! # Not done
-//! No data-flow: whether a temporary is written before it is read, or an index is in bounds where it is no literal.
+//! No data-flow: whether a temporary is written before it is read, or an index is in bounds.
 
 mod arrays;
 mod cycles;
@@ -24,6 +24,7 @@ mod resolve;
 mod substitutions;
 mod types;
 
+use nestegg_ir::verify::Place;
 use nestegg_ir::{ArrayId, ExprId, InameId, InameSet, Kernel, LinearizedKernel, ParameterId, Program, SubstitutionId};
 use nestegg_span::Span;
 use rustc_hash::FxHashMap;
@@ -73,6 +74,8 @@ struct Lowering<'k, 's> {
     types: Vec<Type>,
     /// Conditions, and the inames within which they were lowered last.
     conditions: FxHashMap<NodeId, (InameSet, ExprId)>,
+    /// Where the expressions at hand are.
+    place: Place,
 }
 
 /// Lowers a kernel. The answer is meaningful only if no errors were reported.
@@ -91,6 +94,7 @@ pub(crate) fn lower(syntax: &KernelSyntax<'_>, errors: &mut Errors) -> (Program,
         exprs: Vec::new(),
         types: Vec::new(),
         conditions: FxHashMap::default(),
+        place: Place::Kernel,
     };
     let filler = lowering.kernel.exprs.int(0);
     lowering.kernel.exprs = nestegg_ir::Exprs::new();

@@ -1,13 +1,15 @@
 //! Where the things of a kernel were written.
 
 use nestegg_ir::verify::Place;
-use nestegg_ir::{ArrayId, DomainId, InameId, InsnId, ParameterId, SubstitutionId};
+use nestegg_ir::{ArrayId, DomainId, ExprId, InameId, InsnId, ParameterId, SubstitutionId};
 use nestegg_span::Span;
+use rustc_hash::FxHashMap;
 
 /// The places of a kernel's parts in its source, beside the kernel so that equality and hashing ignore them.
 ///
 /// Named things are at their names, an instruction at its id, an iname in the domain that defines it. Ids that the
-/// reader did not make have the place of the kernel.
+/// reader did not make have the place of the kernel. Equal expressions are one expression of the kernel: each place in which
+/// it is written has a span of its own, the first there.
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
     /// The kernel: its name.
@@ -26,6 +28,12 @@ pub struct Spans {
     pub instructions: Vec<Span>,
     /// The items of the linearization.
     pub items: Vec<Span>,
+    /// What each instruction writes, in the order of its assignees.
+    pub assignees: Vec<Vec<Span>>,
+    /// The operations and array accesses in each place.
+    expressions: FxHashMap<(Place, ExprId), Span>,
+    /// The first place of each in the source.
+    first: FxHashMap<ExprId, Span>,
 }
 
 impl Spans {
@@ -86,5 +94,25 @@ impl Spans {
     #[must_use]
     pub fn item(&self, item_idx: usize) -> Span {
         self.get(&self.items, item_idx)
+    }
+
+    /// Where an operation or an array access of the kernel as it was read is written: in that place (an instruction, a substitution rule, an
+    /// item of the linearization), or else where the source has it first. `None` for literals, and for what the reader did not make.
+    #[must_use]
+    pub fn expression(&self, place: Place, id: ExprId) -> Option<Span> {
+        self.expressions.get(&(place, id)).or_else(|| self.first.get(&id)).copied()
+    }
+
+    /// The place of what an instruction writes, by position among its assignees.
+    #[must_use]
+    pub fn assignee(&self, insn: InsnId, idx: usize) -> Span {
+        let known = self.assignees.get(insn.index()).and_then(|all| all.get(idx));
+        known.copied().unwrap_or_else(|| self.instruction(insn))
+    }
+
+    /// Notes where an expression is written, unless it has been seen in that place.
+    pub(crate) fn note(&mut self, place: Place, id: ExprId, at: Span) {
+        self.expressions.entry((place, id)).or_insert(at);
+        self.first.entry(id).or_insert(at);
     }
 }

@@ -13,3 +13,4 @@ mod write_expr;
 
 pub(crate) use parser::read;
 pub use write::write_text;
+pub(crate) use write_expr::access_text;

@@ -1,10 +1,10 @@
-//! Every kernel of the corpus survives both notations.
+//! Every kernel of the corpus survives both notations, and accesses what is there.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nestegg_dump::{Read, read, write_json, write_text};
+use nestegg_dump::{Read, check_defined, read, write_json, write_text};
 use nestegg_ir::verify::verify;
 use nestegg_span::Source;
 use serde_json::Value;
@@ -47,7 +47,10 @@ fn every_kernel_survives_both_notations() {
     for path in paths {
         let name = path.display().to_string();
         let json = fs::read_to_string(&path).unwrap();
-        let kernel = reads(&name, &json).program;
+        let source = Source::new(name.as_str(), json.as_str());
+        let as_read = reads(&name, &json);
+        check_defined(&source, &as_read, &[]).unwrap_or_else(|errors| panic!("{errors}: {:#?}", errors.errors()));
+        let kernel = as_read.program;
         assert_eq!(verify(&kernel), [], "{name}: what is read is verified");
         let again = write_json(&kernel);
         assert_eq!(essence(&again), essence(&json), "{name}: JSON to JSON");

@@ -264,6 +264,10 @@ impl Bilinear {
         let mut trees = Vec::new();
         for region in 0..1usize << n_dimensions {
             let is_pair = |dimension: usize| region >> dimension & 1 == 1;
+            // One test function makes no pairs.
+            if (0..n_dimensions).any(|dimension| is_pair(dimension) && self.dimensions[dimension].extent < 2) {
+                continue;
+            }
             // For each set of dimensions with antisymmetric parts the sum of the products that have them there.
             let mut by_pattern: IndexMap<usize, Vec<(Vec<PartId>, ExprId)>, FxBuildHasher> = IndexMap::default();
             for (parts, feature) in &terms {

@@ -343,21 +343,28 @@ impl Domains {
             return Ok(None);
         };
         let at_least = |affine: &Affine| -> Result<isl::Set, DomainError> {
-            self.constrain(set, affine, isl::Relation::Inequality)
+            self.constrain(set, self.affine(affine)?, isl::Relation::Inequality)
         };
         Ok(Some(match op {
             Op::Lt => at_least(&less)?,
             Op::Le => at_least(&less_equal)?,
             Op::Gt => at_least(&greater)?,
             Op::Ge => at_least(&greater_equal)?,
-            Op::Eq => self.constrain(set, &equal, isl::Relation::Equality)?,
+            Op::Eq => self.constrain(set, self.affine(&equal)?, isl::Relation::Equality)?,
             _ => at_least(&less)?.union(&at_least(&greater)?)?,
         }))
     }
 
-    fn constrain(&self, set: &isl::Set, affine: &Affine, relation: isl::Relation) -> Result<isl::Set, DomainError> {
-        // Parameters of the condition that the set lacks are added to it first.
-        let affine = self.affine(affine)?;
+    /// The points of a set where a function is not negative, or where it is zero. Parameters that the set lacks are added to it first.
+    ///
+    /// # Errors
+    /// If isl fails.
+    pub(crate) fn constrain(
+        &self,
+        set: &isl::Set,
+        affine: isl::Affine,
+        relation: isl::Relation,
+    ) -> Result<isl::Set, DomainError> {
         let known: Vec<String> = set.dim_names()?.into_iter().chain(set.param_names()?).collect();
         let missing: Vec<&str> = affine.names().into_iter().filter(|name| !known.iter().any(|k| k == name)).collect();
         let set = if missing.is_empty() { set.clone() } else { set.with_params(&missing)? };

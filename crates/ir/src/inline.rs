@@ -33,36 +33,44 @@ pub struct RecursiveRule {
 /// # Errors
 /// If a rule is recursive.
 pub fn inline_substitutions(kernel: &mut Kernel, roots: &mut [&mut ExprId]) -> Result<(), RecursiveRule> {
-    let mut all: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
-    all.extend(roots.iter().map(|root| **root));
-    let bodies: Vec<ExprId> = kernel.substitutions.iter().map(|substitution| substitution.expression).collect();
-    let closed = close(&mut kernel.exprs, &bodies, all)?;
-    kernel.substitutions.clear();
+    expand_substitutions(kernel, roots)?;
     // What the rules were made of goes with them: no expression of the result speaks of a rule.
     let sizes = kernel.arrays.iter().flat_map(|array| array.shape.iter().copied());
-    let (exprs, kept) = kernel.exprs.compacted(closed_roots(kernel, roots, &closed).chain(sizes));
+    let of_instructions = kernel.instructions.iter().flat_map(|instruction| instruction.expressions());
+    let all: Vec<ExprId> = of_instructions.chain(roots.iter().map(|root| **root)).chain(sizes).collect();
+    let (exprs, kept) = kernel.exprs.compacted(all);
     for array in &mut kernel.arrays {
         for size in &mut array.shape {
             *size = kept.get(*size);
         }
     }
     for instruction in &mut kernel.instructions {
-        instruction.map_expressions(|id| kept.get(closed[&id]));
+        instruction.map_expressions(|id| kept.get(id));
     }
     for root in roots {
-        **root = kept.get(closed[&**root]);
+        **root = kept.get(**root);
     }
     kernel.exprs = exprs;
     Ok(())
 }
 
-fn closed_roots<'a>(
-    kernel: &'a Kernel,
-    roots: &'a [&mut ExprId],
-    closed: &'a FxHashMap<ExprId, ExprId>,
-) -> impl Iterator<Item = ExprId> + 'a {
-    let of_instructions = kernel.instructions.iter().flat_map(|instruction| instruction.expressions());
-    of_instructions.chain(roots.iter().map(|root| **root)).map(|id| closed[&id])
+/// The same, but every expression of the kernel keeps its id; new ones come after them.
+///
+/// # Errors
+/// If a rule is recursive.
+pub fn expand_substitutions(kernel: &mut Kernel, roots: &mut [&mut ExprId]) -> Result<(), RecursiveRule> {
+    let mut all: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
+    all.extend(roots.iter().map(|root| **root));
+    let bodies: Vec<ExprId> = kernel.substitutions.iter().map(|substitution| substitution.expression).collect();
+    let closed = close(&mut kernel.exprs, &bodies, all)?;
+    kernel.substitutions.clear();
+    for instruction in &mut kernel.instructions {
+        instruction.map_expressions(|id| closed[&id]);
+    }
+    for root in roots {
+        **root = closed[&**root];
+    }
+    Ok(())
 }
 
 /// Every expression below the roots without substitution rules.

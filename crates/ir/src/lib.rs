@@ -6,6 +6,7 @@
 
 pub mod affine;
 pub mod count;
+pub mod definedness;
 pub mod domains;
 pub mod expr;
 pub mod ids;

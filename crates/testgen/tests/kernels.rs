@@ -53,6 +53,18 @@ fn kernels_survive_both_notations() {
 }
 
 #[test]
+fn kernels_that_run_are_not_refused() {
+    for_each(500, |name, seed, generated| {
+        let text = text(&generated.program);
+        let source = Source::new("generated.knl", text.as_str());
+        let read = nestegg_dump::read(&source).unwrap_or_else(|error| panic!("{name} {seed}: {error:?}\n{text}"));
+        let parameters: Vec<(String, i64)> = generated.parameters.iter().cloned().collect();
+        nestegg_dump::check_defined(&source, &read, &parameters)
+            .unwrap_or_else(|error| panic!("{name} {seed}: {:?}\n{text}", error.errors()));
+    });
+}
+
+#[test]
 fn kernels_run() {
     for_each(500, |name, seed, generated| {
         let inputs = inputs(generated, &generated.program, seed);

@@ -2,7 +2,8 @@
 //!
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
 //! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
-//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one; [`eliminate_dead`] takes away what no result needs.
+//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one; [`eliminate_dead`] takes away what no result needs,
+//! [`eliminate_empty`] what never runs.
 #![warn(missing_docs)]
 
 mod accumulation;
@@ -11,6 +12,7 @@ mod coerce;
 mod compact;
 mod dead;
 mod depends;
+mod empty;
 mod facts;
 pub mod fold;
 mod join_domains;
@@ -26,6 +28,7 @@ pub mod split_at_zeros;
 mod workspace;
 
 pub use dead::eliminate_dead;
+pub use empty::eliminate_empty;
 pub use fold::{Folded, fold_constants};
 pub use join_domains::join_domains;
 pub use nest::NestError;

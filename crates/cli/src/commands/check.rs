@@ -9,7 +9,7 @@ pub fn run(args: &CheckArgs) -> Result<ExitStatus, Failure> {
     let mut status = ExitStatus::Done;
     for path in &args.inputs {
         let read = files::read(path).map_err(miette::Report::new);
-        let res = read.and_then(|source| nestegg_driver::read(&source).map_err(miette::Report::new));
+        let res = read.and_then(|source| nestegg_driver::read_defined(&source, &[]).map_err(miette::Report::new));
         match res {
             Ok(read) => {
                 let kernel = read.program.kernel();

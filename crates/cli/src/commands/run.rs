@@ -41,7 +41,7 @@ enum RunError {
 }
 
 pub fn run(args: &RunArgs) -> Result<ExitStatus, Failure> {
-    let program = nestegg_driver::read(&files::read(&args.input)?)?.program;
+    let program = nestegg_driver::read_defined(&files::read(&args.input)?, &args.parameters.values)?.program;
     let kernel = program.kernel();
     let assumed = parameters::assumed(kernel, &args.parameters.values)?;
     let parameters: IndexMap<String, i64> = parameters::values(&assumed).into_iter().collect();

@@ -15,8 +15,8 @@ use crate::terminal::{self, Failure};
 struct Stopped(#[source] nestegg_interp::Error);
 
 pub fn run(args: &ValidateArgs) -> Result<ExitStatus, Failure> {
-    let a = nestegg_driver::read(&files::read(&args.a)?)?.program;
-    let b = nestegg_driver::read(&files::read(&args.b)?)?.program;
+    let a = nestegg_driver::read_defined(&files::read(&args.a)?, &args.parameters.values)?.program;
+    let b = nestegg_driver::read_defined(&files::read(&args.b)?, &args.parameters.values)?.program;
     let assumed = parameters::assumed(a.kernel(), &args.parameters.values)?;
     match compare(&a, &b, &parameters::values(&assumed))? {
         Comparison::Equal { evidence } => {

@@ -377,11 +377,10 @@ pub enum ReadError {
         #[label("this domain")]
         at: Span,
     },
-    #[error("{what} empty")]
-    #[diagnostic(code(dump::empty_domain), help("nothing would ever run: check the bounds and the assumptions"))]
-    EmptyDomain {
-        what: &'static str,
-        #[label("no integer point satisfies this")]
+    #[error("no values of the parameters satisfy the assumptions")]
+    #[diagnostic(code(dump::empty_assumptions), help("nothing would ever run: check the constraints"))]
+    EmptyAssumptions {
+        #[label("contradicts itself")]
         at: Span,
     },
     #[error("the domain is not bounded")]
@@ -404,15 +403,28 @@ pub enum ReadError {
         #[label("{found} given")]
         at: Span,
     },
-    #[error("the index {index} is outside of `{name}`")]
-    #[diagnostic(code(dump::index_out_of_bounds), help("dimension {dim} has indices 0 to {last}"))]
-    IndexOutOfBounds {
-        name: String,
+    #[error("`{access}` is outside of `{array}`{at_instance}")]
+    #[diagnostic(code(dump::out_of_bounds))]
+    OutOfBounds {
+        access: String,
+        array: String,
+        at_instance: String,
         index: i64,
         dim: usize,
-        last: i64,
-        #[label("out of bounds")]
+        #[label("the index of dimension {dim} is {index}")]
         at: Span,
+        #[help]
+        help: String,
+    },
+    #[error("`{access}` is read{at_instance} before anything writes it")]
+    #[diagnostic(code(dump::uninitialised))]
+    Uninitialised {
+        access: String,
+        at_instance: String,
+        #[label("has no value here")]
+        at: Span,
+        #[help]
+        help: String,
     },
     #[error("{what} {}, not {}", .mismatch.expected, .mismatch.found)]
     #[diagnostic(code(dump::wrong_type), help("`cast` converts between numbers; a condition is made by a comparison"))]

@@ -78,7 +78,7 @@ impl<'k, 's> Lowering<'k, 's> {
             return None;
         }
         if is_empty {
-            self.errors.push(ReadError::EmptyDomain { what: "the assumptions are", at: text.span });
+            self.errors.push(ReadError::EmptyAssumptions { at: text.span });
             return None;
         }
         for name in params {
@@ -170,7 +170,7 @@ impl<'k, 's> Lowering<'k, 's> {
         }
     }
 
-    /// Reports cycles of enclosing domains, and domains without points or with infinitely many.
+    /// Reports cycles of enclosing domains, and domains with infinitely many points. One without points is legal: nothing runs there.
     fn check_points(&mut self, sets: &[Option<ReadDomain>], assumptions: Option<&isl::Set>) {
         let domains = &self.kernel.domains;
         let outer_of = |idx: usize| -> Vec<usize> {
@@ -216,17 +216,9 @@ impl<'k, 's> Lowering<'k, 's> {
             }
             together.extend(assumptions.cloned());
             together.push(read.set.clone());
-            let combined = isl::Set::combine(&together).and_then(|set| Ok((set.is_empty()?, set)));
-            let Some((is_empty, set)) = self.report_isl(combined, "the domain", text) else { continue };
-            if is_empty {
-                let is_empty_alone = read.set.is_empty().unwrap_or(true);
-                let what = if is_empty_alone {
-                    "the domain is"
-                } else {
-                    "under the assumptions and within the inames around it, the domain is"
-                };
-                self.errors.push(ReadError::EmptyDomain { what, at: text.span });
-            } else if is_bounded == Some(true) {
+            let combined = isl::Set::combine(&together);
+            let Some(set) = self.report_isl(combined, "the domain", text) else { continue };
+            if is_bounded == Some(true) {
                 joint[idx] = Some(set);
             }
         }

@@ -1,5 +1,6 @@
 //! Instructions: ids, inames, dependences, what they write and what they compute.
 
+use nestegg_ir::verify::Place;
 use nestegg_ir::{
     ArgumentAccess, ArrayId, ArrayKind, Assignee, ExprId, InameSet, InsnId, Instruction, InstructionKind, Op,
 };
@@ -29,7 +30,14 @@ impl<'k, 's> Lowering<'k, 's> {
             }
             self.spans.instructions.push(id.span);
         }
-        for insn in &syntax.instructions {
+        for (idx, insn) in syntax.instructions.iter().enumerate() {
+            self.place = Place::Instruction(InsnId::new(idx));
+            let assignees: &[NodeId] = match &insn.kind {
+                InstructionKindSyntax::Assignment { assignee, .. } => std::slice::from_ref(assignee),
+                InstructionKindSyntax::Call { assignees, .. } => assignees,
+                InstructionKindSyntax::Opaque { .. } | InstructionKindSyntax::Error => &[],
+            };
+            self.spans.assignees.push(assignees.iter().map(|&node| syntax.nodes.span(node)).collect());
             let lowered = self.instruction(insn, &ids);
             self.kernel.instructions.push(lowered);
         }
@@ -192,8 +200,7 @@ impl<'k, 's> Lowering<'k, 's> {
         }
     }
 
-    /// Reports a wrong number of indices, indices that are no integers, and literal ones out of bounds. The
-    /// indices are lowered.
+    /// Reports a wrong number of indices, and indices that are no integers. The indices are lowered.
     pub(super) fn check_indices(&mut self, array: ArrayId, name: &Name<'_>, indices: &[NodeId]) {
         let Some(rank) = self.ranks[array.index()] else { return };
         if rank != indices.len() {
@@ -210,26 +217,8 @@ impl<'k, 's> Lowering<'k, 's> {
             self.errors.push(ReadError::WrongRank { name: name.text.to_string(), rank, found, at: name.span });
             return;
         }
-        for (dim, &index) in indices.iter().enumerate() {
+        for &index in indices {
             self.check(index, Need::Int, || format!("an index of `{}` is", name.text));
-            let (expr, size) = (self.exprs[index.index()], self.kernel[array].shape.get(dim));
-            let literal = |expr: ExprId| match self.kernel.exprs[expr] {
-                nestegg_ir::Expr::Number(nestegg_ir::Number::Int(value)) => Some(value),
-                _ => None,
-            };
-            if self.types[index.index()] == Type::Int
-                && let (Some(index_value), Some(size)) = (literal(expr), size.and_then(|&size| literal(size)))
-                && size > 0
-                && !(0..size).contains(&index_value)
-            {
-                self.errors.push(ReadError::IndexOutOfBounds {
-                    name: name.text.to_string(),
-                    index: index_value,
-                    dim,
-                    last: size - 1,
-                    at: self.syntax.nodes.span(index),
-                });
-            }
         }
     }
 

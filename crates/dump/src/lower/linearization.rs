@@ -1,6 +1,7 @@
 //! The linearization: that it nests, and that it runs every instruction once, inside its loops.
 
 use nestegg_ir::linearization::{MAX_NESTING, NestingError, to_tree};
+use nestegg_ir::verify::Place;
 use nestegg_ir::{InameId, InameSet, InsnId, Item, Linearization};
 use nestegg_span::Span;
 use rustc_hash::FxHashMap;
@@ -23,7 +24,8 @@ impl<'k, 's> Lowering<'k, 's> {
         let mut open_set = InameSet::new();
         // Where each instruction runs.
         let mut runs: Vec<Option<Span>> = vec![None; syntax.instructions.len()];
-        for item in syntax_items {
+        for (item_idx, item) in syntax_items.iter().enumerate() {
+            self.place = Place::Item(item_idx);
             self.spans.items.push(item.span);
             let lowered = match &item.kind {
                 ItemKindSyntax::For(name) => self.iname(name).map(|iname| {

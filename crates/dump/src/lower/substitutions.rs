@@ -1,6 +1,7 @@
 //! Substitution rules: cycles, then bodies, those that others use first.
 
 use nestegg_ir::SubstitutionId;
+use nestegg_ir::verify::Place;
 
 use rustc_hash::FxHashSet;
 
@@ -37,6 +38,7 @@ impl<'k, 's> Lowering<'k, 's> {
         }
         for idx in order {
             let rule = &rules[idx];
+            self.place = Place::Substitution(SubstitutionId::new(idx));
             let mut scope = Scope::rule(&rule.parameters);
             let (expression, ty) = self.expression(rule.expression, &mut scope);
             self.kernel[SubstitutionId::new(idx)].expression = expression;

@@ -1,6 +1,6 @@
 //! Expressions as text, with the fewest parentheses that keep their structure.
 
-use nestegg_ir::{Expr, ExprId, Kernel, Number, Op, ReduceOp};
+use nestegg_ir::{ArrayId, Expr, ExprId, Kernel, Number, Op, ReduceOp};
 
 use super::exprs::level;
 
@@ -9,6 +9,19 @@ enum Task<'k> {
     Expr(ExprId, u8),
     Text(&'k str),
     Number(Number),
+}
+
+/// An array element as it is written.
+pub(crate) fn access_text(kernel: &Kernel, array: ArrayId, indices: &[ExprId]) -> String {
+    let mut res = kernel[array].name.clone();
+    for (idx, &index) in indices.iter().enumerate() {
+        res.push_str(if idx == 0 { "[" } else { ", " });
+        write_expr(kernel, &[], index, &mut res);
+    }
+    if !indices.is_empty() {
+        res.push(']');
+    }
+    res
 }
 
 /// Writes an expression; a list of what is still to do instead of recursion.

@@ -4,7 +4,7 @@
 //! A kernel in value form, that is without substitution rules.
 //! # Output
 //! The same kernel: constant expressions are literals, with a cast where a literal would be of another type; elements of
-//! tables at constant indices are literals; selections and logic of known conditions are what they choose; instructions and
+//! tables at constant indices are literals; sums and products over nothing are 0 and 1; selections and logic of known conditions are what they choose; instructions and
 //! branches whose conditions never hold are gone, and conditions that always hold. Results are those of C, to the bit.
 //! # Method
 //! One pass over the DAG, operands first. Integers are computed in the width of their type, floats are rounded as their type
@@ -22,13 +22,15 @@ mod value;
 
 use nestegg_ir::domains::Domains;
 use nestegg_ir::types::{Type, Types};
-use nestegg_ir::{Expr, ExprId, Float, InstructionKind, Item, Kernel, Linearization, LinearizedKernel, Number, Op};
+use nestegg_ir::{Expr, ExprId, Float, InameSet, InstructionKind, Item, Kernel, Linearization, LinearizedKernel, Number, Op};
 use nestegg_isl as isl;
+use rustc_hash::FxHashMap;
 
 use crate::dead::without_empty;
 use crate::eliminate_dead;
+use crate::empty::is_empty;
 use evaluate::evaluate;
-use value::{Known, Value};
+use value::{Known, Value, neutral};
 
 /// A folded kernel.
 #[derive(Clone, Debug)]
@@ -64,6 +66,8 @@ struct Folder {
     order: Vec<ExprId>,
     types: Types,
     domains: Option<Domains>,
+    /// Whether sets of reduction inames have no values.
+    is_empty: FxHashMap<InameSet, bool>,
     /// Whether float32 occurs, so that literals must keep their types.
     has_single: bool,
     /// For each old expression what it is now.
@@ -95,6 +99,7 @@ impl Folder {
         Some(Self {
             types: Types::infer(&kernel),
             domains: None,
+            is_empty: FxHashMap::default(),
             has_single: kernel.has_single(),
             order,
             new: vec![None; n],
@@ -125,14 +130,18 @@ impl Folder {
     }
 
     fn value(&mut self, id: ExprId, expr: &Expr) -> Option<Known> {
-        if matches!(expr, Expr::Reduce { .. }) {
-            if !self.closed[id.index()] {
-                return None;
-            }
+        if let Expr::Reduce { op, inames, .. } = expr {
             if self.domains.is_none() {
                 self.domains = Domains::new(&isl::Context::new(), &self.kernel).ok();
             }
             let domains = self.domains.as_ref()?;
+            let inames: InameSet = inames.iter().copied().collect();
+            if *self.is_empty.entry(inames).or_insert_with_key(|inames| is_empty(domains, inames)) {
+                return neutral(*op, self.types.of(id));
+            }
+            if !self.closed[id.index()] {
+                return None;
+            }
             return reduction::reduction(&self.kernel, &self.types, domains, id, &self.known, &mut self.budget);
         }
         evaluate(&self.kernel, &self.types, id, |child| self.known[child.index()], |_| None)
