@@ -43,6 +43,7 @@ mod inames;
 mod index;
 mod integer;
 mod knobs;
+pub mod mutate;
 mod rules;
 mod scaling;
 mod space;
