@@ -9,12 +9,14 @@
 //! * `ablation` leaves out every seed and form of a strategy in turn.
 //! * `scaling` measures seconds and peak memory of each stage against the size of the kernel.
 //! * `rounding` sets the rounding errors of results beside those of their inputs.
+//! * `mutants` breaks results and asks validation.
 //! * `runtime` compiles the C of input and output and runs them in turn in one process.
 //!
-//! `operations`, but for its seconds, `ablation` and `rounding` give the same numbers everywhere; the other two measure this machine.
+//! `operations`, but for its seconds, `ablation`, `rounding` and `mutants` give the same numbers everywhere; the other two measure this machine.
 
 mod ablation;
 mod memory;
+mod mutants;
 mod operations;
 mod rounding;
 mod runtime;
@@ -50,6 +52,8 @@ enum Command {
     Measure(scaling::MeasureArgs),
     /// Rounding errors of results beside those of their inputs, over all fixtures
     Rounding(rounding::RoundingArgs),
+    /// Results that are broken on purpose, and whether validation notices
+    Mutants(mutants::MutantsArgs),
     /// Run time of the emitted C of the output against that of the input
     Runtime(runtime::RuntimeArgs),
 }
@@ -87,6 +91,7 @@ fn main() -> miette::Result<()> {
         Command::Scaling(args) => scaling::run(&args)?,
         Command::Measure(args) => scaling::measure(&args)?,
         Command::Rounding(args) => rounding::run(&args)?,
+        Command::Mutants(args) => mutants::run(&args)?,
         Command::Runtime(args) => runtime::run(&args)?,
     };
     // Nobody is left to tell if standard output is gone.

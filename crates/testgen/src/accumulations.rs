@@ -23,7 +23,8 @@ impl Builder<'_> {
         let depth = self.begin();
         let op = self.operation();
         let old = if self.chance(60) { self.defined_target(Use::Accumulate(op)) } else { None };
-        let target = match old {
+        let scattered = if old.is_none() && self.chance(self.knobs.scatter) { self.scattered_target() } else { None };
+        let target = match old.or(scattered) {
             Some(target) => target,
             None => {
                 let loops: Vec<InameId> = self.loops().collect();

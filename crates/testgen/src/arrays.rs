@@ -194,6 +194,9 @@ impl Builder<'_> {
         }
         let iname = valued.remove(self.position(valued.len()));
         let size = self.ranges[iname.index()].size;
+        if self.chance(self.knobs.relative) {
+            return self.relative(iname);
+        }
         let value = self.kernel.exprs.iname(iname);
         if !self.chance(self.knobs.offset) {
             return (size, value);

@@ -8,6 +8,10 @@ use crate::builder::{Builder, Kind, Pooled};
 const COMPARISONS: [Op; 6] = [Op::Lt, Op::Ge, Op::Le, Op::Gt, Op::Eq, Op::Ne];
 /// Comparisons of floats that do not turn on one bit.
 const ORDER: [Op; 4] = [Op::Lt, Op::Ge, Op::Le, Op::Gt];
+/// Integers of every magnitude, simple ones first.
+const INTEGERS: [i64; 9] = [10, -10, 100, 7, 1000, -5000, 123_456, 2_000_000_000, -2_000_000_000];
+/// Floats of every magnitude.
+const FLOATS: [f64; 14] = [10.0, 1e5, -1e5, 1e-5, 1e9, -1e9, 2.5e-9, 123_456.75, 1e15, -7.5e3, 1e30, 4.0, -1e-12, 0.3];
 
 impl Builder<'_> {
     /// A condition whose connectives nest at most `depth` deep.
@@ -40,6 +44,9 @@ impl Builder<'_> {
 
     /// A comparison of data, or a truth value.
     fn data_condition(&mut self) -> ExprId {
+        if self.chance(self.knobs.magnitude) {
+            return self.compared_with_constant();
+        }
         if self.chance(self.knobs.boolean)
             && let Some(truth) = self.truth_element()
         {
@@ -55,12 +62,33 @@ impl Builder<'_> {
         self.op(op, [a, b])
     }
 
+    /// A comparison of data with a constant of any magnitude.
+    fn compared_with_constant(&mut self) -> ExprId {
+        if self.chance(self.knobs.integer) {
+            let (value, _) = self.integer(1);
+            let literal = self.pick(&INTEGERS);
+            let literal = self.kernel.exprs.int(literal);
+            let op = self.pick(&COMPARISONS);
+            return self.op(op, [value, literal]);
+        }
+        let value = self.float(1);
+        let literal = self.far_literal();
+        let op = self.pick(&ORDER);
+        if self.chance(30) { self.op(op, [literal, value]) } else { self.op(op, [value, literal]) }
+    }
+
+    /// A literal of any magnitude.
+    pub(crate) fn far_literal(&mut self) -> ExprId {
+        let value = self.pick(&FLOATS);
+        self.number(value)
+    }
+
     /// A comparison of inames, parameters and literals.
     pub(crate) fn affine_condition(&mut self) -> ExprId {
         let valued = self.valued();
         let op = self.pick(&COMPARISONS);
         if valued.is_empty() {
-            let literal = self.between(0, 3);
+            let literal = if self.chance(self.knobs.magnitude) { self.pick(&INTEGERS) } else { self.between(0, 3) };
             let right = self.kernel.exprs.int(literal);
             let left = match self.parameters.is_empty() {
                 true => self.kernel.exprs.int(1),
@@ -75,7 +103,7 @@ impl Builder<'_> {
         let left = self.kernel.exprs.iname(first);
         let right = match self.weighted(&[4, 3, 2]) {
             0 => {
-                let literal = self.between(0, 3);
+                let literal = if self.chance(self.knobs.magnitude) { self.pick(&INTEGERS) } else { self.between(0, 3) };
                 self.kernel.exprs.int(literal)
             }
             1 => {

@@ -69,6 +69,9 @@ impl Builder<'_> {
                     let inner = self.floats(depth - 1);
                     operands.push(self.op(op, inner));
                 }
+                if self.chance(self.knobs.magnitude) {
+                    operands.push(self.far_literal());
+                }
                 self.op(op, operands)
             }
             6 => self.function(depth),

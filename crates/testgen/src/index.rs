@@ -18,6 +18,11 @@ impl Builder<'_> {
         {
             return Some(index);
         }
+        if self.chance(self.knobs.scatter)
+            && let Some(index) = self.mapped(size)
+        {
+            return Some(index);
+        }
         if self.chance(self.knobs.integer / 4)
             && let least @ 1.. = size.least(&self.parameters)
         {
@@ -165,7 +170,9 @@ impl Builder<'_> {
             return None;
         }
         let is_suitable = |builder: &Self, array: ArrayId| match builder.arrays[array.index()].role {
-            Role::Index(limit) => limit.slack_in(size, &builder.parameters).is_some_and(|slack| slack >= 0),
+            Role::Index(limit) if builder.arrays[array.index()].shape.len() == 1 => {
+                limit.slack_in(size, &builder.parameters).is_some_and(|slack| slack >= 0)
+            }
             _ => false,
         };
         let known = self.readable.iter().rev().copied().find(|&array| is_suitable(self, array));

@@ -68,6 +68,8 @@ pub struct Knobs {
     pub arithmetic: u8,
     /// Expressions that occur again.
     pub sharing: u8,
+    /// Constants of every magnitude in conditions and extrema.
+    pub magnitude: u8,
     /// Selections.
     pub selection: u8,
     /// Operations that are only defined under the guard that they have.
@@ -99,6 +101,10 @@ pub struct Knobs {
     pub truncation: u8,
     /// Indices read from memory.
     pub indirect: u8,
+    /// Indices `i + off[i]`.
+    pub relative: u8,
+    /// Indices looked up in arrays of several dimensions, for reads and accumulations.
+    pub scatter: u8,
     /// Indices `i + 1`, `2*i`, `n - 1 - i`, `i + j`.
     pub offset: u8,
     /// Indices by `//` and `%`.
@@ -144,6 +150,7 @@ impl Knobs {
         linearized: 0,
         arithmetic: 100,
         sharing: 0,
+        magnitude: 0,
         selection: 0,
         guard: 0,
         extremum: 0,
@@ -159,6 +166,8 @@ impl Knobs {
         cast: 0,
         truncation: 0,
         indirect: 0,
+        relative: 0,
+        scatter: 0,
         offset: 0,
         reshape: 0,
         call: 0,
@@ -248,7 +257,7 @@ impl Knobs {
         }
     }
 
-    /// Every feature that has a meaning in floats and in the prime field.
+    /// Every feature that has a meaning in floats and in the prime field, but for those of [`Self::constants`] and [`Self::lookups`].
     #[must_use]
     pub fn everything() -> Self {
         Self {
@@ -283,6 +292,7 @@ impl Knobs {
             linearized: 50,
             arithmetic: 60,
             sharing: 12,
+            magnitude: 0,
             selection: 8,
             guard: 8,
             extremum: 6,
@@ -298,6 +308,8 @@ impl Knobs {
             cast: 5,
             truncation: 0,
             indirect: 10,
+            relative: 0,
+            scatter: 0,
             offset: 25,
             reshape: 15,
             call: 0,
@@ -365,6 +377,47 @@ impl Knobs {
         }
     }
 
+    /// Conditions and extrema with constants of every magnitude, on floats and on integers.
+    #[must_use]
+    pub fn constants() -> Self {
+        Self {
+            predicate: 40,
+            data_dependent: 70,
+            magnitude: 60,
+            selection: 25,
+            extremum: 20,
+            integer: 30,
+            bits: 20,
+            ..Self::everything()
+        }
+    }
+
+    /// Reads and accumulations through arrays of indices and offsets.
+    #[must_use]
+    pub fn lookups() -> Self {
+        Self {
+            parametric: 15,
+            accumulation: 60,
+            indirect: 25,
+            relative: 40,
+            scatter: 40,
+            integer: 25,
+            ..Self::everything()
+        }
+    }
+
+    /// Elementary functions, roots, powers and quotients, each where it is defined.
+    #[must_use]
+    pub fn functions() -> Self {
+        Self { operations: 12, function: 60, power: 25, quotient: 25, guard: 15, sharing: 20, ..Self::everything() }
+    }
+
+    /// Sizes of 0, 1 and 2, most of them parameters.
+    #[must_use]
+    pub fn edges() -> Self {
+        Self { extent: 2, parametric: 70, interior: 40, triangular: 25, reduction: 20, ..Self::everything() }
+    }
+
     /// What cannot be changed, among what can.
     #[must_use]
     pub fn opaque() -> Self {
@@ -379,7 +432,7 @@ impl Knobs {
 
     /// The presets of which every kernel runs, by name.
     #[must_use]
-    pub fn presets() -> [(&'static str, Self); 7] {
+    pub fn presets() -> [(&'static str, Self); 11] {
         [
             ("finite_element", Self::finite_element()),
             ("stencil", Self::stencil()),
@@ -388,6 +441,10 @@ impl Knobs {
             ("control_flow", Self::control_flow()),
             ("mixed_types", Self::mixed_types()),
             ("domains", Self::domains()),
+            ("constants", Self::constants()),
+            ("lookups", Self::lookups()),
+            ("functions", Self::functions()),
+            ("edges", Self::edges()),
         ]
     }
 

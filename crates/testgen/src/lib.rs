@@ -7,7 +7,7 @@
 //! come with it, and all others that its assumptions allow, it accesses no element out of bounds, reads no temporary without value,
 //! divides no integer by zero and lets none overflow, whatever floats its arguments hold; and it means the
 //! same in every order of the iterations of inames that are not tagged `sequential`. Integer arguments hold small
-//! numbers, those that are read inside indices numbers within the dimension.
+//! numbers, those that are read inside indices numbers that keep the index within the dimension.
 //! # Method
 //! The loop tree is made from the outside in, one instruction after the other, in the order in which they run. The state
 //! of generation holds what may be read at the present place: sizes and ranges as far as they are known whatever the
@@ -43,6 +43,8 @@ mod inames;
 mod index;
 mod integer;
 mod knobs;
+mod lookup;
+pub mod mutate;
 mod rules;
 mod scaling;
 mod space;
