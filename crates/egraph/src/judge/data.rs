@@ -36,14 +36,16 @@ pub(super) enum Profile {
 }
 
 /// The profiles of samples, in their order.
-pub(super) const PROFILES: [Profile; 10] = [
+pub(super) const PROFILES: [Profile; 12] = [
     Profile::Plain,
     Profile::Positive,
     Profile::Palette,
     Profile::Ties,
     Profile::Wide,
+    Profile::Palette,
     Profile::Fractions,
     Profile::Mixed,
+    Profile::Palette,
     Profile::WidePositive,
     Profile::Huge,
     Profile::Palette,
@@ -68,10 +70,11 @@ impl Palette {
         let near = 2.0_f64.powi(-20);
         let beside =
             [times(1.0 - near), times(1.0 + near), plus(-1), plus(1), times(2.0), times(0.5), times(-1.0), times(-2.0)];
-        self.floats.push(constant.clone());
+        // The constant itself is where most goes wrong.
+        self.floats.extend([constant.clone(), constant.clone(), constant.clone()]);
         self.floats.extend(beside);
         if let Some(whole) = constant.to_int().filter(|whole| i32::try_from(*whole).is_ok()) {
-            self.integers.extend([whole - 1, whole, whole + 1, 2 * whole, -whole]);
+            self.integers.extend([whole - 1, whole, whole, whole + 1, 2 * whole, -whole]);
         }
         true
     }
@@ -130,7 +133,7 @@ impl Data {
             Profile::Plain | Profile::Positive | Profile::Ties | Profile::WidePositive => {
                 i64::try_from(below(fresh, 3)).unwrap_or(0)
             }
-            Profile::Palette if !palette.integers.is_empty() => palette.integers[below(fresh, palette.integers.len())],
+            _ if !palette.integers.is_empty() => palette.integers[below(fresh, palette.integers.len())],
             Profile::Huge => plain_integer(fresh),
             _ => PLAIN[below(fresh, PLAIN.len())],
         }

@@ -248,10 +248,12 @@ fn parameters(kernel: &Kernel, domains: &Domains, sample: u64, palette: &Palette
     if sample % 3 != 0 {
         for attempt in 0..MAX_TRIES {
             let draw = |idx: usize, estimate: i64| {
-                let hash = mixed(mixed(sample ^ attempt << 32) ^ idx as u64);
-                let beside = palette.integers().iter().copied().filter(|value| *value > 0);
-                let candidates: Vec<i64> = [1, 2, 3, 5, 9, estimate].into_iter().chain(beside).collect();
-                candidates[usize::try_from(hash % candidates.len() as u64).unwrap_or(0)]
+                let turn = usize::try_from(sample / 3 + attempt).unwrap_or(0) + idx;
+                let beside: Vec<i64> = palette.integers().iter().copied().filter(|value| *value > 0).collect();
+                // Sample by sample, where inames take their greatest values, what may lie beyond a constant.
+                let small = [1, 2, 3, 5, 9, estimate];
+                let candidates = if sample % 3 == 1 && !beside.is_empty() { beside.as_slice() } else { &small };
+                candidates[turn % candidates.len()]
             };
             let values: Vec<i64> = estimates.iter().enumerate().map(|(idx, &estimate)| draw(idx, estimate)).collect();
             if is_allowed(&values) {

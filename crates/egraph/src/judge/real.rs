@@ -23,8 +23,10 @@ pub(super) const PRECISION: usize = 384;
 const MAX_BITS: u64 = 2_048;
 /// By how many bits a difference exceeds the bound of its error before it counts.
 const RESERVE: f64 = 24.0;
-/// Differences below this part of the larger number say nothing, and bounds above it are too wide to say anything.
+/// A bound of the error that is above this part of the larger number is too wide to say that two numbers are equal,
 const MIN_BITS: f64 = 64.0;
+/// unless it is below this power of a half: data are of the size of 1, and what cancels leaves nothing.
+const MIN_DIGITS: f64 = 128.0;
 
 const ROUNDING: RoundingMode = RoundingMode::ToEven;
 
@@ -189,7 +191,9 @@ impl Real {
         match self.minus(other)? {
             Self::Exact(difference) => Ok(difference.is_zero()),
             Self::Near(difference) if !difference.may_be_zero() => Ok(false),
-            Self::Near(difference) if difference.error + RESERVE > size - MIN_BITS => Err(Gap::Untold),
+            Self::Near(difference) if difference.error + RESERVE > (size - MIN_BITS).max(-MIN_DIGITS) => {
+                Err(Gap::Untold)
+            }
             Self::Near(_) => Ok(true),
         }
     }
