@@ -12,7 +12,7 @@
 //! | `normalise` | | answers the kernel in value form |
 //! | `realize` | | answers the kernel with its reductions realized |
 //! | `schedule` | | answers the kernel with its loops rebuilt |
-//! | `optimize` | `level=O1` `float=strict` `traps=keep` `param=n:5` `max-statements=9` `seeds=rolled,split` `forms=basis` `phase=hoist` `grant=fast` `selection=as-is` | answers result and story; asserts that the result is validated. The last five make a strategy that extends the level: with those seeds alone, with those forms, with a phase of those rules, with an own licence, with another selection |
+//! | `optimize` | `level=O1` `rules=tests/error/unsound.rules` `float=strict` `traps=keep` `param=n:5` `max-statements=9` `seeds=rolled,split` `forms=basis` `phase=hoist` `grant=fast` `selection=as-is` | answers result and story; asserts that the result is validated. The last five make a strategy that extends the level: with those seeds alone, with those forms, with a phase of those rules, with an own licence, with another selection |
 //! | `refuse` | as `optimize` | answers the rendered error; asserts that there is one |
 //! | `run` | `seed=0` `param=n:5` | answers the outputs of the interpreter |
 //! | `c` | `level=O1` | answers the C; asserts that compilers accept it without a warning |
@@ -35,8 +35,8 @@ const ANSWERING: [&str; 11] =
     ["check", "convert", "count", "linearize", "normalise", "realize", "schedule", "optimize", "refuse", "run", "c"];
 
 /// Options of commands that optimize.
-const OPTIMIZE: [&str; 10] =
-    ["level", "param", "max-statements", "float", "traps", "seeds", "forms", "phase", "grant", "selection"];
+const OPTIMIZE: [&str; 11] =
+    ["level", "rules", "param", "max-statements", "float", "traps", "seeds", "forms", "phase", "grant", "selection"];
 
 /// Whether the command answers a text.
 #[must_use]
@@ -144,8 +144,13 @@ fn optimized(command: &TestCommand, source: &Source) -> Result<nestegg_driver::O
 fn config(command: &TestCommand) -> Result<Config, String> {
     let max_statements = command.option("max-statements").map(str::parse).transpose();
     let float = command.option("float");
+    let rules = |path: &str| {
+        let text = std::fs::read_to_string(crate::root().join(path)).map_err(|error| format!("`{path}`: {error}"))?;
+        Ok::<_, String>(Source::new(path, text))
+    };
     Ok(Config {
         strategy: strategy(command),
+        rules: command.option("rules").map(rules).into_iter().collect::<Result<_, _>>()?,
         float: float.map(|name| Licence::from_name(name).ok_or(format!("no licence `{name}`"))).transpose()?,
         traps: match command.option("traps") {
             None | Some("ignore") => Traps::Ignore,

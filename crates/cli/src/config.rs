@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use nestegg_driver::config::{Config, CostModel, DEFAULT_STRATEGY, Strategy, Validation};
+use nestegg_driver::config::{Config, CostModel, DEFAULT_STRATEGY, Judged, Strategy, Validation};
 use nestegg_driver::emit::Product;
 use nestegg_ir::Licence;
 use nestegg_span::Source;
@@ -115,6 +115,7 @@ impl OptimizeConfig {
             max_statements: args.max_statements,
             memory: args.memory,
             validation: if args.no_validate { Validation::Off } else { Validation::Explained },
+            judged: Judged::Given,
             memory_probe: None,
         };
         Ok(Self { input, output, emit, driver, report: args.report, n_threads })

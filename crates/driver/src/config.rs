@@ -1,5 +1,6 @@
 //! What a run of the optimizer is told.
 
+pub use nestegg_egraph::judge::Judged;
 use nestegg_ir::{Licence, Traps};
 use nestegg_span::Source;
 use serde::Serialize;
@@ -25,6 +26,8 @@ pub struct Config {
     pub memory: Option<u64>,
     /// Whether the result is compared with the input.
     pub validation: Validation,
+    /// Whose rules are judged on values when they fire, unless validation is off.
+    pub judged: Judged,
     /// Measures the memory of each stage, if given.
     pub memory_probe: Option<MemoryProbe>,
 }
@@ -83,6 +86,7 @@ impl Default for Config {
             max_statements: None,
             memory: None,
             validation: Validation::Explained,
+            judged: Judged::Given,
             memory_probe: None,
         }
     }

@@ -1,6 +1,7 @@
 //! What can go wrong between a kernel and its result.
 
 use nestegg_dump::ReadErrors;
+use nestegg_egraph::saturate::Unsound;
 use nestegg_interp::Difference;
 use nestegg_ir::count::CountError;
 use nestegg_ir::order::OrderError;
@@ -91,6 +92,10 @@ pub enum Error {
         /// What [`nestegg_ir::verify`] found.
         violations: String,
     },
+    /// A rule is no equality: the caller's own, as a rule.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Unsound(Box<Unsound>),
     /// The result is not equal to the input: a bug of nestegg, or of a rule that it was given.
     #[error("the result for `{kernel}` is not equal to its input: {difference}{}", after_semicolon(smallest))]
     #[diagnostic(

@@ -115,6 +115,7 @@ fn optimize_program(input: &Program, config: &Config, mut stages: Stages) -> Res
         temporaries: temporaries::describe(&program, &values, &found.saved),
         rules: found.rules,
         limits: found.limits,
+        unjudged: found.unjudged,
         gap: found.gap,
         validation,
         stages: stages.into_done(),

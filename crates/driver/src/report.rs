@@ -43,6 +43,8 @@ pub struct Report {
     pub rules: IndexMap<String, u64>,
     /// Limits that were hit.
     pub limits: Vec<LimitHit>,
+    /// Equations of rules that could not be judged on values.
+    pub unjudged: Vec<Unjudged>,
     /// How far the choice can be from the best one of the forms that were found.
     pub gap: Gap,
     /// What the comparison with the input said.
@@ -113,6 +115,23 @@ pub struct LimitHit {
     pub limit: String,
     /// Its value, where it has one.
     pub value: Option<u64>,
+}
+
+/// Equations of a rule of which their values say nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unjudged {
+    /// The rule.
+    pub rule: String,
+    /// How many there are.
+    pub equations: usize,
+    /// Why.
+    pub reason: String,
+}
+
+impl From<&nestegg_egraph::saturate::Unjudged> for Unjudged {
+    fn from(unjudged: &nestegg_egraph::saturate::Unjudged) -> Self {
+        Self { rule: unjudged.rule.clone(), equations: unjudged.n_equations, reason: unjudged.reason.to_string() }
+    }
 }
 
 /// How far a choice can be from the best one.

@@ -12,6 +12,7 @@
 //! temporaries in arrays, further seeds are made. The result with the fewest operations is kept, of equals one that is equal to the kernel exactly, and the first of these.
 
 use indexmap::IndexMap;
+use nestegg_egraph::judge::{Judge, Judged};
 use nestegg_egraph::pattern::Functions;
 use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Cost, Extracted, Search};
@@ -24,7 +25,7 @@ use crate::config::{Config, Validation};
 use crate::count::operations;
 use crate::error::Error;
 use crate::probabilities::Probabilities;
-use crate::report::{Gap, LimitHit};
+use crate::report::{Gap, LimitHit, Unjudged};
 use crate::seeds::{self, Seed};
 use crate::stages::{Stages, VALIDATE};
 use crate::temporaries;
@@ -55,6 +56,8 @@ pub(crate) struct Found {
     pub rules: IndexMap<String, u64>,
     /// Limits that were hit.
     pub limits: Vec<LimitHit>,
+    /// Equations of rules that could not be judged.
+    pub unjudged: Vec<Unjudged>,
     /// How far the choice can be from the best one.
     pub gap: Gap,
     /// Operations that each temporary saves, by its name.
@@ -76,7 +79,8 @@ pub(crate) fn search(
         return Ok(Found::untouched(program));
     }
     let linearized = stages.run("linearize", || linearized(input).map(nestegg_transform::eliminate_empty))?;
-    let mut pass = Passes { kernel: linearized.kernel.name.clone(), semantics, values, compared: None };
+    let judged = if config.validation == Validation::Off { Judged::Nobody } else { config.judged };
+    let mut pass = Passes { kernel: linearized.kernel.name.clone(), semantics, values, judged, compared: None };
     let (form, folds) = value_form(linearized, &pass, stages)?;
     pass.compared = (config.validation == Validation::EachSeed).then_some((input, folds.as_slice()));
     let mut race =
@@ -248,8 +252,9 @@ fn optimized(
     let functions = functions(&form.kernel);
     let probabilities = Probabilities::of(&form.kernel);
     let probability = |condition| probabilities.get(&form.kernel, condition);
-    let saturation = stages
-        .run("saturate", || pass.done("saturate", saturate::saturate(&mut encoded.graph, strategy, &functions)))?;
+    let mut judge = Judge::new(&form.kernel, &domains, pass.judged);
+    let saturated = stages.run("saturate", || saturate::saturate(&mut encoded.graph, strategy, &functions, &mut judge));
+    let saturation = saturated.map_err(|unsound| Error::Unsound(Box::new(unsound)))?;
     let extracted = stages.run("select", || {
         pass.done("select", nestegg_extract::extract(form, encoded, &domains, search, &probability))
     })?;
@@ -279,6 +284,7 @@ fn optimized(
         folds: Vec::new(),
         rules: saturation.fired.iter().map(|(rule, &times)| (rule.clone(), times as u64)).collect(),
         limits: limits(strategy, &saturation, &selection.limits_hit),
+        unjudged: saturation.unjudged.iter().map(Unjudged::from).collect(),
         gap,
         saved: saved.collect(),
     };
@@ -309,7 +315,8 @@ impl Found {
     pub(crate) fn refused(self, input: LinearizedKernel, operations: u128) -> Self {
         let limits = self.limits;
         let seeds = if self.seeds.is_empty() { IndexMap::from([(self.seed, operations)]) } else { self.seeds };
-        Self { seeds, limits, seed: AS_IT_CAME.to_owned(), rules: self.rules, ..Self::untouched(input) }
+        let (rules, unjudged) = (self.rules, self.unjudged);
+        Self { seeds, limits, seed: AS_IT_CAME.to_owned(), rules, unjudged, ..Self::untouched(input) }
     }
 
     /// A result that no rule had a part in.
@@ -323,6 +330,7 @@ impl Found {
             folds: Vec::new(),
             rules: IndexMap::new(),
             limits: Vec::new(),
+            unjudged: Vec::new(),
             gap: Gap::NotProved,
             saved: IndexMap::new(),
         }
@@ -339,6 +347,8 @@ struct Passes<'a> {
     kernel: String,
     semantics: Semantics,
     values: &'a [(String, i64)],
+    /// Whose rules are judged.
+    judged: Judged,
     /// The input and its folded constants, where every result is compared with it.
     compared: Option<(&'a Program, &'a [(LinearizedKernel, LinearizedKernel)])>,
 }

@@ -272,7 +272,7 @@ impl Hunt<'_> {
 mod tests {
     use nestegg_span::Source;
 
-    use crate::config::{Config, Strategy};
+    use crate::config::{Config, Judged, Strategy};
     use crate::error::Error;
     use crate::pipeline::optimize;
 
@@ -302,6 +302,7 @@ arg out : float64[4] write\narg more : float64[4] write\ntemp t : float64\n{inst
         let config = Config {
             strategy: Strategy::InFile(Source::new("too.rules", STRATEGY)),
             rules: vec![Source::new("wrong.rules", WRONG)],
+            judged: Judged::Nobody,
             ..Config::default()
         };
         let error = optimize(&Source::new("k.knl", text), &config).expect_err("the rules are wrong");

@@ -9,6 +9,9 @@
 //! | nonzero | unknown < known | either |
 //! | region | larger < smaller | intersection: see [`region`](crate::region) |
 //!
+//! All chains are short but those of ranges: a union that makes a value part of itself (`x == 2*x`) narrows its range again and again.
+//! So a bound of more than [`MAX_BITS`] bits is none, and the range of an e-class is narrowed [`MAX_NARROWINGS`] times at most; it stays right, if wider.
+//!
 //! `make` only reads children. `modify` adds the constant's own e-node. Contradictory constants are kept in
 //! [`Facts::contradiction`]: saturation stops there and names the rules that fired last. A lower bound of the cost is no
 //! fact here: the one that sums over single values is useless (`egraph-study.md`, section 4); selection proves its own.
@@ -25,6 +28,11 @@ use crate::context::{Context, Index};
 use crate::language::{Kind, Node};
 use crate::rational::Rational;
 use crate::region::Region;
+
+/// Bounds of ranges have at most so many bits.
+const MAX_BITS: u64 = 4_096;
+/// How often the range of an e-class is narrowed.
+const MAX_NARROWINGS: u8 = 32;
 
 /// The e-graph of one kernel.
 pub type Graph = EGraph<Node, Facts>;
@@ -63,6 +71,12 @@ impl Range {
     fn plus(&self, other: &Self) -> Self {
         let add = |a: &Option<Rational>, b: &Option<Rational>| Some(a.as_ref()?.plus(b.as_ref()?));
         Self { lower: add(&self.lower, &other.lower), upper: add(&self.upper, &other.upper) }
+    }
+
+    /// The range without bounds of very many bits.
+    fn short(self) -> Self {
+        let short = |bound: Option<Rational>| bound.filter(|bound| bound.n_bits() <= MAX_BITS);
+        Self { lower: short(self.lower), upper: short(self.upper) }
     }
 
     /// Narrows `self` to values also in `other`; says whether each of the two was wider than the result.
@@ -104,6 +118,8 @@ pub struct Data {
     pub dtype: Type,
     /// Between which numbers it lies.
     pub range: Range,
+    /// How often that was narrowed.
+    pub n_narrowings: u8,
     /// Whether it is known not to be zero.
     pub nonzero: bool,
     /// For which values of its inames it can be other than zero.
@@ -137,13 +153,14 @@ impl Analysis<Node> for Facts {
     type Data = Data;
 
     fn make(graph: &mut Graph, node: &Node, _id: Id) -> Data {
-        let range = range(graph, node);
+        let range = range(graph, node).short();
         Data {
             inames: inames(graph, node),
             constant: fold(graph, node),
             dtype: dtype(graph, node),
             nonzero: nonzero(graph, node, &range),
             range,
+            n_narrowings: 0,
             region: crate::region::region(graph, node),
         }
     }
@@ -173,7 +190,15 @@ impl Analysis<Node> for Facts {
         let dtype = strongest(to.dtype, from.dtype);
         did = did | DidMerge(dtype != to.dtype, dtype != from.dtype);
         to.dtype = dtype;
-        did = did | to.range.intersect(from.range);
+        to.n_narrowings = to.n_narrowings.max(from.n_narrowings);
+        did = did
+            | if to.n_narrowings < MAX_NARROWINGS {
+                let narrowed = to.range.intersect(from.range);
+                to.n_narrowings += u8::from(narrowed.0);
+                narrowed
+            } else {
+                DidMerge(false, to.range != from.range)
+            };
         did = did | DidMerge(from.nonzero && !to.nonzero, to.nonzero && !from.nonzero);
         to.nonzero |= from.nonzero;
         did = did | to.region.merge(from.region);

@@ -21,6 +21,12 @@ pub fn sources() -> Vec<Source> {
     FILES.iter().map(|&(name, text)| Source::new(name, text)).collect()
 }
 
+/// Whether a source is a built-in rule file.
+#[must_use]
+pub fn has(source: &Source) -> bool {
+    FILES.iter().any(|&(name, text)| *source.name == *name && *source.text == *text)
+}
+
 /// The built-in rules and strategies with those of further files.
 ///
 /// # Errors

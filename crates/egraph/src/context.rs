@@ -269,6 +269,13 @@ impl Context {
         body.difference(&bound).union(&self.free_in_range(&bound, &reduction.pinned))
     }
 
+    /// The inames around a reduction that say over which points it is.
+    #[must_use]
+    pub fn around_reduction(&self, reduction: ReductionId) -> InameSet {
+        let reduction = self.reduction(reduction);
+        self.free_in_range(&reduction.inames.iter().copied().collect(), &reduction.pinned)
+    }
+
     /// The free inames of what a reduction over `bound` ranges over, where it is coupled with `pinned` inames around it.
     #[must_use]
     pub fn free_in_range(&self, bound: &InameSet, pinned: &InameSet) -> InameSet {

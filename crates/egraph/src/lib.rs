@@ -13,6 +13,7 @@ pub mod context;
 pub mod coupling;
 pub mod defined;
 pub mod encode;
+pub mod judge;
 pub mod language;
 pub mod pattern;
 pub mod rational;

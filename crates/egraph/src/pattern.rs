@@ -32,6 +32,20 @@ struct Bindings {
     rests: FxHashMap<Name, Vec<Operand>>,
 }
 
+impl Bindings {
+    /// The variables as they are written, in their order, with what they stand for.
+    fn to_sorted(&self) -> Vec<(String, Vec<Id>)> {
+        let single = self.variables.iter().map(|(name, &class)| (format!("?{name}"), vec![class]));
+        let rests = self
+            .rests
+            .iter()
+            .map(|(name, operands)| (format!("?{name}..."), operands.iter().map(|operand| operand.class).collect()));
+        let mut all: Vec<(String, Vec<Id>)> = single.chain(rests).collect();
+        all.sort();
+        all
+    }
+}
+
 /// An operand with its coefficient (of a sum) or exponent (of a product); both 1 in other operators.
 #[derive(Clone, Debug, PartialEq)]
 struct Operand {
@@ -81,7 +95,7 @@ impl PatternRule<'_> {
                 }
                 let kind = Kind::of(pass.graph[class].data.dtype);
                 if let Some(form) = instantiate(pass.graph, self.functions, self.rhs, &bindings, kind) {
-                    pass.equate(class, form);
+                    pass.equate_where(class, form, || bindings.to_sorted());
                 }
             }
         }

@@ -7,7 +7,8 @@
 //! that were hit, the reason why each phase stopped.
 //! # Method
 //! A pass applies every rule of the phase to all e-classes as they were at its start, then rebuilds. A phase ends when a
-//! pass adds nothing, or at its limit of passes or e-nodes. Limits are counts, never seconds.
+//! pass adds nothing, or at its limit of passes or e-nodes. Limits are counts, never seconds. What a rule equates goes before
+//! the [judge](crate::judge) before anything follows from it.
 //! # Not done
 //! Nothing is removed or chosen.
 
@@ -19,6 +20,7 @@ use nestegg_rules::{Name, ResolvedStrategy, Rule, RuleKind};
 
 use crate::analysis::Graph;
 use crate::apply::{APPLIERS, Pass, count_uses, refresh_grouped};
+use crate::judge::{Gap, Judge, Wrong};
 use crate::pattern::{Functions, PatternRule};
 use crate::rational::Rational;
 
@@ -55,28 +57,50 @@ pub struct Saturation {
     pub fired: IndexMap<String, usize>,
     /// Limits that were hit: (phase or rule, limit).
     pub limits_hit: BTreeSet<(String, String)>,
+    /// Rules with the number of equations that could not be judged, and why.
+    pub unjudged: Vec<Unjudged>,
 }
 
-/// A rule that is wrong: two different constants became equal.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("rules make {first} equal to {second}: one of {} is unsound", rules.join(", "))]
-pub struct Unsound {
-    /// A constant.
-    pub first: Rational,
-    /// Another one in the same e-class.
-    pub second: Rational,
-    /// The rules that fired in the last pass.
-    pub rules: Vec<String>,
+/// Equations of a rule of which nothing can be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unjudged {
+    /// The rule.
+    pub rule: String,
+    /// How many there are.
+    pub n_equations: usize,
+    /// Why.
+    pub reason: Gap,
 }
 
-/// Runs a strategy.
+/// A rule that is wrong.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum Unsound {
+    /// Two sides of an equation have different values.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Judged(Box<Wrong>),
+    /// Two different constants became equal.
+    #[error("rules make {first} equal to {second}: one of {} is unsound", rules.join(", "))]
+    #[diagnostic(code(rules::contradiction), help("try the rules one by one"))]
+    Contradiction {
+        /// A constant.
+        first: Rational,
+        /// Another one in the same e-class.
+        second: Rational,
+        /// The rules that fired in the last pass.
+        rules: Vec<String>,
+    },
+}
+
+/// Runs a strategy before a judge.
 ///
 /// # Errors
-/// If two different constants become equal.
+/// If a rule is found wrong, or two different constants become equal.
 pub fn saturate(
     graph: &mut Graph,
     strategy: &ResolvedStrategy<'_>,
     functions: &Functions,
+    judge: &mut Judge<'_>,
 ) -> Result<Saturation, Unsound> {
     let mut res = Saturation::default();
     for phase in &strategy.phases {
@@ -85,7 +109,7 @@ pub fn saturate(
             PhaseRecord { name: phase.name.to_string(), passes: 0, stop: Stop::Passes, n_nodes: graph.total_size() };
         while record.passes < phase.passes && record.stop == Stop::Passes {
             record.passes += 1;
-            let fired = run_pass(graph, &phase.rules, nodes, functions, &mut res)?;
+            let fired = run_pass(graph, &phase.rules, nodes, functions, judge, &mut res)?;
             record.stop = match fired {
                 _ if graph.total_size() >= nodes => Stop::Nodes,
                 0 => Stop::Saturated,
@@ -98,6 +122,11 @@ pub fn saturate(
         }
         res.phases.push(record);
     }
+    res.limits_hit.extend(judge.hurried().map(|rule| (rule.to_owned(), "samples".to_owned())));
+    let unjudged = judge.unjudged().iter();
+    res.unjudged = unjudged
+        .map(|((rule, reason), &n_equations)| Unjudged { rule: rule.clone(), n_equations, reason: *reason })
+        .collect();
     Ok(res)
 }
 
@@ -107,6 +136,7 @@ fn run_pass(
     rules: &[&Rule],
     nodes: usize,
     functions: &Functions,
+    judge: &mut Judge<'_>,
     res: &mut Saturation,
 ) -> Result<usize, Unsound> {
     let mut classes: Vec<Id> = graph.classes().map(|class| class.id).collect();
@@ -128,6 +158,7 @@ fn run_pass(
             steps: 0,
             fired: 0,
             limits_hit: BTreeSet::new(),
+            equations: judge.judges(rule).then(Vec::new),
         };
         match &rule.kind {
             RuleKind::Pattern { lhs, rhs, when } => {
@@ -138,10 +169,13 @@ fn run_pass(
                 (applier.expect("rule files are checked against the vocabulary").apply)(&mut pass);
             }
         }
+        let equations = pass.equations.take().unwrap_or_default();
         if pass.fired > 0 {
             fired.push((rule.name.to_string(), pass.fired));
         }
-        res.limits_hit.extend(pass.limits_hit.into_iter().map(|limit| (rule.name.to_string(), limit)));
+        let limits_hit = std::mem::take(&mut pass.limits_hit);
+        judge.judge(graph, rule, &equations).map_err(Unsound::Judged)?;
+        res.limits_hit.extend(limits_hit.into_iter().map(|limit| (rule.name.to_string(), limit)));
         // Canonical ids go stale with unions; rebuilding between rules keeps every search on a congruent e-graph.
         if !graph.clean {
             graph.rebuild();
@@ -149,7 +183,7 @@ fn run_pass(
         }
     }
     if let Some((first, second)) = graph.analysis.contradiction.take() {
-        return Err(Unsound { first, second, rules: fired.into_iter().map(|(name, _)| name).collect() });
+        return Err(Unsound::Contradiction { first, second, rules: fired.into_iter().map(|(name, _)| name).collect() });
     }
     let total = fired.iter().map(|(_, n)| n).sum();
     for (name, n) in fired {

@@ -42,6 +42,9 @@ impl fmt::Display for Report {
         self.write_temporaries(f)?;
         self.write_rules(f)?;
         self.write_limits(f)?;
+        for unjudged in &self.unjudged {
+            writeln!(f, "rule {}: {} equations not judged: {}", unjudged.rule, unjudged.equations, unjudged.reason)?;
+        }
         match self.gap {
             Gap::Proved { lower_bound, cost } if lower_bound == cost => {
                 writeln!(f, "choice: proved the best of the forms found")?

@@ -21,6 +21,7 @@ use nestegg_rules::Name;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::Graph;
+use crate::judge::Equation;
 use crate::language::{Kind, Node};
 
 /// One application of one rule to the whole e-graph.
@@ -42,16 +43,26 @@ pub struct Pass<'a> {
     pub fired: usize,
     /// Limits that were hit, by name.
     pub limits_hit: BTreeSet<String>,
+    /// The new equations, where they are to be judged.
+    pub equations: Option<Vec<Equation>>,
 }
 
 impl Pass<'_> {
     /// Says that two classes are equal; counts it if it is news. An integer and a float are never one value, whatever
     /// a rule says: operations on them differ.
     pub fn equate(&mut self, class: Id, form: Id) {
+        self.equate_where(class, form, Vec::new);
+    }
+
+    /// The same for a pattern whose variables stand for these classes.
+    pub fn equate_where(&mut self, class: Id, form: Id, bindings: impl FnOnce() -> Vec<(String, Vec<Id>)>) {
         self.steps += 1;
         let kind = |id: Id| Kind::of(self.graph[id].data.dtype);
         if kind(class) == kind(form) && self.graph.union(class, form) {
             self.fired += 1;
+            if let Some(equations) = &mut self.equations {
+                equations.push(Equation { class, form, bindings: bindings() });
+            }
         }
     }
 

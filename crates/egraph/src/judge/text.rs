@@ -1,0 +1,189 @@
+//! Terms as people write them, for messages.
+//!
+//! Deep and long terms are cut: a message names a value, it does not define one.
+
+use egg::Id;
+use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::{Kernel, Op};
+
+use crate::analysis::Graph;
+use crate::context::Index;
+use crate::language::Node;
+
+/// Operations nested deeper than this are left out.
+const MAX_DEPTH: usize = 6;
+/// Operands of one operation beyond this are left out.
+const MAX_OPERANDS: usize = 8;
+/// Longer texts are cut.
+const MAX_LENGTH: usize = 160;
+/// What stands for what is left out.
+const LEFT_OUT: &str = "…";
+
+/// How tightly the outermost operation of a text binds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binding {
+    Loose,
+    Sum,
+    Product,
+    Power,
+    Atom,
+}
+
+/// A term on one line.
+pub(super) fn term(graph: &Graph, kernel: &Kernel, id: Id) -> String {
+    let text = Writer { graph, kernel }.text(id, MAX_DEPTH).0;
+    if text.chars().count() <= MAX_LENGTH {
+        return text;
+    }
+    text.chars().take(MAX_LENGTH - 1).chain(LEFT_OUT.chars()).collect()
+}
+
+struct Writer<'a> {
+    graph: &'a Graph,
+    kernel: &'a Kernel,
+}
+
+impl Writer<'_> {
+    /// Recursion is as deep as `depth`.
+    fn text(&self, id: Id, depth: usize) -> (String, Binding) {
+        if depth == 0 {
+            return (LEFT_OUT.to_owned(), Binding::Atom);
+        }
+        let depth = depth - 1;
+        let list = |children: &[Id]| self.list(children, depth);
+        match self.graph.id_to_node(id) {
+            Node::Number(value, _) => {
+                let text = value
+                    .to_exact_f64()
+                    .filter(|_| value.to_int().is_none())
+                    .map_or(value.to_string(), |x| x.to_string());
+                (text, if value.is_negative() { Binding::Sum } else { Binding::Atom })
+            }
+            Node::Iname(iname) => (self.kernel[*iname].name.clone(), Binding::Atom),
+            Node::Parameter(parameter) => (self.kernel[*parameter].name.clone(), Binding::Atom),
+            Node::Access(access, children) => {
+                let access = self.graph.analysis.context.access(*access);
+                let mut others = children.iter();
+                let index = |index: &Index| match index {
+                    Index::Affine(affine) => self.affine(affine),
+                    Index::Child => others.next().map_or(String::new(), |&child| self.text(child, depth).0),
+                };
+                let indices: Vec<String> = access.indices.iter().map(index).collect();
+                let name = &self.kernel[access.array].name;
+                let text = if indices.is_empty() { name.clone() } else { format!("{name}[{}]", indices.join(", ")) };
+                (text, Binding::Atom)
+            }
+            Node::Sum { coefficients, children } => {
+                let mut text = String::new();
+                for (coefficient, &child) in coefficients.iter().zip(children.iter()).take(MAX_OPERANDS) {
+                    let sign = if coefficient.is_negative() { "-" } else { "+" };
+                    match (text.is_empty(), sign) {
+                        (true, "+") => {}
+                        (true, sign) => text.push_str(sign),
+                        (false, sign) => text.push_str(&format!(" {sign} ")),
+                    }
+                    if !coefficient.abs().is_one() {
+                        text.push_str(&format!("{}*", coefficient.abs()));
+                    }
+                    text.push_str(&self.inside(child, depth, Binding::Product));
+                }
+                (self.cut(text, children.len(), " + "), Binding::Sum)
+            }
+            Node::Product { exponents, children } => {
+                let part = |sign: bool| {
+                    let factors =
+                        exponents.iter().zip(children.iter()).filter(move |(exponent, _)| (**exponent > 0) == sign);
+                    let texts = factors.take(MAX_OPERANDS).map(|(exponent, &child)| match exponent.unsigned_abs() {
+                        1 => self.inside(child, depth, Binding::Power),
+                        n => format!("{}**{n}", self.inside(child, depth, Binding::Atom)),
+                    });
+                    texts.collect::<Vec<String>>()
+                };
+                let (above, below) = (part(true), part(false));
+                let mut text = if above.is_empty() { "1".to_owned() } else { above.join("*") };
+                match below.as_slice() {
+                    [] => {}
+                    [single] => text.push_str(&format!("/{single}")),
+                    several => text.push_str(&format!("/({})", several.join("*"))),
+                }
+                (text, Binding::Product)
+            }
+            Node::Reduce(reduction, [body]) => {
+                let reduction = self.graph.analysis.context.reduction(*reduction);
+                let inames: Vec<&str> =
+                    reduction.inames.iter().map(|&iname| self.kernel[iname].name.as_str()).collect();
+                let text =
+                    format!("{}([{}], {})", reduction.op.spelling(), inames.join(", "), self.text(*body, depth).0);
+                (text, Binding::Atom)
+            }
+            Node::Op(Op::If, children) => {
+                let [condition, then, other] = [0, 1, 2].map(|idx| self.inside(children[idx], depth, Binding::Sum));
+                (format!("{then} if {condition} else {other}"), Binding::Loose)
+            }
+            Node::Op(op @ (Op::Min | Op::Max), children) | Node::Rounded(op @ (Op::Min | Op::Max), children) => {
+                (format!("{}({})", op.spelling(), list(children)), Binding::Atom)
+            }
+            Node::Op(op, children) | Node::Rounded(op, children) => match &**children {
+                [operand] => {
+                    (format!("{} {}", op.spelling(), self.inside(*operand, depth, Binding::Atom)), Binding::Loose)
+                }
+                operands => {
+                    let texts: Vec<String> = operands
+                        .iter()
+                        .take(MAX_OPERANDS)
+                        .map(|&operand| self.inside(operand, depth, Binding::Product))
+                        .collect();
+                    (texts.join(&format!(" {} ", op.spelling())), Binding::Loose)
+                }
+            },
+            Node::Call(function, children) => {
+                (format!("{}({})", self.kernel[*function], list(children)), Binding::Atom)
+            }
+            Node::Cast(dtype, [child]) => {
+                (format!("{}({})", format!("{dtype:?}").to_lowercase(), self.text(*child, depth).0), Binding::Atom)
+            }
+            Node::Guard(_, [child]) => self.text(*child, depth + 1),
+        }
+    }
+
+    /// The text of an operand, in parentheses if it binds less than it must.
+    fn inside(&self, id: Id, depth: usize, least: Binding) -> String {
+        let (text, binding) = self.text(id, depth);
+        if binding < least { format!("({text})") } else { text }
+    }
+
+    fn list(&self, children: &[Id], depth: usize) -> String {
+        let texts: Vec<String> = children.iter().take(MAX_OPERANDS).map(|&child| self.text(child, depth).0).collect();
+        self.cut(texts.join(", "), children.len(), ", ")
+    }
+
+    fn cut(&self, text: String, n_operands: usize, separator: &str) -> String {
+        if n_operands > MAX_OPERANDS { format!("{text}{separator}{LEFT_OUT}") } else { text }
+    }
+
+    fn affine(&self, affine: &Affine) -> String {
+        let mut text = String::new();
+        for &(var, coefficient) in &affine.terms {
+            let name = match var {
+                Var::Iname(iname) => &self.kernel[iname].name,
+                Var::Parameter(parameter) => &self.kernel[parameter].name,
+            };
+            let sign = if coefficient < 0 { "-" } else { "+" };
+            match (text.is_empty(), sign) {
+                (true, "+") => {}
+                (true, sign) => text.push_str(sign),
+                (false, sign) => text.push_str(&format!(" {sign} ")),
+            }
+            match coefficient.unsigned_abs() {
+                1 => text.push_str(name),
+                n => text.push_str(&format!("{n}*{name}")),
+            }
+        }
+        match affine.constant {
+            constant if text.is_empty() => constant.to_string(),
+            0 => text,
+            constant if constant < 0 => format!("{text} - {}", constant.unsigned_abs()),
+            constant => format!("{text} + {constant}"),
+        }
+    }
+}
