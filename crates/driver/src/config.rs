@@ -1,5 +1,8 @@
 //! What a run of the optimizer is told.
 
+use std::fmt;
+use std::sync::Arc;
+
 use nestegg_ir::{Licence, Traps};
 use nestegg_span::Source;
 use serde::Serialize;
@@ -27,6 +30,8 @@ pub struct Config {
     pub validation: Validation,
     /// Measures the memory of each stage, if given.
     pub memory_probe: Option<MemoryProbe>,
+    /// Is told what runs, if given.
+    pub watcher: Option<Watcher>,
 }
 
 /// Which strategy runs.
@@ -34,8 +39,10 @@ pub struct Config {
 pub enum Strategy {
     /// One by its name, built in or from a file in [`Config::rules`].
     Named(String),
-    /// The last one that this file defines.
+    /// The only one that this file defines.
     InFile(Source),
+    /// The one of that name that this file defines.
+    NamedInFile(Source, String),
 }
 
 /// What the optimizer makes small.
@@ -68,6 +75,25 @@ pub struct MemoryProbe {
     pub peak: fn() -> Option<u64>,
 }
 
+/// Is told which stage runs now, and of which seed's making; for progress only, so that nothing depends on it.
+#[derive(Clone)]
+pub struct Watcher(pub Arc<dyn Fn(Now<'_>) + Send + Sync>);
+
+/// What runs now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now<'a> {
+    /// The stage, as in `ARCHITECTURE.md`.
+    pub stage: &'a str,
+    /// The seed that the stage works on, where it works on one.
+    pub seed: Option<&'a str>,
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watcher")
+    }
+}
+
 /// The strategy that runs where none is named.
 pub const DEFAULT_STRATEGY: &str = "O1";
 
@@ -84,6 +110,7 @@ impl Default for Config {
             memory: None,
             validation: Validation::Explained,
             memory_probe: None,
+            watcher: None,
         }
     }
 }

@@ -30,7 +30,7 @@ pub fn vocabulary() -> Vocabulary {
 /// The rules and strategies that a configuration asks for, and the name of the strategy that runs.
 pub(crate) fn of_config(config: &Config) -> Result<(RuleBook, String), Error> {
     let mut files = config.rules.clone();
-    if let Strategy::InFile(source) = &config.strategy
+    if let Strategy::InFile(source) | Strategy::NamedInFile(source, _) = &config.strategy
         && !files.contains(source)
     {
         files.push(source.clone());
@@ -38,12 +38,31 @@ pub(crate) fn of_config(config: &Config) -> Result<(RuleBook, String), Error> {
     let book = rule_book(&files)?;
     let name = match &config.strategy {
         Strategy::Named(name) => name.clone(),
-        Strategy::InFile(source) => {
-            let last = book.strategies.values().rev().find(|strategy| strategy.source.name == source.name);
-            last.ok_or_else(|| Error::NoStrategy { file: source.name.to_string() })?.name.to_string()
-        }
+        Strategy::InFile(source) => in_file(&book, source, None)?,
+        Strategy::NamedInFile(source, name) => in_file(&book, source, Some(name))?,
     };
     Ok((book, name))
+}
+
+/// The strategy of that name in a file, or the only one.
+fn in_file(book: &RuleBook, source: &Source, wanted: Option<&str>) -> Result<String, Error> {
+    let of_file = book.strategies.values().filter(|strategy| strategy.source.name == source.name);
+    let names: Vec<String> = of_file.map(|strategy| strategy.name.to_string()).collect();
+    let file = source.name.to_string();
+    let quoted = || names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match (wanted, names.as_slice()) {
+        (_, []) => Err(Error::NoStrategy { file }),
+        (Some(wanted), _) if names.iter().any(|name| name == wanted) => Ok(wanted.to_owned()),
+        (Some(wanted), _) => {
+            let help = format!("it defines {}", quoted());
+            Err(Error::UnknownStrategyOfFile { file, name: wanted.to_owned(), help })
+        }
+        (None, [only]) => Ok(only.clone()),
+        (None, [first, ..]) => {
+            let help = format!("choose one of them, as in `--level {file}#{first}`");
+            Err(Error::SeveralStrategies { names: quoted(), file, help })
+        }
+    }
 }
 
 /// A strategy that may run, and under which licence.
