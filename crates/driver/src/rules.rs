@@ -27,6 +27,26 @@ pub fn vocabulary() -> Vocabulary {
     nestegg_egraph::vocabulary::vocabulary()
 }
 
+/// The names of the built-in strategies, each with the first sentence of its documentation.
+#[must_use]
+pub fn built_in_strategies() -> Vec<(String, String)> {
+    let book = rule_book(&[]).unwrap_or_default();
+    let sentence = |doc: &str| {
+        let end = doc.find(['.', ':']).unwrap_or(doc.len());
+        doc[..end].split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    book.strategies.values().map(|strategy| (strategy.name.to_string(), sentence(&strategy.doc))).collect()
+}
+
+/// Whether a configuration's rules and strategy can run at all, before any kernel is read.
+///
+/// # Errors
+/// All that is wrong with the rule files; a strategy that nothing defines or that asks for what is not granted.
+pub fn check(config: &Config) -> Result<(), Error> {
+    let (book, name) = of_config(config)?;
+    licensed(&book, &name, config).map(drop)
+}
+
 /// The rules and strategies that a configuration asks for, and the name of the strategy that runs.
 pub(crate) fn of_config(config: &Config) -> Result<(RuleBook, String), Error> {
     let mut files = config.rules.clone();

@@ -9,7 +9,9 @@
 
 mod expr;
 mod fields;
+mod format;
 mod kernel;
+mod schema;
 mod tree;
 mod write;
 mod write_expr;
@@ -17,5 +19,6 @@ mod write_expr;
 pub(crate) use expr::{NumberError, arity_text, number, shortened};
 pub(crate) use kernel::read;
 pub(crate) use tree::{string_at, value_at};
+pub use schema::json_schema;
 pub use write::write_json;
 pub(crate) use write::{quoted, table_shape, write_table};

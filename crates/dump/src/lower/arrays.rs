@@ -6,7 +6,7 @@ use nestegg_span::Span;
 use super::Lowering;
 use super::exprs::Scope;
 use crate::error::ReadError;
-use crate::syntax::{ArrayKindSyntax, TableItem, TableSyntax};
+use crate::syntax::{ArrayKindSyntax, NodeKind, TableItem, TableSyntax};
 
 impl<'k, 's> Lowering<'k, 's> {
     pub(super) fn shapes(&mut self) {
@@ -49,7 +49,7 @@ impl<'k, 's> Lowering<'k, 's> {
             if !ty.fits(super::types::Need::Int) {
                 let reason = format!("a size is an integer, not {}", ty.name());
                 self.errors.push(ReadError::WrongSize { reason, at });
-            } else if let Expr::Number(Number::Int(size @ ..=0)) = self.kernel.exprs[expr] {
+            } else if let NodeKind::Number(Number::Int(size @ ..=0)) = self.syntax.nodes[node].kind {
                 self.errors.push(ReadError::WrongSize { reason: format!("a size of {size}"), at });
             }
         }
