@@ -151,7 +151,8 @@ fn recipes_and_paths_in_documents_exist() {
         for (line_idx, line) in prose(&read(&path)) {
             for code in line.split('`').skip(1).step_by(2) {
                 let recipe = code.strip_prefix("just ").and_then(|rest| rest.split_whitespace().next());
-                let is_path = !code.contains(' ') && code.split_once('/').is_some_and(|(top, _)| folders.contains(&top));
+                let is_path =
+                    !code.contains(' ') && code.split_once('/').is_some_and(|(top, _)| folders.contains(&top));
                 if recipe.is_some_and(|recipe| !is_recipe(recipe)) || (is_path && !is_there(code)) {
                     wrong.push(format!("{}:{}: `{code}`", shown(&path), line_idx + 1));
                 }

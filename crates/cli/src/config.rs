@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use nestegg_driver::config::{Config, CostModel, Strategy, Validation};
-use nestegg_driver::rules;
 use nestegg_driver::Notation;
+use nestegg_driver::config::{Config, CostModel, Strategy, Validation};
 use nestegg_driver::emit::Product;
+use nestegg_driver::rules;
 use nestegg_ir::Licence;
 use nestegg_span::Source;
 

@@ -126,10 +126,18 @@ fn the_output_is_in_the_notation_that_its_name_says_or_the_input_has() {
 #[test]
 fn rules_are_files_or_folders_and_swallow_no_kernel() {
     let rule = |name: &str| {
-        format!(";; One.\n\n;; a*c + b*c == (a + b)*c.\n(rule {name} (+ (* ?a ?c) (* ?b ?c) ?r...) (+ (* (+ ?a ?b) ?c) ?r...) :tag reassociate)\n")
+        format!(
+            ";; One.\n\n;; a*c + b*c == (a + b)*c.\n(rule {name} (+ (* ?a ?c) (* ?b ?c) ?r...) (+ (* (+ ?a ?b) ?c) ?r...) :tag reassociate)\n"
+        )
     };
     let (first, second) = (rule("first"), rule("second"));
-    let files = [("k.knl", KERNEL), ("more/b.rules", &*second), ("more/a.rules", &first), ("more/c.txt", ""), ("none/c.txt", "")];
+    let files = [
+        ("k.knl", KERNEL),
+        ("more/b.rules", &*second),
+        ("more/a.rules", &first),
+        ("more/c.txt", ""),
+        ("none/c.txt", ""),
+    ];
     let folder = folder(&files);
     let listed = |arguments: &[&str]| {
         let output = nestegg(folder.path(), &[&["rules"], arguments].concat());
@@ -151,9 +159,14 @@ fn rules_are_files_or_folders_and_swallow_no_kernel() {
 #[test]
 fn one_of_several_strategies_of_a_file_is_chosen() {
     let text = ";; Two.\n\n;; As it came.\n(strategy idle :extends O0)\n\n;; As O1.\n(strategy busy :extends O1)\n";
-    let folder = folder(&[("k.knl", KERNEL), ("two.rules", text), ("one.rules", ";; One.\n\n;; As O0.\n(strategy only :extends O0)\n")]);
+    let folder = folder(&[
+        ("k.knl", KERNEL),
+        ("two.rules", text),
+        ("one.rules", ";; One.\n\n;; As O0.\n(strategy only :extends O0)\n"),
+    ]);
     let strategy = |level: &str| {
-        let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--report", "json", "--level", level]);
+        let output =
+            nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--report", "json", "--level", level]);
         exits(&output, 0);
         serde_json::from_str::<serde_json::Value>(&stdout(&output)).unwrap()["strategy"].as_str().unwrap().to_owned()
     };
@@ -190,7 +203,9 @@ fn help_lists_values_and_defaults() {
     for command in ["optimize", "count", "convert", "validate", "run", "rules", "check"] {
         let text = help(&[command, "--help"]);
         // A flag takes a value if a name of one follows; a path or name given for its own sake has no default.
-        for flag in text.split(" --").skip(1).filter(|flag| flag.split(' ').nth(1).is_some_and(|word| word.starts_with('<'))) {
+        for flag in
+            text.split(" --").skip(1).filter(|flag| flag.split(' ').nth(1).is_some_and(|word| word.starts_with('<')))
+        {
             let name = flag.split(' ').next().unwrap();
             let may_lack = ["rules", "output"].contains(&name) || command == "validate" && name != "param";
             assert!(may_lack || flag.contains("[default: "), "{command} --{flag}");
@@ -202,8 +217,14 @@ fn help_lists_values_and_defaults() {
 fn failures_are_in_the_json() {
     let kernel = KERNEL.replace("a*x[i] + a*x[i]", "sin(x[i])*cos(x[i])");
     let bad = KERNEL.replace("a*x[i] + a*x[i]", "a*z[i]");
-    let folder = folder(&[("in/k.knl", &*kernel), ("in/bad.knl", &bad), ("wrong.rules", WRONG_RULE), ("broken.rules", "(rule)")]);
-    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let folder = folder(&[
+        ("in/k.knl", &*kernel),
+        ("in/bad.knl", &bad),
+        ("wrong.rules", WRONG_RULE),
+        ("broken.rules", "(rule)"),
+    ]);
+    let json =
+        |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let run = |arguments: &[&str]| nestegg(folder.path(), &[&["optimize", "--report", "json"], arguments].concat());
 
     let output = run(&["in/bad.knl", "-o", "out.json"]);
@@ -214,7 +235,11 @@ fn failures_are_in_the_json() {
     assert_eq!(error["code"], "dump::unknown_name");
     assert_eq!(error["message"], "the name `z` is not defined");
     let label = &error["labels"][0];
-    assert_eq!((&label["file"], &label["line"], &label["column"]), (&"in/bad.knl".into(), &9.into(), &12.into()), "{label}");
+    assert_eq!(
+        (&label["file"], &label["line"], &label["column"]),
+        (&"in/bad.knl".into(), &9.into(), &12.into()),
+        "{label}"
+    );
     assert!(stderr(&output).contains("dump::unknown_name"), "people are told too");
 
     let output = run(&["in/k.knl", "--rules", "wrong.rules"]);

@@ -87,7 +87,9 @@ fn full() -> Value {
 
 /// Every way to break one place of a value: the places below it, and itself replaced.
 fn broken(value: &Value) -> Vec<Value> {
-    let mut res: Vec<Value> = [json!(null), json!(true), json!(3), json!("q r"), json!("if"), json!([]), json!({}), json!([["zz", 1]])].to_vec();
+    let mut res: Vec<Value> =
+        [json!(null), json!(true), json!(3), json!("q r"), json!("if"), json!([]), json!({}), json!([["zz", 1]])]
+            .to_vec();
     match value {
         Value::Array(items) => {
             for (idx, item) in items.iter().enumerate() {
@@ -156,7 +158,8 @@ fn every_fixture_fits_the_schema() {
             pending.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         } else if path.extension().is_some_and(|extension| extension == "json") {
             let dump: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-            let error = validator.validate(&dump).err().map(|error| error.to_string().chars().take(300).collect::<String>());
+            let error =
+                validator.validate(&dump).err().map(|error| error.to_string().chars().take(300).collect::<String>());
             assert_eq!(error, None, "{}", path.display());
             n_files += 1;
         }

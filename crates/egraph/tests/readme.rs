@@ -24,6 +24,7 @@ fn the_examples_of_the_reference_are_correct() {
 fn the_reference_names_every_condition_tag_and_option() {
     let words = vocabulary();
     let names = words.conditions.keys().chain(words.tags.keys()).chain(words.options.keys());
-    let missing: Vec<&str> = names.map(|name| name.as_str()).filter(|name| !README.contains(&format!("`{name}"))).collect();
+    let missing: Vec<&str> =
+        names.map(|name| name.as_str()).filter(|name| !README.contains(&format!("`{name}"))).collect();
     assert!(missing.is_empty(), "the reference does not name {missing:?}");
 }

@@ -244,13 +244,12 @@ impl Basis {
         if n_rows < 2 || columns.len() < 2 || largest == 0.0 || !largest.is_finite() {
             return None;
         }
-        let mut res =
-            Self {
-                columns: Vec::new(),
-                coefficients: vec![(0.0, Vec::new()); columns.len()],
-                keeps_zeros: true,
-                tolerance: Tolerance::default(),
-            };
+        let mut res = Self {
+            columns: Vec::new(),
+            coefficients: vec![(0.0, Vec::new()); columns.len()],
+            keeps_zeros: true,
+            tolerance: Tolerance::default(),
+        };
         // What is in the basis, made zero at the rows of those before it; for each its row, and what of the constant and the columns it is made of.
         let mut reduced: Vec<(usize, Vec<f64>, Vec<f64>)> = Vec::new();
         let constant = vec![largest; n_rows];
@@ -315,8 +314,8 @@ impl Basis {
                 if made != value {
                     // A column of zeros has no magnitude of its own.
                     let magnitude = if largest_of_column > 0.0 { largest_of_column } else { largest };
-                    tolerance = tolerance
-                        .and(Tolerance { n_changed: 1, largest_change: (made - value).abs() / magnitude });
+                    tolerance =
+                        tolerance.and(Tolerance { n_changed: 1, largest_change: (made - value).abs() / magnitude });
                 }
             }
         }

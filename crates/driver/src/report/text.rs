@@ -73,10 +73,7 @@ impl Report {
         ));
         let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
         if self.seed == AS_IT_CAME {
-            story.line(&format!(
-                "kept as it came, without dead code; nothing found does less: {}",
-                costs.join(", ")
-            ));
+            story.line(&format!("kept as it came, without dead code; nothing found does less: {}", costs.join(", ")));
         } else if self.seeds.len() > 1 {
             story.line(&format!("made of: {}; of all: {}", self.seed, costs.join(", ")));
         }
@@ -273,6 +270,9 @@ mod tests {
             assert!(widest <= width, "{widest} columns of {width}:\n{text}");
         }
         let words = |text: String| text.split_whitespace().collect::<String>();
-        assert!(words(report.to_text(60)).contains(&words(report.to_text(usize::MAX)).split('(').next().unwrap().to_owned()));
+        assert!(
+            words(report.to_text(60))
+                .contains(&words(report.to_text(usize::MAX)).split('(').next().unwrap().to_owned())
+        );
     }
 }

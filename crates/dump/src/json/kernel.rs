@@ -5,9 +5,7 @@ use nestegg_span::Source;
 
 use super::expr::shortened;
 use super::fields::{Fields, Reader, nameless};
-use super::format::{
-    ARGUMENT, FORMAT, INAME, INSTRUCTION, KERNEL, PARAMETER, SUBSTITUTION, TEMPORARY,
-};
+use super::format::{ARGUMENT, FORMAT, INAME, INSTRUCTION, KERNEL, PARAMETER, SUBSTITUTION, TEMPORARY};
 use super::tree::{self, Value, ValueId, minified};
 use crate::error::{Errors, ReadError};
 use crate::syntax::{
