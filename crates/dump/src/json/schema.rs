@@ -124,7 +124,8 @@ fn expression() -> Value {
     let inames = json!({ "type": "array", "items": text(), "minItems": 1 });
     let mut forms = vec![text(), json!({ "type": "number" })];
     forms.extend(operators());
-    forms.extend(["[]", "call", "subst"].map(|head| with_operands(&[word(head), text()], 0)));
+    forms.extend(["[]", "subst"].map(|head| with_operands(&[word(head), text()], 0)));
+    forms.push(with_operands(&[word("call"), reference("function")], 0));
     forms.push(sequence(&[word("reduce"), json!({ "enum": reductions }), inames, reference("expression")]));
     forms.push(sequence(&[word("cast"), json!({ "enum": dtypes }), reference("expression")]));
     json!({ "description": "A name, a number, or a list that begins with an operator.", "anyOf": forms })

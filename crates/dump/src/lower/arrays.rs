@@ -1,6 +1,6 @@
 //! Shapes and tables.
 
-use nestegg_ir::{ArrayId, ArrayKind, Dtype, Expr, Number};
+use nestegg_ir::{ArrayId, ArrayKind, Dtype, Number};
 use nestegg_span::Span;
 
 use super::Lowering;
@@ -20,16 +20,16 @@ impl<'k, 's> Lowering<'k, 's> {
                 let n_errors = self.errors.len();
                 let expr = self.size(size);
                 self.kernel[id].shape.push(expr);
-                let extent = match self.kernel.exprs[expr] {
-                    Expr::Number(Number::Int(size)) if self.errors.len() == n_errors => usize::try_from(size).ok(),
+                let extent = match syntax.nodes[size].kind {
+                    NodeKind::Number(Number::Int(size)) if self.errors.len() == n_errors => usize::try_from(size).ok(),
                     _ => None,
                 };
                 match (extent, &mut extents) {
                     (Some(extent), Some(extents)) => extents.push(extent),
                     _ => extents = None,
                 }
-                if extent.is_none() && self.errors.len() == n_errors && matches!(array.kind, ArrayKindSyntax::Table(_))
-                {
+                let is_wrong = extent.is_none() && self.errors.len() == n_errors && self.has_all_names;
+                if is_wrong && matches!(array.kind, ArrayKindSyntax::Table(_)) {
                     let reason = "the size of a table is not a literal".to_owned();
                     self.errors.push(ReadError::WrongSize { reason, at: syntax.nodes.span(size) });
                 }
