@@ -135,6 +135,34 @@ fn links_in_documents_lead_somewhere() {
 }
 
 #[test]
+fn recipes_and_paths_in_documents_exist() {
+    let justfile = read(&root().join("justfile"));
+    let is_recipe = |name: &str| {
+        let is_head = |line: &str| line.contains(':') && line.split([' ', ':']).next() == Some(name);
+        justfile.lines().any(is_head)
+    };
+    let folders = ["crates", "docs", "examples", "fixtures", "rules", "tests"];
+    let is_there = |path: &str| {
+        let is_fixed = |part: &&str| !part.contains(['<', '*', '{', '…']) && !part.contains("NAME");
+        path.split('/').take_while(is_fixed).fold(root(), |path, part| path.join(part)).exists()
+    };
+    let mut wrong = Vec::new();
+    for path in files(&root(), &["md"]) {
+        for (line_idx, line) in prose(&read(&path)) {
+            for code in line.split('`').skip(1).step_by(2) {
+                let recipe = code.strip_prefix("just ").and_then(|rest| rest.split_whitespace().next());
+                let is_path =
+                    !code.contains(' ') && code.split_once('/').is_some_and(|(top, _)| folders.contains(&top));
+                if recipe.is_some_and(|recipe| !is_recipe(recipe)) || (is_path && !is_there(code)) {
+                    wrong.push(format!("{}:{}: `{code}`", shown(&path), line_idx + 1));
+                }
+            }
+        }
+    }
+    check(wrong, "recipes and paths that do not exist");
+}
+
+#[test]
 fn documents_have_one_sentence_a_line() {
     let mut wrong = Vec::new();
     for path in files(&root(), &["md"]) {

@@ -195,7 +195,7 @@ fn refuse(command: &TestCommand, source: &Source) -> Result<String, String> {
 
 /// The report without what changes from run to run.
 fn story(report: &Report) -> String {
-    let text = report.to_string();
+    let text = report.to_text(usize::MAX);
     let lines = text.lines().filter(|line| !line.starts_with("seconds"));
     lines.map(|line| format!("{line}\n")).collect()
 }

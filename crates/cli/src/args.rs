@@ -1,14 +1,18 @@
 //! The command line as it is typed. Nothing is checked here but what clap checks; see [`crate::config`].
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use nestegg_driver::config::DEFAULT_STRATEGY;
+use nestegg_driver::rules::built_in_strategies;
 
 /// An optimizer for loop-nest kernels.
 ///
 /// Reads a kernel, finds the same values in far fewer operations, and writes the kernel again: scheduled, checked
-/// against its input, in the same format or as C. FILE may be `-` for standard input, and a kernel in JSON or in the
+/// against its input, in the same notation or as C. FILE may be `-` for standard input, and a kernel in JSON or in the
 /// text form; which one it is shows in its content.
 #[derive(Debug, Parser)]
 #[command(name = "nestegg", version, propagate_version = true, after_help = EXIT_CODES)]
@@ -43,6 +47,8 @@ pub enum Command {
     Run(RunArgs),
     /// List rules, rule sets and strategies with their documentation
     Rules(RulesArgs),
+    /// Print the JSON schema of kernel dumps
+    Schema,
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -63,19 +69,17 @@ pub struct OptimizeArgs {
     /// Where the result goes: a file, or for a folder a folder; without it, or with `-`, standard output
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
-    /// What is written, several with commas; by default what the name of the output says, else `dump`
+    /// What is written, several with commas [default: what the ending of the output says, else the notation of the input]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
     pub emit: Vec<Emit>,
-    /// How hard to try: the built-in strategy of that name
-    #[arg(long, value_name = "LEVEL", conflicts_with = "strategy")]
-    pub level: Option<String>,
-    /// A strategy by its name, or a file that defines one
-    #[arg(long, value_name = "NAME|FILE")]
-    pub strategy: Option<String>,
-    /// Files with further rules
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    /// How hard to try: a built-in strategy, one that a `--rules` file defines, a strategy FILE, or FILE#NAME where it
+    /// defines several
+    #[arg(long, visible_alias = "strategy", value_name = "LEVEL|FILE", value_parser = Level, default_value = DEFAULT_STRATEGY)]
+    pub level: String,
+    /// A file with further rules, or a folder of such files (`*.rules`, in the order of their names); may be repeated
+    #[arg(long, value_name = "FILE|FOLDER")]
     pub rules: Vec<PathBuf>,
-    /// What may be done to floats; by default what the strategy says, and that is `reassociate` if it says nothing
+    /// What may be done to floats [default: what the strategy says, else `reassociate`]
     #[arg(long, value_enum, value_name = "LICENCE")]
     pub float: Option<Float>,
     /// Whether quotients and calls of floats may be evaluated where the kernel does not
@@ -86,19 +90,22 @@ pub struct OptimizeArgs {
     pub cost: Cost,
     #[command(flatten)]
     pub parameters: ParameterArgs,
-    /// How many statements straight-line code may have; by default what the strategy says
+    /// How many statements straight-line code may have [default: what the strategy says, else 2000]
     #[arg(long, value_name = "N")]
     pub max_statements: Option<u64>,
-    /// How many bytes the temporaries of a result may take together; by default any number
+    /// How many bytes the temporaries of a result may take together [default: any number]
     #[arg(long, value_name = "BYTES")]
     pub memory: Option<u64>,
     /// The story of the run: on standard output if the result goes to a file, else on standard error
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub report: ReportFormat,
+    /// No report and no progress; errors are still shown
+    #[arg(short, long, conflicts_with = "report")]
+    pub quiet: bool,
     /// Do not compare the result with the input
     #[arg(long)]
     pub no_validate: bool,
-    /// How many kernels of a folder are worked on at a time; by default as many as there are processors
+    /// How many kernels of a folder are worked on at a time [default: as many as there are processors]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 }
@@ -133,7 +140,7 @@ pub struct ConvertArgs {
     /// Where the result goes; without it, or with `-`, standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// The notation; by default what the name of the output says, else the one that the input is not in
+    /// The notation [default: what the ending of the output says, else the one that the input is not in]
     #[arg(long, value_enum)]
     pub to: Option<DataFormat>,
 }
@@ -158,7 +165,7 @@ pub struct RunArgs {
     /// The seed of the random arguments
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Arguments as a JSON object of (nested lists of) numbers; the rest are random
+    /// Arguments as a JSON object of (nested lists of) numbers [default: all are random]
     #[arg(long, value_name = "FILE")]
     pub arguments: Option<PathBuf>,
     #[command(flatten)]
@@ -170,8 +177,8 @@ pub struct RunArgs {
 pub struct RulesArgs {
     /// Only rules, rule sets and strategies of these names
     pub names: Vec<String>,
-    /// Files with further rules
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    /// A file with further rules, or a folder of such files; may be repeated
+    #[arg(long, value_name = "FILE|FOLDER")]
     pub rules: Vec<PathBuf>,
     /// List what rule files may use instead: operators, conditions, guided rules, tags, options
     #[arg(long)]
@@ -181,7 +188,7 @@ pub struct RulesArgs {
 /// Values for the parameters of kernels.
 #[derive(Debug, Args)]
 pub struct ParameterArgs {
-    /// The value that is assumed for a parameter, instead of the kernel's estimate
+    /// The value that is assumed for a parameter; may be repeated [default: the kernel's estimate, else 100]
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
     pub values: Vec<(String, i64)>,
 }
@@ -190,8 +197,10 @@ pub struct ParameterArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Emit {
     /// A kernel dump in JSON
+    #[value(alias = "json")]
     Dump,
     /// A kernel in the text form
+    #[value(alias = "knl")]
     Text,
     /// C11, with a header
     C,
@@ -242,6 +251,24 @@ pub enum DataFormat {
     Json,
     /// Text for people
     Text,
+}
+
+/// Reads a level: any text, for files define levels too. The built-in ones are shown in the help, as they stand in the rule files.
+#[derive(Clone, Copy, Debug)]
+struct Level;
+
+impl TypedValueParser for Level {
+    type Value = String;
+
+    fn parse_ref(&self, command: &clap::Command, _: Option<&clap::Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        let text = value.to_str().filter(|text| !text.is_empty());
+        text.map(str::to_owned).ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidUtf8).with_cmd(command))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let shown = |(name, doc): (String, String)| PossibleValue::new(name).help(doc);
+        Some(Box::new(built_in_strategies().into_iter().map(shown)))
+    }
 }
 
 /// A parameter's name and value.

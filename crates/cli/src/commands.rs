@@ -8,4 +8,5 @@ pub mod folder;
 pub mod optimize;
 pub mod rules;
 pub mod run;
+pub mod schema;
 pub mod validate;

@@ -3,8 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use nestegg_driver::config::{Config, CostModel, DEFAULT_STRATEGY, Judged, Strategy, Validation};
+use nestegg_driver::Notation;
+use nestegg_driver::config::{Config, CostModel, Judged, Strategy, Validation};
 use nestegg_driver::emit::Product;
+use nestegg_driver::rules;
 use nestegg_ir::Licence;
 use nestegg_span::Source;
 
@@ -42,6 +44,13 @@ pub enum UsageError {
         /// Another one.
         second: String,
     },
+    /// A folder without rules.
+    #[error("there is no rule file in `{path}`")]
+    #[diagnostic(code(nestegg::no_rules), help("rule files end in `.rules`"))]
+    NoRules {
+        /// The folder.
+        path: String,
+    },
     /// No thread can do nothing.
     #[error("at least one thread is needed")]
     #[diagnostic(code(nestegg::no_threads))]
@@ -55,12 +64,14 @@ pub struct OptimizeConfig {
     pub input: Input,
     /// Where results go.
     pub output: Option<PathBuf>,
-    /// What is written, without repetition.
+    /// What is written, without repetition; empty where that follows the input.
     pub emit: Vec<Emit>,
     /// What the optimizer is told.
     pub driver: Config,
     /// The form of the report.
     pub report: ReportFormat,
+    /// Whether progress may be shown.
+    pub shows_progress: bool,
     /// Kernels of a folder worked on at a time; `None` lets the machine decide.
     pub n_threads: Option<NonZeroUsize>,
 }
@@ -82,8 +93,10 @@ impl OptimizeConfig {
         let mut emit = args.emit;
         emit.sort();
         emit.dedup();
-        if emit.is_empty() {
-            emit.push(default_emit(&input, output.as_deref()));
+        if emit.is_empty()
+            && let Input::One(_) = &input
+        {
+            emit.extend(emit_of(output.as_deref()));
         }
         match (&input, &output) {
             (Input::One(_), None) if emit.len() > 1 => return Err(UsageError::SeveralOnStdout.into()),
@@ -97,7 +110,7 @@ impl OptimizeConfig {
             Some(n) => Some(NonZeroUsize::new(n).ok_or(UsageError::NoThreads)?),
         };
         let driver = Config {
-            strategy: strategy(args.level, args.strategy)?,
+            strategy: strategy(&args.level)?,
             rules: read_rules(&args.rules)?,
             float: args.float.map(|float| match float {
                 Float::Strict => Licence::Strict,
@@ -117,13 +130,26 @@ impl OptimizeConfig {
             validation: if args.no_validate { Validation::Off } else { Validation::Explained },
             judged: Judged::Given,
             memory_probe: None,
+            watcher: None,
         };
-        Ok(Self { input, output, emit, driver, report: args.report, n_threads })
+        // What is wrong with rules is said once, not for every kernel.
+        rules::check(&driver)?;
+        let report = if args.quiet { ReportFormat::None } else { args.report };
+        Ok(Self { input, output, emit, driver, report, shows_progress: !args.quiet, n_threads })
+    }
+
+    /// What is written of a kernel.
+    pub fn emit_for(&self, source: &Source) -> Vec<Emit> {
+        match (self.emit.as_slice(), Notation::of(source)) {
+            ([], Notation::Json) => vec![Emit::Dump],
+            ([], Notation::Text) => vec![Emit::Text],
+            (asked, _) => asked.to_vec(),
+        }
     }
 
     /// Where the products of one kernel go, given where the first of them goes.
-    pub fn outputs(&self, path: &Path, products: Vec<Product>) -> Vec<Output> {
-        let is_only = self.emit.len() == 1;
+    pub fn outputs(path: &Path, products: Vec<Product>) -> Vec<Output> {
+        let is_only = products.iter().filter(|product| !product.is_companion).count() == 1;
         let place = |product: &Product| {
             if is_only && !product.is_companion { path.to_owned() } else { path.with_extension(product.extension) }
         };
@@ -131,25 +157,47 @@ impl OptimizeConfig {
     }
 }
 
-/// Reads rule files.
+/// Reads rule files, and of folders all that are in them, by name.
 pub fn read_rules(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
-    paths.iter().map(|path| files::read(path).map_err(Failure::from)).collect()
+    let mut sources = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            sources.push(files::read(path)?);
+            continue;
+        }
+        let of_folder = files::in_folder(path, "rules")?;
+        if of_folder.is_empty() {
+            return Err(UsageError::NoRules { path: path.display().to_string() }.into());
+        }
+        for path in of_folder {
+            sources.push(files::read(&path)?);
+        }
+    }
+    Ok(sources)
 }
 
-/// `--level O1` and `--strategy O1` are the same; a strategy that is a file is read.
-fn strategy(level: Option<String>, strategy: Option<String>) -> Result<Strategy, Failure> {
-    let Some(name) = level.or(strategy) else {
-        return Ok(Strategy::Named(DEFAULT_STRATEGY.to_owned()));
-    };
-    let path = Path::new(&name);
-    let is_file = path.extension().is_some() || path.components().count() > 1;
-    Ok(if is_file { Strategy::InFile(files::read(path)?) } else { Strategy::Named(name) })
+/// What separates a strategy file from the name of one of its strategies.
+const NAME_IN_FILE: char = '#';
+
+/// A strategy by its name, or from a file, which is read.
+fn strategy(level: &str) -> Result<Strategy, Failure> {
+    let path = Path::new(level);
+    let is_file = path.extension().is_some() || path.components().count() > 1 || level.contains(NAME_IN_FILE);
+    if !is_file {
+        return Ok(Strategy::Named(level.to_owned()));
+    }
+    Ok(match level.rsplit_once(NAME_IN_FILE) {
+        Some((file, name)) if !path.exists() => Strategy::NamedInFile(files::read(Path::new(file))?, name.to_owned()),
+        _ => Strategy::InFile(files::read(path)?),
+    })
 }
 
-fn default_emit(input: &Input, output: Option<&Path>) -> Emit {
-    match (input, output.and_then(Path::extension).and_then(|extension| extension.to_str())) {
-        (Input::One(_), Some("knl")) => Emit::Text,
-        (Input::One(_), Some("c")) => Emit::C,
-        _ => Emit::Dump,
+/// What the ending of an output asks for.
+fn emit_of(output: Option<&Path>) -> Option<Emit> {
+    match output?.extension()?.to_str()? {
+        "json" => Some(Emit::Dump),
+        "knl" => Some(Emit::Text),
+        "c" => Some(Emit::C),
+        _ => None,
     }
 }

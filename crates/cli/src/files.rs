@@ -44,6 +44,9 @@ pub enum FileError {
     Write {
         /// As the user wrote it.
         path: String,
+        /// The way out, where one is known.
+        #[help]
+        help: Option<String>,
         /// What the system says.
         #[source]
         source: io::Error,
@@ -72,6 +75,25 @@ fn not_utf8(error: InvalidUtf8) -> FileError {
         at: error.span.into(),
         byte_offset: error.byte_offset,
     }
+}
+
+/// The files of a folder with that ending, sorted by name; folders in it are not looked into.
+pub fn in_folder(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, FileError> {
+    let read_error = |source| FileError::Read { path: folder.display().to_string(), source };
+    let entries: Vec<fs::DirEntry> = fs::read_dir(folder).and_then(Iterator::collect).map_err(read_error)?;
+    let paths = entries.into_iter().map(|entry| entry.path());
+    let mut found: Vec<PathBuf> =
+        paths.filter(|path| path.is_file() && path.extension().is_some_and(|found| found == extension)).collect();
+    found.sort();
+    Ok(found)
+}
+
+/// Whether a file may be written there, found out before the work that it is to hold.
+pub fn check_place(path: &Path) -> Result<(), FileError> {
+    if is_special(path) {
+        return Ok(());
+    }
+    write_beside(&Output { path: path.to_owned(), text: String::new() }).map(drop)
 }
 
 /// A file to be written.
@@ -125,7 +147,9 @@ fn write_beside(output: &Output) -> Result<(NamedTempFile, PathBuf), FileError> 
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let mut file = builder().tempfile_in(folder)?;
+        fs::metadata(folder)?;
+        // The name of a temporary file says nothing to who asked for another one.
+        let mut file = builder().tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
         file.write_all(output.text.as_bytes())?;
         Ok(file)
     };
@@ -147,8 +171,15 @@ fn builder() -> tempfile::Builder<'static, 'static> {
     builder
 }
 
-fn write_error(path: &Path, source: io::Error) -> FileError {
-    FileError::Write { path: path.display().to_string(), source }
+/// An error of writing, with the way out of the usual ones.
+pub fn write_error(path: &Path, source: io::Error) -> FileError {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    let help = match folder {
+        Some(folder) => Some(format!("there is no folder `{}`: make it first", folder.display())),
+        None if path.is_dir() => Some("this is a folder: name a file in it".to_owned()),
+        None => None,
+    };
+    FileError::Write { path: path.display().to_string(), help, source }
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ mod commands;
 mod config;
 mod exit;
 mod files;
+mod problem;
+mod progress;
 mod terminal;
 
 use std::process::ExitCode;
@@ -57,6 +59,7 @@ fn run(command: Command) -> Result<ExitStatus, Failure> {
         Command::Validate(args) => commands::validate::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Rules(args) => commands::rules::run(&args),
+        Command::Schema => commands::schema::run(),
         Command::Completions { shell } => commands::completions::run(shell),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use terminal_size::{Width, terminal_size_of};
+
 use crate::exit::ExitStatus;
 
 /// Why a command ends early.
@@ -25,6 +27,40 @@ impl<E: miette::Diagnostic + Send + Sync + 'static> From<E> for Failure {
         Self::bad_input(error)
     }
 }
+
+/// Where a story goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output, where it does not hold the product.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+impl Stream {
+    /// Its columns, where it is a terminal.
+    pub fn width(self) -> Option<usize> {
+        let size = match self {
+            Self::Output => terminal_size_of(io::stdout()),
+            Self::Error => terminal_size_of(io::stderr()),
+        };
+        size.map(|(Width(columns), _)| usize::from(columns).max(MIN_WIDTH))
+    }
+
+    /// Writes a story.
+    pub fn tell(self, text: &str) -> Result<(), Failure> {
+        match self {
+            Self::Output => print(text),
+            Self::Error => {
+                eprint(text);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Terminals that say they are narrower are not believed.
+const MIN_WIDTH: usize = 40;
 
 /// Writes the product.
 pub fn print(text: &str) -> Result<(), Failure> {

@@ -90,8 +90,224 @@ fn the_product_goes_to_stdout_and_the_story_to_stderr() {
     let folder = folder(&[("k.knl", KERNEL)]);
     let output = nestegg(folder.path(), &["optimize", "k.knl"]);
     exits(&output, 0);
-    assert!(stdout(&output).starts_with('{'), "{}", stdout(&output));
+    assert!(stdout(&output).starts_with("kernel small linearized"), "{}", stdout(&output));
     assert!(stderr(&output).contains("operations"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_output_is_in_the_notation_that_its_name_says_or_the_input_has() {
+    let folder = folder(&[("in/k.knl", KERNEL)]);
+    exits(&nestegg(folder.path(), &["convert", "in/k.knl", "-o", "in/j.json"]), 0);
+    let is_json = |text: &str| {
+        assert!(text.starts_with('{') || text.starts_with("kernel small"), "{text}");
+        text.starts_with('{')
+    };
+    for (input, is_input_json) in [("in/k.knl", false), ("in/j.json", true)] {
+        let output = nestegg(folder.path(), &["optimize", input]);
+        assert_eq!(is_json(&stdout(&output)), is_input_json, "{input}");
+        for (flags, is_expected_json) in [
+            (&["-o", "out"][..], is_input_json),
+            (&["-o", "out.txt"], is_input_json),
+            (&["-o", "out.json"], true),
+            (&["-o", "out.knl"], false),
+            (&["-o", "out.json", "--emit", "text"], false),
+            (&["-o", "out.knl", "--emit", "dump"], true),
+        ] {
+            exits(&nestegg(folder.path(), &[&["optimize", input], flags].concat()), 0);
+            let written = fs::read_to_string(folder.path().join(flags[1])).unwrap();
+            assert_eq!(is_json(&written), is_expected_json, "{input} {flags:?}");
+        }
+    }
+    exits(&nestegg(folder.path(), &["optimize", "in", "-o", "all", "--threads", "2"]), 0);
+    assert!(!is_json(&fs::read_to_string(folder.path().join("all/k.knl")).unwrap()));
+    assert!(is_json(&fs::read_to_string(folder.path().join("all/j.json")).unwrap()));
+}
+
+#[test]
+fn rules_are_files_or_folders_and_swallow_no_kernel() {
+    let rule = |name: &str| {
+        format!(
+            ";; One.\n\n;; a*c + b*c == (a + b)*c.\n(rule {name} (+ (* ?a ?c) (* ?b ?c) ?r...) (+ (* (+ ?a ?b) ?c) ?r...) :tag reassociate)\n"
+        )
+    };
+    let (first, second) = (rule("first"), rule("second"));
+    let files = [
+        ("k.knl", KERNEL),
+        ("more/b.rules", &*second),
+        ("more/a.rules", &first),
+        ("more/c.txt", ""),
+        ("none/c.txt", ""),
+    ];
+    let folder = folder(&files);
+    let listed = |arguments: &[&str]| {
+        let output = nestegg(folder.path(), &[&["rules"], arguments].concat());
+        exits(&output, 0);
+        let text = stdout(&output);
+        ["(rule first", "(rule second"].map(|rule| text.find(rule))
+    };
+    let [first, second] = listed(&["--rules", "more"]);
+    assert!(first.is_some() && first < second, "by name");
+    let [first, second] = listed(&["--rules", "more/b.rules", "--rules", "more/a.rules"]);
+    assert!(second.is_some() && second < first, "as given");
+    assert_eq!(listed(&["--rules", "more/a.rules", "first"])[1], None);
+    exits(&nestegg(folder.path(), &["optimize", "--rules", "more/a.rules", "k.knl"]), 0);
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "--rules", "none"]);
+    exits(&output, 2);
+    assert!(stderr(&output).contains("nestegg::no_rules"), "{}", stderr(&output));
+}
+
+#[test]
+fn one_of_several_strategies_of_a_file_is_chosen() {
+    let text = ";; Two.\n\n;; As it came.\n(strategy idle :extends O0)\n\n;; As O1.\n(strategy busy :extends O1)\n";
+    let folder = folder(&[
+        ("k.knl", KERNEL),
+        ("two.rules", text),
+        ("one.rules", ";; One.\n\n;; As O0.\n(strategy only :extends O0)\n"),
+    ]);
+    let strategy = |level: &str| {
+        let output =
+            nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--report", "json", "--level", level]);
+        exits(&output, 0);
+        serde_json::from_str::<serde_json::Value>(&stdout(&output)).unwrap()["strategy"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(strategy("two.rules#idle"), "idle");
+    assert_eq!(strategy("two.rules#busy"), "busy");
+    assert_eq!(strategy("one.rules"), "only");
+    for (level, code, named) in [
+        ("two.rules", "driver::several_strategies", "`idle`, `busy`"),
+        ("two.rules#lazy", "driver::unknown_strategy", "`idle`, `busy`"),
+        ("none.rules", "nestegg::cannot_read", "none.rules"),
+    ] {
+        let output = nestegg(folder.path(), &["optimize", "k.knl", "--level", level]);
+        exits(&output, 2);
+        let error = stderr(&output);
+        assert!(error.contains(code) && error.contains(named), "{error}");
+    }
+}
+
+/// Of every flag the help says what it may be and what it is by itself.
+#[test]
+fn help_lists_values_and_defaults() {
+    let folder = folder(&[]);
+    let help = |arguments: &[&str]| {
+        let output = nestegg(folder.path(), arguments);
+        exits(&output, 0);
+        stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let optimize = help(&["optimize", "-h"]);
+    let listed = help(&["rules"]);
+    let strategies: Vec<&str> =
+        listed.split("(strategy ").skip(1).filter_map(|rest| rest.split([' ', ')']).next()).collect();
+    let level = format!("[default: O1] [aliases: --strategy] [possible values: {}]", strategies.join(", "));
+    assert!(optimize.contains(&level), "{level}: {optimize}");
+    for command in ["optimize", "count", "convert", "validate", "run", "rules", "check"] {
+        let text = help(&[command, "--help"]);
+        // A flag takes a value if a name of one follows; a path or name given for its own sake has no default.
+        for flag in
+            text.split(" --").skip(1).filter(|flag| flag.split(' ').nth(1).is_some_and(|word| word.starts_with('<')))
+        {
+            let name = flag.split(' ').next().unwrap();
+            let may_lack = ["rules", "output"].contains(&name) || command == "validate" && name != "param";
+            assert!(may_lack || flag.contains("[default: "), "{command} --{flag}");
+        }
+    }
+}
+
+#[test]
+fn failures_are_in_the_json() {
+    let kernel = KERNEL.replace("a*x[i] + a*x[i]", "sin(x[i])*cos(x[i])");
+    let bad = KERNEL.replace("a*x[i] + a*x[i]", "a*z[i]");
+    let folder = folder(&[
+        ("in/k.knl", &*kernel),
+        ("in/bad.knl", &bad),
+        ("wrong.rules", WRONG_RULE),
+        ("broken.rules", "(rule)"),
+    ]);
+    let json =
+        |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let run = |arguments: &[&str]| nestegg(folder.path(), &[&["optimize", "--report", "json"], arguments].concat());
+
+    let output = run(&["in/bad.knl", "-o", "out.json"]);
+    exits(&output, 2);
+    let failed = json(&stdout(&output));
+    assert_eq!((&failed["file"], &failed["kernel"]), (&"in/bad.knl".into(), &serde_json::Value::Null));
+    let error = &failed["error"];
+    assert_eq!(error["code"], "dump::unknown_name");
+    assert_eq!(error["message"], "the name `z` is not defined");
+    let label = &error["labels"][0];
+    assert_eq!(
+        (&label["file"], &label["line"], &label["column"]),
+        (&"in/bad.knl".into(), &9.into(), &12.into()),
+        "{label}"
+    );
+    assert!(stderr(&output).contains("dump::unknown_name"), "people are told too");
+
+    let output = run(&["in/k.knl", "--rules", "wrong.rules"]);
+    exits(&output, 3);
+    assert_eq!(stdout(&output), "");
+    let failed = json(&stderr(&output));
+    assert_eq!(failed["kernel"], "small");
+    assert!(failed["error"]["code"].is_string() && failed["error"]["help"].is_string(), "{failed}");
+
+    for (arguments, code) in [
+        (&["in/k.knl", "--rules", "broken.rules"][..], "rules::"),
+        (&["in/none.knl"], "nestegg::cannot_read"),
+        (&["in/k.knl", "--param", "n=1"], "driver::unknown_parameter"),
+    ] {
+        let output = run(arguments);
+        exits(&output, 2);
+        let failed = json(&stderr(&output));
+        assert!(failed["error"]["code"].as_str().unwrap().starts_with(code), "{failed}");
+    }
+
+    let output = run(&["in", "-o", "out"]);
+    exits(&output, 2);
+    let rows = json(&stdout(&output));
+    assert_eq!((&rows[0]["file"], &rows[0]["error"]["code"]), (&"bad.knl".into(), &"dump::unknown_name".into()));
+    assert_eq!((&rows[1]["file"], &rows[1]["report"]["kernel"]), (&"k.knl".into(), &"small".into()));
+}
+
+#[test]
+fn quiet_says_nothing_but_errors() {
+    let folder = folder(&[("k.knl", KERNEL), ("bad.knl", "kernel\n")]);
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--quiet"]);
+    exits(&output, 0);
+    assert_eq!((stdout(&output), stderr(&output)), (String::new(), String::new()));
+    let output = nestegg(folder.path(), &["optimize", "bad.knl", "-q"]);
+    exits(&output, 2);
+    assert!(!stderr(&output).is_empty());
+    exits(&nestegg(folder.path(), &["optimize", "k.knl", "-q", "--report", "json"]), 2);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_found_before_the_work() {
+    let folder = folder(&[("k.knl", KERNEL), ("taken/x", "")]);
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "none/out.json"]);
+    exits(&output, 2);
+    let error = stderr(&output);
+    assert!(error.contains("there is no folder `none`") && !error.contains("operations"), "{error}");
+    assert!(!error.contains(".nestegg-"), "temporary files are our own business: {error}");
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "taken"]);
+    exits(&output, 2);
+    assert!(stderr(&output).contains("this is a folder"), "{}", stderr(&output));
+    assert_eq!(fs::read_dir(folder.path().join("taken")).unwrap().count(), 1);
+}
+
+#[test]
+fn the_schema_is_json() {
+    let output = nestegg(folder(&[]).path(), &["schema"]);
+    exits(&output, 0);
+    let schema: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(schema["title"], "nestegg-kernel/1");
+}
+
+/// What terminals see is not shown in pipes, however long a run takes.
+#[test]
+fn there_is_no_progress_in_pipes() {
+    let folder = folder(&[("in/k.knl", KERNEL)]);
+    let output = nestegg(folder.path(), &["optimize", "in", "--report", "none"]);
+    exits(&output, 0);
+    assert_eq!(stderr(&output), "");
 }
 
 #[test]
@@ -181,15 +397,17 @@ fn a_folder_is_done_in_spite_of_one_bad_kernel() {
         folder(&[("in/a.knl", KERNEL), ("in/deep/b.knl", EQUAL), ("in/bad.knl", "kernel\n"), ("in/no.txt", "")]);
     let output = nestegg(folder.path(), &["optimize", "in", "-o", "out", "--threads", "2"]);
     exits(&output, 2);
-    assert!(folder.path().join("out/a.json").exists() && folder.path().join("out/deep/b.json").exists());
-    assert!(!folder.path().join("out/bad.json").exists());
-    assert!(stdout(&output).contains("3 kernels, 1 failed"), "{}", stdout(&output));
+    assert!(folder.path().join("out/a.knl").exists() && folder.path().join("out/deep/b.knl").exists());
+    assert!(!folder.path().join("out/bad.knl").exists());
+    let summary = stdout(&output);
+    assert!(summary.contains("3 kernels, 1 failed"), "{summary}");
+    assert!(summary.contains("optimize s") && summary.contains("validate s"), "{summary}");
 }
 
 #[test]
 fn two_results_of_one_name_are_refused() {
     let folder = folder(&[("in/a.knl", KERNEL), ("in/a.json", "{}")]);
-    exits(&nestegg(folder.path(), &["optimize", "in", "-o", "out"]), 2);
+    exits(&nestegg(folder.path(), &["optimize", "in", "-o", "out", "--emit", "c"]), 2);
     assert!(!folder.path().join("out").exists());
 }
 

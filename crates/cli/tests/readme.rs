@@ -1,11 +1,11 @@
-//! The examples of the README print what the README says they print.
+//! The examples of documents print what the documents say they print.
 //!
 //! In blocks marked `console`, a line that begins with `$ ` is a command and the lines after it are what it prints; a line
-//! of `...` stands for any lines, and `...` in a line for any text. Setting up and building are left out: commands run the
-//! program that this test was built with. They run in a temporary folder that has `fixtures/` and `examples/` in it, so
-//! that nothing is written into the project.
+//! of `...` stands for any lines, and `...` in a line for any text. Seconds of reports are shown as `...`. Setting up and building are left out:
+//! commands run the program that this test was built with. They run in a temporary folder that has `fixtures/`, `examples/` and `tests/` in it,
+//! so that nothing is written into the project.
 //!
-//! With `INSTA_UPDATE=always`, as for snapshots, the README is written anew where it is wrong.
+//! With `INSTA_UPDATE=always`, as for snapshots, documents are written anew where they are wrong.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,23 +22,33 @@ const TEST: &str = "cargo test";
 
 #[test]
 fn the_readme_tells_the_truth() {
+    check("README.md");
+}
+
+#[test]
+fn the_counting_rule_is_what_is_counted() {
+    check("docs/counting.md");
+}
+
+/// Runs the examples of a document.
+fn check(document: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = tempfile::tempdir().unwrap();
-    for shared in ["fixtures", "examples"] {
+    for shared in ["fixtures", "examples", "tests"] {
         link(&root.join(shared), &folder.path().join(shared));
     }
-    let path = root.join("README.md");
+    let path = root.join(document);
     let readme = fs::read_to_string(&path).unwrap();
     let is_update = env::var("INSTA_UPDATE").is_ok_and(|update| update == "always");
     let mut right = readme.clone();
     let examples = examples(&readme);
-    assert!(examples.len() >= 2, "the README has examples");
+    assert!(examples.len() >= 2, "{document} has examples");
     for (command, expected) in examples.into_iter().filter(|(command, _)| !command.contains(TEST)) {
-        let printed = run(folder.path(), &command);
+        let printed = lasting(&run(folder.path(), &command));
         let is_right = matches(&expected, &printed);
-        assert!(is_right || is_update, "$ {command}\nthe README says:\n{expected}\nit prints:\n{printed}");
+        assert!(is_right || is_update, "$ {command}\n{document} says:\n{expected}\nit prints:\n{printed}");
         if !is_right {
-            right = right.replace(&format!("$ {command}\n{expected}"), &format!("$ {command}\n{}", lasting(&printed)));
+            right = right.replace(&format!("$ {command}\n{expected}"), &format!("$ {command}\n{printed}"));
         }
     }
     if right != readme {
@@ -46,11 +56,19 @@ fn the_readme_tells_the_truth() {
     }
 }
 
-/// What was printed, without what another run prints otherwise.
+/// What was printed, without the seconds, which another run prints otherwise, in one line or more.
 fn lasting(printed: &str) -> String {
-    let line =
-        |line: &str| if line.starts_with("seconds: ") { "seconds: ...\n".to_owned() } else { format!("{line}\n") };
-    printed.lines().map(line).collect()
+    let mut res = String::new();
+    let mut is_seconds = false;
+    for line in printed.lines() {
+        is_seconds = line.starts_with("seconds: ") || (is_seconds && line.starts_with("  "));
+        match (is_seconds, line.starts_with("seconds: ")) {
+            (false, _) => res += &format!("{line}\n"),
+            (true, true) => res += "seconds: ...\n",
+            (true, false) => {}
+        }
+    }
+    res
 }
 
 /// Files of the project are read through links, so that nothing is written into it.
@@ -143,4 +161,5 @@ fn wildcards_stand_for_anything() {
     assert!(matches("seconds: ...\n", "seconds: 1\n"));
     assert!(!matches("a\n...\nc\n", "a\nb\n"));
     assert!(!matches("a\n", "a\nb\n"));
+    assert_eq!(lasting("a\nseconds: 1\n  and 2\nb\n"), "a\nseconds: ...\nb\n");
 }

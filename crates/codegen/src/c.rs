@@ -5,7 +5,7 @@
 //! # Output
 //! [`CText`]: a source that compiles without warnings under `-std=c11 -Wall -Wextra -Wpedantic -Wconversion` with gcc and
 //! clang, and a header for C and C++. The function runs the kernel's loops, conditions and instructions in
-//! their order; operations keep their order and dtypes, and no operand of a selection or condition that can fail is
+//! their order and returns 0, or 1 where memory for temporaries is short; operations keep their order and dtypes, and no operand of a selection or condition that can fail is
 //! evaluated where the kernel would not evaluate it.
 //! # Method
 //! `plan` decides where each operation is computed, `evaluate` writes locals, `loops` takes bounds from isl, `statements`
@@ -77,8 +77,6 @@ pub struct CText {
     pub symbol: String,
     /// The function's declaration, without the semicolon.
     pub prototype: String,
-    /// Whether the function returns an `int`: 0, or 1 if there is not enough memory.
-    pub can_fail: bool,
     /// Functions that the text calls and neither it nor C defines.
     pub(crate) externals: IndexMap<String, Signature>,
 }
@@ -104,7 +102,7 @@ impl CText {
 /// let mut empty = LinearizedKernel::default();
 /// empty.kernel.name = "nothing".to_owned();
 /// let text = emit(&empty, &COptions { notes: BTreeMap::new(), symbol: None })?;
-/// assert!(text.header.contains("void nothing(\n    void);"));
+/// assert!(text.header.contains("int nothing(\n    void);"));
 /// # Ok::<(), nestegg_codegen::c::CodegenError>(())
 /// ```
 pub fn emit(kernel: &LinearizedKernel, options: &COptions) -> Result<CText, CodegenError> {
@@ -171,7 +169,7 @@ fn notes(
             definitions.entry(array).or_default().push(&kernel[insn].id);
         }
     }
-    let interface = Interface::new(writer, false);
+    let interface = Interface::new(writer);
     kernel
         .array_ids()
         .filter(|array| declarations.contains_key(array) || kernel[*array].table().is_some())

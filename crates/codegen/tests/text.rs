@@ -25,10 +25,26 @@ fn check_body(declarations: &str, statements: &str, expect: Expect) {
     let body: String = body
         .lines()
         .take_while(|line| *line != "}")
-        .filter(|line| !line.starts_with("    (void)"))
+        .filter(|line| !line.starts_with("    (void)") && *line != "    return 0;")
         .map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line)))
         .collect();
     expect.assert_eq(&body);
+}
+
+/// A caller need not change where another strategy takes other temporaries.
+#[test]
+fn the_signature_does_not_depend_on_temporaries() {
+    let prototype = |declarations, statements| {
+        let linearized = read(&kernel(declarations, statements)).into_linearized().unwrap();
+        let text = emit(&linearized, &COptions { notes: BTreeMap::new(), symbol: None }).unwrap();
+        (text.source.contains("malloc("), text.prototype)
+    };
+    let (without_heap, plain) = prototype("", "y[i] = x[i] + x[i]  {inames=i}");
+    let (with_heap, kept) =
+        prototype("temp t : float64[n]", "t[i] = x[i] + x[i]  {inames=i, id=t}\ny[j] = t[j]  {inames=j, dep=t}");
+    assert_eq!((without_heap, with_heap), (false, true));
+    assert_eq!(plain, kept);
+    assert!(plain.starts_with("int k("), "{plain}");
 }
 
 /// Compares the message of a refusal.
@@ -73,7 +89,7 @@ fn source_and_header() {
         /* phi: table of float64[4, 3] */
         static const double phi[4][3] = {{0.5, 0.25, 0.25}, {0.1, 0.8, 0.1}, {0.1, 0.1, 0.8}, {0.3, 0.3, 0.4}};
 
-        void weighted_mass(
+        int weighted_mass(
             const int32_t n,
             double *restrict A,
             const double *restrict f,
@@ -97,6 +113,7 @@ fn source_and_header() {
                     }
                 }
             }
+            return 0;
         }
     "#]]
     .assert_eq(&text.source);
@@ -117,8 +134,9 @@ fn source_and_header() {
          * f: float64[n, 4], read
          * scale: float64, read
          * Sizes must satisfy [n] -> { : n >= 1 }.
-         * Arrays are row-major, in one piece; no two pointers may overlap. */
-        void weighted_mass(
+         * Arrays are row-major, in one piece; no two pointers may overlap.
+         * Returns 0, or 1 if there is not enough memory; then nothing is written. */
+        int weighted_mass(
             int32_t n,
             double *A,
             const double *f,

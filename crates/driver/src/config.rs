@@ -1,5 +1,8 @@
 //! What a run of the optimizer is told.
 
+use std::fmt;
+use std::sync::Arc;
+
 pub use nestegg_egraph::judge::Judged;
 use nestegg_ir::{Licence, Traps};
 use nestegg_span::Source;
@@ -30,6 +33,8 @@ pub struct Config {
     pub judged: Judged,
     /// Measures the memory of each stage, if given.
     pub memory_probe: Option<MemoryProbe>,
+    /// Is told what runs, if given.
+    pub watcher: Option<Watcher>,
 }
 
 /// Which strategy runs.
@@ -37,8 +42,10 @@ pub struct Config {
 pub enum Strategy {
     /// One by its name, built in or from a file in [`Config::rules`].
     Named(String),
-    /// The last one that this file defines.
+    /// The only one that this file defines.
     InFile(Source),
+    /// The one of that name that this file defines.
+    NamedInFile(Source, String),
 }
 
 /// What the optimizer makes small.
@@ -71,6 +78,25 @@ pub struct MemoryProbe {
     pub peak: fn() -> Option<u64>,
 }
 
+/// Is told which stage runs now, and of which seed's making; for progress only, so that nothing depends on it.
+#[derive(Clone)]
+pub struct Watcher(pub Arc<dyn Fn(Now<'_>) + Send + Sync>);
+
+/// What runs now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now<'a> {
+    /// The stage, as in `ARCHITECTURE.md`.
+    pub stage: &'a str,
+    /// The seed that the stage works on, where it works on one.
+    pub seed: Option<&'a str>,
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watcher")
+    }
+}
+
 /// The strategy that runs where none is named.
 pub const DEFAULT_STRATEGY: &str = "O1";
 
@@ -88,6 +114,7 @@ impl Default for Config {
             validation: Validation::Explained,
             judged: Judged::Given,
             memory_probe: None,
+            watcher: None,
         }
     }
 }

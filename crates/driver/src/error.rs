@@ -27,6 +27,30 @@ pub enum Error {
         /// The file's name.
         file: String,
     },
+    /// A strategy file with several strategies, of which none was chosen.
+    #[error("`{file}` defines several strategies: {names}")]
+    #[diagnostic(code(driver::several_strategies))]
+    SeveralStrategies {
+        /// The file's name.
+        file: String,
+        /// The names that it defines.
+        names: String,
+        /// How to choose.
+        #[help]
+        help: String,
+    },
+    /// A name that the strategy file does not define.
+    #[error("`{file}` defines no strategy `{name}`")]
+    #[diagnostic(code(driver::unknown_strategy))]
+    UnknownStrategyOfFile {
+        /// The file's name.
+        file: String,
+        /// The name given.
+        name: String,
+        /// The names that it defines.
+        #[help]
+        help: String,
+    },
     /// A value for a parameter that the kernel does not have.
     #[error("kernel `{kernel}` has no parameter `{name}`")]
     #[diagnostic(code(driver::unknown_parameter))]

@@ -41,7 +41,7 @@ pub struct Optimized {
 /// # Errors
 /// If the input is at fault, or the result is found wrong ([`Error::is_wrong_result`]).
 pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
-    let mut stages = Stages::new(config.memory_probe);
+    let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone());
     let input = stages.run("read", || read_defined(source, &config.parameters))?.program;
     match optimize_program(&input, config, stages) {
         Err(Error::NotEqual { kernel, difference, rules, .. }) if config.validation == Validation::Explained => {
@@ -57,7 +57,7 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
 fn smallest_wrong(input: &Program, config: &Config, wrong: Wrong) -> Result<Option<Smallest>, Error> {
     let (book, name) = rules::of_config(config)?;
     let licence = rules::licensed(&book, &name, config)?.licence;
-    let config = Config { validation: Validation::On, memory_probe: None, ..config.clone() };
+    let config = Config { validation: Validation::On, memory_probe: None, watcher: None, ..config.clone() };
     let goes_wrong = |program: &LinearizedKernel| {
         let program = Program::Linearized(program.clone());
         match optimize_program(&program, &config, Stages::new(None)) {

@@ -6,6 +6,8 @@
 
 mod text;
 
+pub use text::{WIDTH, ratio_in_digits};
+
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -191,6 +193,12 @@ impl Report {
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.stages.iter().filter(|stage| stage.name != crate::stages::VALIDATE).map(|stage| stage.seconds).sum()
+    }
+
+    /// Seconds of the stage that validates.
+    #[must_use]
+    pub fn seconds_of_validation(&self) -> f64 {
+        self.stages.iter().filter(|stage| stage.name == crate::stages::VALIDATE).map(|stage| stage.seconds).sum()
     }
 
     /// The report as JSON.

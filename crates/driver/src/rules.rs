@@ -27,10 +27,30 @@ pub fn vocabulary() -> Vocabulary {
     nestegg_egraph::vocabulary::vocabulary()
 }
 
+/// The names of the built-in strategies, each with the first sentence of its documentation.
+#[must_use]
+pub fn built_in_strategies() -> Vec<(String, String)> {
+    let book = rule_book(&[]).unwrap_or_default();
+    let sentence = |doc: &str| {
+        let end = doc.find(['.', ':']).unwrap_or(doc.len());
+        doc[..end].split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    book.strategies.values().map(|strategy| (strategy.name.to_string(), sentence(&strategy.doc))).collect()
+}
+
+/// Whether a configuration's rules and strategy can run at all, before any kernel is read.
+///
+/// # Errors
+/// All that is wrong with the rule files; a strategy that nothing defines or that asks for what is not granted.
+pub fn check(config: &Config) -> Result<(), Error> {
+    let (book, name) = of_config(config)?;
+    licensed(&book, &name, config).map(drop)
+}
+
 /// The rules and strategies that a configuration asks for, and the name of the strategy that runs.
 pub(crate) fn of_config(config: &Config) -> Result<(RuleBook, String), Error> {
     let mut files = config.rules.clone();
-    if let Strategy::InFile(source) = &config.strategy
+    if let Strategy::InFile(source) | Strategy::NamedInFile(source, _) = &config.strategy
         && !files.contains(source)
     {
         files.push(source.clone());
@@ -38,12 +58,31 @@ pub(crate) fn of_config(config: &Config) -> Result<(RuleBook, String), Error> {
     let book = rule_book(&files)?;
     let name = match &config.strategy {
         Strategy::Named(name) => name.clone(),
-        Strategy::InFile(source) => {
-            let last = book.strategies.values().rev().find(|strategy| strategy.source.name == source.name);
-            last.ok_or_else(|| Error::NoStrategy { file: source.name.to_string() })?.name.to_string()
-        }
+        Strategy::InFile(source) => in_file(&book, source, None)?,
+        Strategy::NamedInFile(source, name) => in_file(&book, source, Some(name))?,
     };
     Ok((book, name))
+}
+
+/// The strategy of that name in a file, or the only one.
+fn in_file(book: &RuleBook, source: &Source, wanted: Option<&str>) -> Result<String, Error> {
+    let of_file = book.strategies.values().filter(|strategy| strategy.source.name == source.name);
+    let names: Vec<String> = of_file.map(|strategy| strategy.name.to_string()).collect();
+    let file = source.name.to_string();
+    let quoted = || names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match (wanted, names.as_slice()) {
+        (_, []) => Err(Error::NoStrategy { file }),
+        (Some(wanted), _) if names.iter().any(|name| name == wanted) => Ok(wanted.to_owned()),
+        (Some(wanted), _) => {
+            let help = format!("it defines {}", quoted());
+            Err(Error::UnknownStrategyOfFile { file, name: wanted.to_owned(), help })
+        }
+        (None, [only]) => Ok(only.clone()),
+        (None, [first, ..]) => {
+            let help = format!("choose one of them, as in `--level {file}#{first}`");
+            Err(Error::SeveralStrategies { names: quoted(), file, help })
+        }
+    }
 }
 
 /// A strategy that may run, and under which licence.

@@ -89,7 +89,10 @@ pub(crate) fn search(
         race.limits.push(LimitHit { place: "seeds".to_owned(), limit: "traps".to_owned(), value: None });
         vec![seeds::rolled(&form)]
     } else {
-        stages.run("seeds", || seeds::seeds(&form, strategy, (values, config.max_statements)))?
+        let wanted = stages.run("seeds", || seeds::seeds(&form, strategy, (values, config.max_statements)));
+        let (seeds, limits) = wanted?;
+        race.limits.extend(limits);
+        seeds
     };
     let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
     let mut unfinished = Vec::new();
@@ -241,6 +244,7 @@ fn optimized(
     stages: &mut Stages,
 ) -> Result<Found, Error> {
     let form = &seed.linearized;
+    stages.now_on(&seed.name);
     pass.verified("seeds", form)?;
     let context = nestegg_isl::Context::new();
     let (search, licence) = (selection(strategy, worth_proving), pass.semantics.licence);

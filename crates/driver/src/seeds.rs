@@ -16,9 +16,11 @@ use nestegg_forms::{
 };
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
-use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, share_shifted, split_at_zeros};
+use nestegg_transform::shift::{self, share_shifted};
+use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, split_at_zeros};
 
 use crate::error::Error;
+use crate::report::LimitHit;
 use crate::same::is_same;
 
 /// Numbers of pieces that inames are cut into at most, one seed each.
@@ -38,14 +40,13 @@ pub(crate) struct Seed {
     pub(crate) tolerance: Option<Tolerance>,
 }
 
-/// The seeds that a strategy asks for, with these `values` of parameters; the kernel itself if nothing else is.
+/// The seeds that a strategy asks for, with these `values` of parameters, and the limits that left some out; the kernel itself if nothing else is.
 pub(crate) fn seeds(
     form: &LinearizedKernel,
     strategy: &ResolvedStrategy<'_>,
     (values, max_statements): (&[(String, i64)], Option<u64>),
-) -> Result<Vec<Seed>, Error> {
-    let wishes = Wishes::of(strategy, max_statements);
-    let mut all = Seeds { kernel: form.kernel.name.clone(), wishes, found: Vec::new(), tried: Vec::new() };
+) -> Result<(Vec<Seed>, Vec<LimitHit>), Error> {
+    let mut all = Seeds::new(form, Wishes::of(strategy, max_statements));
     let bases = all.bases(form)?;
     // The kernel as it is, with interpolation by fewer products where that was found, in all numbers of pieces; others have what few pieces find in finer ones.
     let in_all_pieces = bases.iter().rposition(|base| base.name.starts_with(AS_IT_IS));
@@ -59,17 +60,12 @@ pub(crate) fn seeds(
     if all.found.is_empty() {
         all.add(rolled(form));
     }
-    Ok(all.found)
+    Ok((all.found, all.limits))
 }
 
 /// What a strategy asks to be made of a kernel that selection made; `None` if that is nothing.
 pub(crate) fn of_selected(selected: &Seed, strategy: &ResolvedStrategy<'_>) -> Result<Option<Seed>, Error> {
-    let seeds = Seeds {
-        kernel: selected.linearized.kernel.name.clone(),
-        wishes: Wishes::of(strategy, None),
-        found: Vec::new(),
-        tried: Vec::new(),
-    };
+    let seeds = Seeds::new(&selected.linearized, Wishes::of(strategy, None));
     let mut res: Option<Seed> = None;
     for kind in ["tabulated", "even-odd"].into_iter().filter(|kind| seeds.wishes.wants(kind)) {
         let from = res.as_ref().unwrap_or(selected);
@@ -153,9 +149,17 @@ struct Seeds {
     found: Vec<Seed>,
     /// Kernels that forms were made of: of the same one come the same again.
     tried: Vec<LinearizedKernel>,
+    /// Limits that left seeds out.
+    limits: Vec<LimitHit>,
 }
 
 impl Seeds {
+    /// None yet, of a kernel.
+    fn new(form: &LinearizedKernel, wishes: Wishes) -> Self {
+        let kernel = form.kernel.name.clone();
+        Self { kernel, wishes, found: Vec::new(), tried: Vec::new(), limits: Vec::new() }
+    }
+
     fn add(&mut self, seed: Seed) {
         // What changed numbers does not stand for what did not.
         let is_known = self.found.iter().any(|known| {
@@ -253,9 +257,14 @@ impl Seeds {
     }
 
     fn add_shifted(&mut self, form: &LinearizedKernel, values: &[(String, i64)]) -> Result<(), Error> {
-        if self.wishes.wants("shifted")
-            && let Some(shifted) = self.done("share shifted", share_shifted(form, values))?
-        {
+        if !self.wishes.wants("shifted") {
+            return Ok(());
+        }
+        if shift::exceeds_limit(form) {
+            let value = Some(shift::MAX_EXPRESSIONS as u64);
+            self.limits.push(LimitHit { place: "seed shifted".to_owned(), limit: "expressions".to_owned(), value });
+        }
+        if let Some(shifted) = self.done("share shifted", share_shifted(form, values))? {
             self.add(Seed::exact("shifted", shifted));
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::config::MemoryProbe;
+use crate::config::{MemoryProbe, Now, Watcher};
 
 /// The stage that compares the result with the input: evidence, no part of the optimization.
 pub const VALIDATE: &str = "validate";
@@ -25,20 +25,40 @@ pub struct Stage {
 #[derive(Debug)]
 pub struct Stages {
     probe: Option<MemoryProbe>,
+    watcher: Option<Watcher>,
+    /// What stages work on from now on.
+    seed: Option<String>,
     done: Vec<Stage>,
 }
+
+/// Stages that work on seeds; the others work on the kernel as a whole.
+const OF_SEEDS: [&str; 5] = ["encode", "saturate", "select", "realize", "schedule"];
 
 impl Stages {
     /// A record without stages.
     #[must_use]
     pub fn new(probe: Option<MemoryProbe>) -> Self {
-        Self { probe, done: Vec::new() }
+        Self { probe, watcher: None, seed: None, done: Vec::new() }
+    }
+
+    /// The same, telling somebody what runs.
+    #[must_use]
+    pub fn watched_by(self, watcher: Option<Watcher>) -> Self {
+        Self { watcher, ..self }
+    }
+
+    /// Says which seed the stages that follow work on.
+    pub fn now_on(&mut self, seed: &str) {
+        self.seed = Some(seed.to_owned());
     }
 
     /// Runs a stage and records it, whatever it answers; a stage that runs again adds to its record.
     pub fn run<T>(&mut self, name: &'static str, stage: impl FnOnce() -> T) -> T {
         if let Some(probe) = self.probe {
             (probe.start)();
+        }
+        if let Some(Watcher(tell)) = &self.watcher {
+            tell(Now { stage: name, seed: self.seed.as_deref().filter(|_| OF_SEEDS.contains(&name)) });
         }
         let start = Instant::now();
         let res = stage();
@@ -63,7 +83,26 @@ impl Stages {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
+
+    #[test]
+    fn watchers_are_told_the_stage_and_its_seed() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&told);
+        let watcher = Watcher(Arc::new(move |now: Now<'_>| {
+            log.lock().unwrap().push((now.stage.to_owned(), now.seed.map(str::to_owned)));
+        }));
+        let mut stages = Stages::new(None).watched_by(Some(watcher));
+        stages.run("read", || ());
+        stages.now_on("rolled");
+        stages.run("saturate", || ());
+        stages.run(VALIDATE, || ());
+        let seed = Some("rolled".to_owned());
+        let expected = [("read".to_owned(), None), ("saturate".to_owned(), seed), (VALIDATE.to_owned(), None)];
+        assert_eq!(*told.lock().unwrap(), expected);
+    }
 
     #[test]
     fn stages_are_recorded_in_order() {

@@ -9,13 +9,16 @@
 
 mod expr;
 mod fields;
+mod format;
 mod kernel;
+mod schema;
 mod tree;
 mod write;
 mod write_expr;
 
 pub(crate) use expr::{NumberError, arity_text, number, shortened};
 pub(crate) use kernel::read;
+pub use schema::json_schema;
 pub(crate) use tree::{string_at, value_at};
 pub use write::write_json;
 pub(crate) use write::{quoted, table_shape, write_table};

@@ -56,7 +56,7 @@ use nestegg_span::{InvalidUtf8, Source};
 
 pub use defined::check_defined;
 pub use error::{MAX_ERRORS, Mismatch, ReadError, ReadErrors};
-pub use json::write_json;
+pub use json::{json_schema, write_json};
 pub use spans::Spans;
 pub use text::write_text;
 

@@ -27,11 +27,12 @@ mod types;
 use nestegg_ir::verify::Place;
 use nestegg_ir::{ArrayId, ExprId, InameId, InameSet, Kernel, LinearizedKernel, ParameterId, Program, SubstitutionId};
 use nestegg_span::Span;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Errors;
 use crate::spans::Spans;
 use crate::syntax::{KernelSyntax, NodeId};
+pub(crate) use names::{FUNCTION_WORDS, RESERVED_WORDS};
 use types::Type;
 
 /// What a name stands for.
@@ -68,6 +69,8 @@ struct Lowering<'k, 's> {
     functions: FxHashMap<&'k str, nestegg_ir::FunctionId>,
     /// Whether all that defines names was read: otherwise an unknown name may be defined.
     has_all_names: bool,
+    /// Names that were reported as unknown: once is enough.
+    unknown: FxHashSet<String>,
     /// The expression of each node, by position.
     exprs: Vec<ExprId>,
     /// The type of each node, by position.
@@ -91,6 +94,7 @@ pub(crate) fn lower(syntax: &KernelSyntax<'_>, errors: &mut Errors) -> (Program,
         rules: Vec::new(),
         functions: FxHashMap::default(),
         has_all_names: !syntax.has_lost_names,
+        unknown: FxHashSet::default(),
         exprs: Vec::new(),
         types: Vec::new(),
         conditions: FxHashMap::default(),

@@ -642,6 +642,30 @@ fn large_domains() {
     );
 }
 
+/// What is wrong with a size is said where it is wrong, not wherever it is used.
+#[test]
+fn one_wrong_size_is_one_error() {
+    let uses: String = ["a", "b", "c", "d", "e", "f"].map(|name| format!("arg {name} : float64[n] read\n")).concat();
+    check(
+        &format!("kernel k\nparam n : int32 = 8.5\n{uses}"),
+        expect![[r#"
+            dump::text_syntax 2:19 `8.5`: expected an integer, found a float
+        "#]],
+    );
+    check(
+        &format!("kernel k\nparam n : float64\n{uses}"),
+        expect![[r#"
+            dump::parameter_dtype 2:11 `float64`: the parameter `n` is float64
+        "#]],
+    );
+    check(
+        &format!("kernel k\nparam m : int32\n{uses}"),
+        expect![[r#"
+            dump::unknown_name 3:17 `n`: the name `n` is not defined
+        "#]],
+    );
+}
+
 #[test]
 fn shapes_and_types() {
     check_body(

@@ -14,7 +14,7 @@
 //! Linear in the expressions; for each table cubic in the columns and linear in the rows.
 //! Source: the barycentric frame; Kirby and Logg, "Benchmarking domain-specific compiler optimizations for variational forms", ACM TOMS 2008.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::walk::below;
 use nestegg_ir::{ArrayId, Expr, ExprId, Exprs, Float, InameSet, InsnId, Kernel, LinearizedKernel, Op, ReduceOp};
@@ -47,7 +47,7 @@ pub fn interpolate(linearized: &LinearizedKernel) -> Result<Option<LinearMaps>, 
     let mut kernel = linearized.kernel.clone();
     let mut exprs: Exprs = std::mem::take(&mut kernel.exprs);
     let extents = crate::stores::extents(&linearized.kernel)?;
-    let mut search = Search { kernel: &kernel, extents, bases: FxHashMap::default(), n_found: 0 };
+    let mut search = Search { kernel: &kernel, extents, bases: FxHashMap::default(), used: IndexSet::new() };
     let roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
     let rewritten = exprs.rewrite(roots, |exprs, _, expr| match &expr {
         Expr::Op { op: Op::Add | Op::Sub, .. } => {
@@ -60,16 +60,15 @@ pub fn interpolate(linearized: &LinearizedKernel) -> Result<Option<LinearMaps>, 
         }
         _ => exprs.intern(expr),
     });
-    let Search { n_found, .. } = search;
-    if n_found == 0 {
+    if search.used.is_empty() {
         return Ok(None);
     }
+    let tolerance = search.tolerance();
     for insn in 0..kernel.instructions.len() {
         kernel[InsnId::new(insn)].map_expressions(|expr| rewritten.get(expr));
     }
     kernel.exprs = exprs;
     let linearized = LinearizedKernel { kernel, linearization: linearized.linearization.clone() };
-    let tolerance = Tolerance { n_changed: n_found, largest_change: TOLERANCE };
     Ok(Some(LinearMaps { linearized, n_stores: 0, n_features: 0, tolerance }))
 }
 
@@ -85,6 +84,8 @@ struct Basis {
     coefficients: Vec<(f64, Vec<f64>)>,
     /// What is nothing in a column is nothing where it is made of others, whatever rounding does.
     keeps_zeros: bool,
+    /// What the numbers that the basis makes differ by from those of the table.
+    tolerance: Tolerance,
 }
 
 struct Search<'a> {
@@ -94,10 +95,17 @@ struct Search<'a> {
     extents: Vec<Option<usize>>,
     /// For each table and position the basis of its columns, if it is smaller than they are.
     bases: FxHashMap<(ArrayId, usize), Option<Basis>>,
-    n_found: usize,
+    /// The tables and positions whose columns some sum is made of.
+    used: IndexSet<(ArrayId, usize)>,
 }
 
 impl Search<'_> {
+    /// What the bases that sums are made of change, each once.
+    fn tolerance(&self) -> Tolerance {
+        let bases = self.used.iter().filter_map(|used| self.bases.get(used)?.as_ref());
+        bases.fold(Tolerance::default(), |all, basis| all.and(basis.tolerance))
+    }
+
     /// A written-out sum by fewer products; `None` if there is nothing of the kind in it.
     fn sum(&mut self, exprs: &mut Exprs, sum: ExprId) -> Option<ExprId> {
         let terms = terms(exprs, sum, MAX_TERMS)?;
@@ -131,7 +139,7 @@ impl Search<'_> {
             if !is_apart(exprs, &others, &values) || !self.may_move(exprs, &basis, &values) {
                 continue;
             }
-            self.n_found += 1;
+            self.used.insert((array, position));
             let mut res = interpolated(exprs, (array, position, &others), &basis, &values);
             for (idx, &(term, sign)) in terms.iter().enumerate() {
                 if members.iter().all(|member| member.1 != idx) {
@@ -185,7 +193,7 @@ impl Search<'_> {
         if !is_apart(exprs, &others, &values) || !self.may_move(exprs, &basis, &values) {
             return None;
         }
-        self.n_found += 1;
+        self.used.insert((array, position));
         let terms = interpolated(exprs, (array, position, &others), &basis, &values);
         crate::nests::sum(exprs, terms)
     }
@@ -236,8 +244,12 @@ impl Basis {
         if n_rows < 2 || columns.len() < 2 || largest == 0.0 || !largest.is_finite() {
             return None;
         }
-        let mut res =
-            Self { columns: Vec::new(), coefficients: vec![(0.0, Vec::new()); columns.len()], keeps_zeros: true };
+        let mut res = Self {
+            columns: Vec::new(),
+            coefficients: vec![(0.0, Vec::new()); columns.len()],
+            keeps_zeros: true,
+            tolerance: Tolerance::default(),
+        };
         // What is in the basis, made zero at the rows of those before it; for each its row, and what of the constant and the columns it is made of.
         let mut reduced: Vec<(usize, Vec<f64>, Vec<f64>)> = Vec::new();
         let constant = vec![largest; n_rows];
@@ -289,7 +301,9 @@ impl Basis {
             .map(|limit| limit.min(TOLERANCE * largest))
             .collect();
         let mut keeps_zeros = true;
+        let mut tolerance = Tolerance::default();
         for (values, (constant, of_basis)) in columns.iter().zip(&res.coefficients) {
+            let largest_of_column = values.iter().map(|value| value.abs()).fold(0.0, f64::max);
             for (row, &value) in values.iter().enumerate() {
                 let sum: f64 = of_basis.iter().zip(&res.columns).map(|(by, &column)| by * columns[column][row]).sum();
                 let made = constant + sum;
@@ -297,9 +311,16 @@ impl Basis {
                     return None;
                 }
                 keeps_zeros &= value != 0.0 || made == 0.0;
+                if made != value {
+                    // A column of zeros has no magnitude of its own.
+                    let magnitude = if largest_of_column > 0.0 { largest_of_column } else { largest };
+                    tolerance =
+                        tolerance.and(Tolerance { n_changed: 1, largest_change: (made - value).abs() / magnitude });
+                }
             }
         }
         res.keeps_zeros = keeps_zeros;
+        res.tolerance = tolerance;
         (res.columns.len() < columns.len()).then_some(res)
     }
 }
@@ -370,6 +391,15 @@ mod tests {
         let basis = Basis::of(&[vec![1.0, 0.5, 0.0], vec![0.0, 0.5, 1.0], vec![2.0, 1.0, 0.0]]).unwrap();
         assert_eq!(basis.columns, [1]);
         assert_eq!(basis.coefficients, [(1.0, vec![-1.0]), (0.0, vec![1.0]), (2.0, vec![-2.0])]);
+    }
+
+    #[test]
+    fn the_tolerance_counts_numbers_and_measures_them() {
+        let exact = Basis::of(&[vec![1.0, 0.5, 0.0], vec![0.0, 0.5, 1.0], vec![2.0, 1.0, 0.0]]).unwrap();
+        assert_eq!((exact.tolerance.n_changed, exact.tolerance.largest_change), (0, 0.0));
+        let off = 1.0 + 2.0_f64.powi(-45);
+        let moved = Basis::of(&[vec![1.0, 0.5, 0.25], vec![0.0, 0.5, 0.75], vec![2.0, off, 0.5]]).unwrap();
+        assert_eq!((moved.tolerance.n_changed, moved.tolerance.largest_change), (1, 2.0_f64.powi(-46)));
     }
 
     #[test]

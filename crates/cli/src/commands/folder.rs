@@ -8,15 +8,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use comfy_table::{CellAlignment, Table, presets};
-use indicatif::{ParallelProgressIterator, ProgressBar, ProgressStyle};
-use nestegg_driver::report::{Report, Validated};
+use nestegg_driver::report::{Report, Validated, ratio_in_digits};
 use rayon::prelude::*;
 
 use crate::args::ReportFormat;
-use crate::commands::optimize::optimized;
+use crate::commands::optimize::{Done, Failed, optimized};
 use crate::config::{OptimizeConfig, UsageError};
 use crate::exit::ExitStatus;
-use crate::files::{self, FileError};
+use crate::files;
+use crate::progress::Progress;
 use crate::terminal::{self, Failure};
 
 /// How kernels are recognised in a folder.
@@ -27,7 +27,7 @@ struct Row {
     /// Its path below the folder.
     name: PathBuf,
     /// Its story, or what went wrong.
-    res: Result<Report, Failure>,
+    res: Result<Report, Failed>,
 }
 
 pub fn run(folder: &Path, config: &OptimizeConfig) -> Result<ExitStatus, Failure> {
@@ -35,19 +35,22 @@ pub fn run(folder: &Path, config: &OptimizeConfig) -> Result<ExitStatus, Failure
     if names.is_empty() {
         return Err(UsageError::NoKernels { path: folder.display().to_string() }.into());
     }
-    if config.output.is_some() {
-        check_outputs_differ(&names)?;
+    if let Some(output) = &config.output {
+        check_outputs_differ(&names, config)?;
+        check_place(output)?;
     }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(config.n_threads.map_or(0, std::num::NonZeroUsize::get))
         .build()
         .map_err(|error| Failure::Error(ExitStatus::BadInput, miette::miette!("cannot start threads: {error}")))?;
-    let bar = progress_bar(names.len());
-    let rows: Vec<Row> = pool.install(|| {
-        let work = names.into_par_iter().progress_with(bar.clone());
-        work.map(|name| Row { res: one(folder, &name, config), name }).collect()
-    });
-    bar.finish_and_clear();
+    let progress = Progress::start(names.len(), config.shows_progress);
+    let done = |name: PathBuf| {
+        let row = Row { res: one(folder, &name, config, &progress), name };
+        progress.advance();
+        row
+    };
+    let rows: Vec<Row> = pool.install(|| names.into_par_iter().map(done).collect());
+    drop(progress);
     let status = rows.iter().map(show_failure).max().unwrap_or_default();
     match config.report {
         ReportFormat::Text => terminal::print(&summary(&rows))?,
@@ -71,8 +74,11 @@ fn kernels(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Results take the name of their kernel with another ending, so names may not differ in the ending alone.
-fn check_outputs_differ(names: &[PathBuf]) -> Result<(), UsageError> {
+/// Where it is said what is written, results take the name of their kernel with another ending, so that names may not differ in the ending alone.
+fn check_outputs_differ(names: &[PathBuf], config: &OptimizeConfig) -> Result<(), UsageError> {
+    if config.emit.is_empty() {
+        return Ok(());
+    }
     let mut seen = BTreeMap::new();
     for name in names {
         if let Some(first) = seen.insert(name.with_extension(""), name) {
@@ -83,39 +89,38 @@ fn check_outputs_differ(names: &[PathBuf]) -> Result<(), UsageError> {
     Ok(())
 }
 
-fn one(folder: &Path, name: &Path, config: &OptimizeConfig) -> Result<Report, Failure> {
-    let (products, report) = optimized(&folder.join(name), config)?;
+/// Whether folders and files can be made in the output's folder, or where it is to be made.
+fn check_place(output: &Path) -> Result<(), Failure> {
+    let there = output.ancestors().find(|folder| folder.as_os_str().is_empty() || folder.exists());
+    Ok(files::check_place(&there.unwrap_or(Path::new("")).join("place"))?)
+}
+
+fn one(folder: &Path, name: &Path, config: &OptimizeConfig, progress: &Progress) -> Result<Report, Failed> {
+    let Done { products, report } = optimized(&folder.join(name), config, progress)?;
     if let (Some(output), Some(first)) = (&config.output, products.first()) {
         let path = output.join(name).with_extension(first.extension);
         if let Some(parent) = path.parent() {
-            let written = parent.display().to_string();
-            fs::create_dir_all(parent).map_err(|source| FileError::Write { path: written, source })?;
+            fs::create_dir_all(parent).map_err(|source| Failure::from(files::write_error(parent, source)))?;
         }
-        files::write_all(&config.outputs(&path, products))?;
+        files::write_all(&OptimizeConfig::outputs(&path, products)).map_err(Failure::from)?;
     }
     Ok(report)
 }
 
-fn progress_bar(n_kernels: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} kernels, {elapsed}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    // Indicatif draws on standard error, and only where that is a terminal.
-    ProgressBar::new(n_kernels as u64).with_style(style)
-}
-
 fn show_failure(row: &Row) -> ExitStatus {
     match &row.res {
-        Err(Failure::Error(status, report)) => {
+        Err(Failed { failure: Failure::Error(status, report), .. }) => {
             terminal::show(report);
             *status
         }
-        Ok(_) | Err(Failure::BrokenPipe) => ExitStatus::Done,
+        Ok(_) | Err(Failed { failure: Failure::BrokenPipe, .. }) => ExitStatus::Done,
     }
 }
 
 fn summary(rows: &[Row]) -> String {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["kernel", "before", "after", "ratio", "seconds", "validated"]);
+    let header = ["kernel", "before", "after", "ratio", "optimize s", "validate s", "validated"];
+    table.load_style(presets::NOTHING).set_header(header);
     for row in rows {
         let name = row.name.display().to_string();
         match &row.res {
@@ -123,14 +128,18 @@ fn summary(rows: &[Row]) -> String {
                 name,
                 report.before.total.to_string(),
                 report.after.total.to_string(),
-                format!("{:.3}", report.ratio()),
+                ratio_in_digits(report.ratio()),
                 format!("{:.3}", report.seconds()),
+                format!("{:.3}", report.seconds_of_validation()),
                 validated(report).to_owned(),
             ]),
-            Err(_) => table.add_row([name, "-".into(), "-".into(), "-".into(), "-".into(), "failed".into()]),
+            Err(_) => {
+                let nothing = std::iter::repeat_n("-", header.len() - 2).map(str::to_owned);
+                table.add_row(std::iter::once(name).chain(nothing).chain(["failed".to_owned()]))
+            }
         };
     }
-    for column in 1..5 {
+    for column in 1..header.len() - 1 {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -138,11 +147,11 @@ fn summary(rows: &[Row]) -> String {
     let done: Vec<&Report> = rows.iter().filter_map(|row| row.res.as_ref().ok()).collect();
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     format!(
-        "{}\n{} kernels, {} failed; geometric mean of the ratios {:.3}\n",
+        "{}\n{} kernels, {} failed; geometric mean of the ratios {}\n",
         lines.join("\n"),
         rows.len(),
         rows.len() - done.len(),
-        geometric_mean(done.iter().map(|report| report.ratio()))
+        ratio_in_digits(geometric_mean(done.iter().map(|report| report.ratio())))
     )
 }
 
@@ -162,13 +171,9 @@ fn geometric_mean(ratios: impl Iterator<Item = f64>) -> f64 {
 fn json(rows: &[Row]) -> String {
     let rows: Vec<serde_json::Value> = rows
         .iter()
-        .map(|row| {
-            let file = row.name.display().to_string();
-            match &row.res {
-                Ok(report) => serde_json::json!({ "file": file, "report": report }),
-                Err(Failure::Error(_, error)) => serde_json::json!({ "file": file, "error": error.to_string() }),
-                Err(Failure::BrokenPipe) => serde_json::json!({ "file": file, "error": "broken pipe" }),
-            }
+        .map(|row| match &row.res {
+            Ok(report) => serde_json::json!({ "file": row.name.display().to_string(), "report": report }),
+            Err(failed) => failed.to_json(&row.name),
         })
         .collect();
     serde_json::to_string_pretty(&rows).expect("reports are plain data with text keys")

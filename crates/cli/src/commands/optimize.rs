@@ -1,64 +1,134 @@
 //! `nestegg optimize`: the main job, for one kernel; [`super::folder`] does it for many.
+//!
+//! What `--report` asks for goes to standard output where the result does not, else to standard error; with `--report json` so does what
+//! went wrong.
 
 use std::path::Path;
 
+use nestegg_driver::config::Config;
 use nestegg_driver::emit::{self, Product};
-use nestegg_driver::report::Report;
+use nestegg_driver::report::{Report, WIDTH};
+use nestegg_span::Source;
+use serde_json::{Value, json};
 
-use crate::args::{Emit, OptimizeArgs, ReportFormat};
+use crate::args::{Emit, OptimizeArgs, ReportFormat, path_of};
 use crate::commands::folder;
 use crate::config::{Input, OptimizeConfig};
 use crate::exit::ExitStatus;
 use crate::files;
-use crate::terminal::{self, Failure};
+use crate::problem;
+use crate::progress::Progress;
+use crate::terminal::{self, Failure, Stream};
 
 pub fn run(args: OptimizeArgs) -> Result<ExitStatus, Failure> {
-    let config = OptimizeConfig::new(args)?;
-    match &config.input {
-        Input::One(path) => one(path, &config),
-        Input::Folder(path) => folder::run(path, &config),
+    let (input, format) = (args.input.clone(), args.report);
+    let has_place = path_of(args.output.as_deref()).is_some() || input.is_dir();
+    let stream = if has_place { Stream::Output } else { Stream::Error };
+    let res = OptimizeConfig::new(args).map_err(Failed::from).and_then(|config| match &config.input {
+        Input::One(path) => one(path, &config, stream),
+        Input::Folder(path) => Ok(folder::run(path, &config)?),
+    });
+    match res {
+        Ok(status) => Ok(status),
+        Err(failed) if format == ReportFormat::Json => {
+            let Failure::Error(status, report) = &failed.failure else { return Err(failed.failure) };
+            let story = serde_json::to_string_pretty(&failed.to_json(&input)).expect("text keys and plain values");
+            stream.tell(&(story + "\n"))?;
+            if stream == Stream::Output {
+                terminal::show(report);
+            }
+            Ok(*status)
+        }
+        Err(failed) => Err(failed.failure),
     }
 }
 
-fn one(path: &Path, config: &OptimizeConfig) -> Result<ExitStatus, Failure> {
-    let (products, report) = optimized(path, config)?;
-    let story = match config.report {
-        ReportFormat::Text => report.to_string(),
-        ReportFormat::Json => report.to_json() + "\n",
-        ReportFormat::None => String::new(),
-    };
-    match &config.output {
-        Some(output) => {
-            files::write_all(&config.outputs(output, products))?;
-            terminal::print(&story)?;
-        }
-        None => {
-            for product in products.iter().filter(|product| !product.is_companion) {
-                terminal::print(&product.text)?;
-            }
-            terminal::eprint(&story);
-        }
+fn one(path: &Path, config: &OptimizeConfig, stream: Stream) -> Result<ExitStatus, Failed> {
+    if let Some(output) = &config.output {
+        files::check_place(output).map_err(Failure::from)?;
     }
+    let progress = Progress::start(1, config.shows_progress);
+    let res = optimized(path, config, &progress);
+    drop(progress);
+    let Done { products, report } = res?;
+    let kernel = Some(report.kernel.clone());
+    let write = || {
+        match &config.output {
+            Some(output) => files::write_all(&OptimizeConfig::outputs(output, products))?,
+            None => {
+                for product in products.iter().filter(|product| !product.is_companion) {
+                    terminal::print(&product.text)?;
+                }
+            }
+        }
+        stream.tell(&match config.report {
+            ReportFormat::Text => report.to_text(stream.width().map_or(WIDTH, |width| width.min(WIDTH))),
+            ReportFormat::Json => report.to_json() + "\n",
+            ReportFormat::None => String::new(),
+        })
+    };
+    write().map_err(|failure| Failed { kernel, failure })?;
     Ok(ExitStatus::Done)
 }
 
-/// Reads and optimizes one kernel; everything that is written of it, and its story.
-pub fn optimized(path: &Path, config: &OptimizeConfig) -> Result<(Vec<Product>, Report), Failure> {
-    let source = files::read(path)?;
-    let optimized = nestegg_driver::optimize(&source, &config.driver).map_err(failure)?;
+/// What was made of a kernel.
+pub struct Done {
+    /// Everything that is written of it.
+    pub products: Vec<Product>,
+    /// Its story.
+    pub report: Report,
+}
+
+/// What went wrong with a kernel.
+pub struct Failed {
+    /// The kernel's name, if it could be read.
+    kernel: Option<String>,
+    /// What went wrong.
+    pub failure: Failure,
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        Self { kernel: None, failure }
+    }
+}
+
+impl Failed {
+    /// The same for programs.
+    pub fn to_json(&self, file: &Path) -> Value {
+        let error = match &self.failure {
+            Failure::Error(_, report) => problem::to_json(report),
+            Failure::BrokenPipe => json!({ "code": "nestegg::broken_pipe", "message": "nobody reads the output" }),
+        };
+        json!({ "file": file.display().to_string(), "kernel": self.kernel, "error": error })
+    }
+}
+
+/// Reads and optimizes one kernel.
+pub fn optimized(path: &Path, config: &OptimizeConfig, progress: &Progress) -> Result<Done, Failed> {
+    let source = files::read(path).map_err(Failure::from)?;
+    let driver = Config { watcher: progress.watcher(&source.name), ..config.driver.clone() };
+    products(&source, config, &driver).map_err(|error| {
+        let kernel = nestegg_driver::read(&source).ok().map(|read| read.program.kernel().name.clone());
+        Failed { kernel, failure: failure(error) }
+    })
+}
+
+fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Done, nestegg_driver::Error> {
+    let optimized = nestegg_driver::optimize(source, driver)?;
     let mut products = Vec::new();
-    for kind in &config.emit {
+    for kind in config.emit_for(source) {
         match kind {
             Emit::Dump => products.push(emit::dump(&optimized.program)),
             Emit::Text => products.push(emit::text(&optimized.program)),
-            Emit::C => products.extend(emit::c(&optimized).map_err(failure)?),
+            Emit::C => products.extend(emit::c(&optimized)?),
         }
     }
-    Ok((products, optimized.report))
+    Ok(Done { products, report: optimized.report })
 }
 
 /// What the driver could not do: the caller's input is at fault, or the result is.
-pub fn failure(error: nestegg_driver::Error) -> Failure {
+fn failure(error: nestegg_driver::Error) -> Failure {
     let status = if error.is_wrong_result() { ExitStatus::FailedValidation } else { ExitStatus::BadInput };
     Failure::Error(status, miette::Report::new(error))
 }

@@ -143,10 +143,7 @@ fn write_call(kernel: &Kernel, functions: &[&CText], arguments: &[Argument], val
             if by_value { format!("*{pointer}") } else { pointer }
         }));
         let call = format!("{}({})", function.symbol, list.join(", "));
-        let _ = match function.can_fail {
-            true => writeln!(out, "    case {idx}: return {call};"),
-            false => writeln!(out, "    case {idx}: {call}; return 0;"),
-        };
+        let _ = writeln!(out, "    case {idx}: return {call};");
     }
     out.push_str("    default: return 1;\n    }\n}\n\n");
 }

@@ -1,7 +1,8 @@
 //! The function's prototype and its header.
 //!
 //! Parameters come first, then the arguments, each in the kernel's order. Sizes and read-only scalars are passed by value;
-//! everything else by pointer, arrays row-major in one piece. The header is C and C++.
+//! everything else by pointer, arrays row-major in one piece. The function always returns an `int`, 0 or 1 where memory for
+//! temporaries is short: which temporaries there are depends on the strategy, and a caller is not to know. The header is C and C++.
 
 use std::fmt::Write;
 
@@ -15,22 +16,15 @@ use super::writer::Writer;
 /// Prototype and header of one function.
 pub(crate) struct Interface<'w, 'k> {
     writer: &'w Writer<'k>,
-    /// Whether the function takes memory from the heap, so that it can fail.
-    can_fail: bool,
 }
 
 impl<'w, 'k> Interface<'w, 'k> {
     /// The interface of a kernel.
-    pub(crate) fn new(writer: &'w Writer<'k>, can_fail: bool) -> Self {
-        Self { writer, can_fail }
+    pub(crate) fn new(writer: &'w Writer<'k>) -> Self {
+        Self { writer }
     }
 
-    /// The result type.
-    fn result(&self) -> &'static str {
-        if self.can_fail { "int" } else { "void" }
-    }
-
-    /// `void name(…)` over several lines; `definition` adds what only the function itself needs to know.
+    /// `int name(…)` over several lines; `definition` adds what only the function itself needs to know.
     pub(crate) fn prototype(&self, definition: bool) -> String {
         let kernel = self.writer.kernel;
         let constant = if definition { "const " } else { "" };
@@ -43,7 +37,7 @@ impl<'w, 'k> Interface<'w, 'k> {
             list.push("void".to_owned());
         }
         let function = &self.writer.symbols.function;
-        format!("{} {function}(\n    {})", self.result(), list.join(",\n    "))
+        format!("int {function}(\n    {})", list.join(",\n    "))
     }
 
     fn argument(&self, id: ArrayId, definition: bool) -> String {
@@ -91,9 +85,7 @@ impl<'w, 'k> Interface<'w, 'k> {
             lines.push(format!("Sizes must satisfy {assumptions}."));
         }
         lines.push("Arrays are row-major, in one piece; no two pointers may overlap.".to_owned());
-        if self.can_fail {
-            lines.push("Returns 0, or 1 if there is not enough memory; then nothing is written.".to_owned());
-        }
+        lines.push("Returns 0, or 1 if there is not enough memory; then nothing is written.".to_owned());
         lines.join("\n")
     }
 

@@ -36,8 +36,7 @@ pub(crate) fn assemble(
         .copied()
         .filter(|&id| writer.arrays.layout(id).storage == Storage::Heap)
         .collect();
-    let can_fail = !heap.is_empty();
-    let interface = Interface::new(writer, can_fail);
+    let interface = Interface::new(writer);
     let mut statement_text = String::new();
     layout::print(&statements, 1, &mut statement_text);
     let mut body = extents;
@@ -58,21 +57,17 @@ pub(crate) fn assemble(
         let _ = writeln!(text, "    (void){name};");
     }
     text.push_str(&body_text);
-    if can_fail {
-        for &id in heap.iter().rev() {
-            let _ = writeln!(text, "    free({});", writer.symbols.arrays[id.index()]);
-        }
-        text.push_str("    return 0;\n");
+    for &id in heap.iter().rev() {
+        let _ = writeln!(text, "    free({});", writer.symbols.arrays[id.index()]);
     }
-    text.push_str("}\n");
+    text.push_str("    return 0;\n}\n");
     let title = title(kernel);
-    let source = format!("{}{text}", preamble(writer, &title, &text, can_fail));
+    let source = format!("{}{text}", preamble(writer, &title, &text, !heap.is_empty()));
     CText {
         source,
         header: interface.header(&title),
         symbol: writer.symbols.function.clone(),
         prototype: interface.prototype(false),
-        can_fail,
         externals: writer.signatures.clone(),
     }
 }
@@ -108,7 +103,7 @@ fn compares_twice(kernel: &Kernel) -> bool {
 }
 
 /// Comment, includes, helper functions, and prototypes of functions that others define.
-fn preamble(writer: &Writer<'_>, title: &str, text: &str, can_fail: bool) -> String {
+fn preamble(writer: &Writer<'_>, title: &str, text: &str, uses_heap: bool) -> String {
     let mut helpers = String::new();
     for helper in &writer.helpers.0 {
         helpers.push_str(&helper.definition());
@@ -133,7 +128,7 @@ fn preamble(writer: &Writer<'_>, title: &str, text: &str, can_fail: bool) -> Str
         out.push_str("#include <stdbool.h>\n");
     }
     out.push_str("#include <stdint.h>\n");
-    if can_fail {
+    if uses_heap {
         out.push_str("#include <stdlib.h>\n");
     }
     out.push('\n');

@@ -1,81 +1,106 @@
 //! The report for people.
+//!
+//! # Output
+//! Lines of at most so many columns: what does not fit goes on in lines indented by two, and definitions of temporaries are cut off.
 
 use std::fmt;
 
 use comfy_table::{CellAlignment, Table, presets};
 use nestegg_ir::Licence;
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use super::{Gap, ParameterSource, Report, Validated};
+use super::{Gap, ParameterSource, Report, Temporary, Validated};
 use crate::search::AS_IT_CAME;
+use crate::stages::VALIDATE;
 
-/// Longer definitions are cut off here.
+/// The columns of a report where nobody says how many there are.
+pub const WIDTH: usize = 100;
+
+/// Longer definitions are cut off here, however much room there is.
 const MAX_DEFINITION: usize = 72;
+
+/// Of definitions at least so much is shown.
+const MIN_DEFINITION: usize = 16;
 
 /// More temporaries than this are not listed one by one.
 const MAX_TEMPORARIES: usize = 60;
 
+/// Ratios below this are shown with three significant digits, not with three decimals.
+const SMALL_RATIO: f64 = 0.1;
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (before, after) = (self.before.total, self.after.total);
-        writeln!(
-            f,
-            "{}: {before} -> {after} operations, {:.3} of the input ({})",
-            self.kernel,
-            self.ratio(),
-            self.strategy
-        )?;
-        if self.seed == AS_IT_CAME {
-            let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
-            writeln!(f, "kept as it came, without dead code; nothing found does less: {}", costs.join(", "))?;
-        } else if self.seeds.len() > 1 {
-            let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
-            writeln!(f, "made of: {}; of all: {}", self.seed, costs.join(", "))?;
-        }
-        if self.float != Licence::default().name() {
-            match self.left_out.as_slice() {
-                [] => writeln!(f, "floats: {}", self.float)?,
-                left_out => writeln!(f, "floats: {}; left out: {}", self.float, left_out.join(", "))?,
-            }
-        }
-        self.write_parameters(f)?;
-        self.write_kinds(f)?;
-        self.write_temporaries(f)?;
-        self.write_rules(f)?;
-        self.write_limits(f)?;
-        for unjudged in &self.unjudged {
-            writeln!(f, "rule {}: {} equations not judged: {}", unjudged.rule, unjudged.equations, unjudged.reason)?;
-        }
-        match self.gap {
-            Gap::Proved { lower_bound, cost } if lower_bound == cost => {
-                writeln!(f, "choice: proved the best of the forms found")?
-            }
-            Gap::Proved { lower_bound, cost } => {
-                writeln!(f, "choice: {cost}, proved to be at least {lower_bound} among the forms found")?
-            }
-            Gap::NotProved => writeln!(f, "choice: best found, gap not proved")?,
-        }
-        match &self.validation {
-            Validated::Equal { evidence } => writeln!(f, "validated: equal; {evidence}")?,
-            Validated::NotCompared { reason } => writeln!(f, "not validated: {reason}")?,
-        }
-        self.write_stages(f)
+        f.write_str(&self.to_text(WIDTH))
     }
 }
 
 impl Report {
-    fn write_parameters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The report for people, in lines of at most `width` columns.
+    #[must_use]
+    pub fn to_text(&self, width: usize) -> String {
+        let mut story = Story { width, text: String::new() };
+        self.tell_result(&mut story);
+        self.tell_parameters(&mut story);
+        self.tell_kinds(&mut story);
+        self.tell_temporaries(&mut story);
+        self.tell_rules(&mut story);
+        self.tell_limits(&mut story);
+        for unjudged in &self.unjudged {
+            let (rule, equations, reason) = (&unjudged.rule, unjudged.equations, &unjudged.reason);
+            story.line(&format!("rule {rule}: {equations} equations not judged: {reason}"));
+        }
+        story.line(&match self.gap {
+            Gap::Proved { lower_bound, cost } if lower_bound == cost => {
+                "choice: proved the best of the forms found".to_owned()
+            }
+            Gap::Proved { lower_bound, cost } => {
+                format!("choice: {cost}, proved to be at least {lower_bound} among the forms found")
+            }
+            Gap::NotProved => "choice: best found, gap not proved".to_owned(),
+        });
+        story.line(&match &self.validation {
+            Validated::Equal { evidence } => format!("validated: equal; {evidence}"),
+            Validated::NotCompared { reason } => format!("not validated: {reason}"),
+        });
+        self.tell_seconds(&mut story);
+        story.text
+    }
+
+    fn tell_result(&self, story: &mut Story) {
+        story.line(&format!(
+            "{}: {} -> {} operations, {} of the input ({})",
+            self.kernel,
+            self.before.total,
+            self.after.total,
+            ratio_in_digits(self.ratio()),
+            self.strategy
+        ));
+        let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
+        if self.seed == AS_IT_CAME {
+            story.line(&format!("kept as it came, without dead code; nothing found does less: {}", costs.join(", ")));
+        } else if self.seeds.len() > 1 {
+            story.line(&format!("made of: {}; of all: {}", self.seed, costs.join(", ")));
+        }
+        if self.float != Licence::default().name() {
+            story.line(&match self.left_out.as_slice() {
+                [] => format!("floats: {}", self.float),
+                left_out => format!("floats: {}; left out: {}", self.float, left_out.join(", ")),
+            });
+        }
+    }
+
+    fn tell_parameters(&self, story: &mut Story) {
         for parameter in &self.parameters {
             let source = match parameter.source {
                 ParameterSource::Given => "given",
                 ParameterSource::Estimate => "the kernel's estimate",
                 ParameterSource::Default => "no estimate, the default",
             };
-            writeln!(f, "assuming {} = {} ({source})", parameter.name, parameter.value)?;
+            story.line(&format!("assuming {} = {} ({source})", parameter.name, parameter.value));
         }
-        Ok(())
     }
 
-    fn write_kinds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn tell_kinds(&self, story: &mut Story) {
         let mut kinds: Vec<&String> = self.before.by_kind.keys().collect();
         kinds.extend(self.after.by_kind.keys().filter(|kind| !self.before.by_kind.contains_key(*kind)));
         let mut table = plain_table(&["operations", "before", "after"]);
@@ -84,54 +109,113 @@ impl Report {
             table.add_row([kind.clone(), count(&self.before), count(&self.after)]);
         }
         align_right(&mut table, &[1, 2]);
-        write_table(f, &table)
+        story.table(&table);
     }
 
-    fn write_temporaries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn tell_temporaries(&self, story: &mut Story) {
         if self.temporaries.is_empty() {
-            return writeln!(f, "no temporaries");
+            return story.line("no temporaries");
         }
-        let mut table = plain_table(&["temporary", "loops", "uses", "saved", "definition"]);
-        for temporary in self.temporaries.iter().take(MAX_TEMPORARIES) {
-            let name = match temporary.shape.as_slice() {
-                [] => temporary.name.clone(),
-                shape => format!("{}[{}]", temporary.name, shape.join(", ")),
-            };
-            let loops = if temporary.loops.is_empty() { "-".to_owned() } else { temporary.loops.join(" ") };
-            let saved = temporary.saved.map_or_else(|| "-".to_owned(), |saved| saved.to_string());
-            table.add_row([name, loops, temporary.uses.to_string(), saved, shortened(&temporary.definition)]);
+        let header = ["temporary", "loops", "uses", "saved", "definition"];
+        let listed = self.temporaries.iter().take(MAX_TEMPORARIES);
+        let rows: Vec<[String; 4]> = listed.clone().map(|temporary| columns(temporary, story.width)).collect();
+        let widest = |column: usize| {
+            let cells = rows.iter().map(|row| row[column].chars().count());
+            cells.chain([header[column].len()]).max().unwrap_or(0)
+        };
+        // The table is indented by one; each column has a space on either side.
+        let before: usize = 1 + (0..4).map(|column| widest(column) + 2).sum::<usize>() + 1;
+        let room = story.width.saturating_sub(before).clamp(MIN_DEFINITION, MAX_DEFINITION);
+        let mut table = plain_table(&header);
+        for ([name, loops, uses, saved], temporary) in rows.into_iter().zip(listed) {
+            table.add_row([name, loops, uses, saved, shortened(&temporary.definition, room)]);
         }
         align_right(&mut table, &[2, 3]);
-        write_table(f, &table)?;
+        story.table(&table);
         match self.temporaries.len().checked_sub(MAX_TEMPORARIES) {
-            None | Some(0) => Ok(()),
-            Some(more) => writeln!(f, "  and {more} more temporaries"),
+            None | Some(0) => {}
+            Some(more) => story.line(&format!("  and {more} more temporaries")),
         }
     }
 
-    fn write_rules(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn tell_rules(&self, story: &mut Story) {
         if self.rules.is_empty() {
-            return writeln!(f, "no rules fired");
+            return story.line("no rules fired");
         }
         let fired: Vec<String> = self.rules.iter().map(|(rule, times)| format!("{rule} {times}")).collect();
-        writeln!(f, "rules fired: {}", fired.join(", "))
+        story.line(&format!("rules fired: {}", fired.join(", ")));
     }
 
-    fn write_limits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn tell_limits(&self, story: &mut Story) {
         if self.limits.is_empty() {
-            return writeln!(f, "no limits hit");
+            return story.line("no limits hit");
         }
-        self.limits.iter().try_for_each(|hit| {
+        for hit in &self.limits {
             let value = hit.value.map_or_else(String::new, |value| format!(" of {value}"));
-            writeln!(f, "limit hit: {}{value} in {}", hit.limit, hit.place)
-        })
+            story.line(&format!("limit hit: {}{value} in {}", hit.limit, hit.place));
+        }
     }
 
-    fn write_stages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stages: Vec<String> =
-            self.stages.iter().map(|stage| format!("{} {:.4}", stage.name, stage.seconds)).collect();
-        writeln!(f, "seconds: {}", stages.join(", "))
+    fn tell_seconds(&self, story: &mut Story) {
+        let of_stages = self.stages.iter().filter(|stage| stage.name != VALIDATE);
+        let stages: Vec<String> = of_stages.map(|stage| format!("{} {:.4}", stage.name, stage.seconds)).collect();
+        story.line(&format!(
+            "seconds: {:.4} to optimize ({}), {:.4} to validate",
+            self.seconds(),
+            stages.join(", "),
+            self.seconds_of_validation()
+        ));
     }
+}
+
+/// A ratio in plain decimals: with three of them, or, where it is small, with three significant digits.
+#[must_use]
+pub fn ratio_in_digits(ratio: f64) -> String {
+    if !(ratio > 0.0 && ratio < SMALL_RATIO) {
+        return format!("{ratio:.3}");
+    }
+    let n_decimals = 2 - ratio.log10().floor() as i32;
+    format!("{ratio:.*}", usize::try_from(n_decimals).unwrap_or(3))
+}
+
+/// A text that grows by lines which fit.
+struct Story {
+    width: usize,
+    text: String,
+}
+
+impl Story {
+    /// Adds a line, broken at spaces where it is too long.
+    fn line(&mut self, line: &str) {
+        let options = Options::new(self.width)
+            .subsequent_indent("  ")
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation)
+            .wrap_algorithm(WrapAlgorithm::FirstFit);
+        for line in textwrap::wrap(line, options) {
+            self.text.push_str(&line);
+            self.text.push('\n');
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        for line in table.lines() {
+            self.text.push(' ');
+            self.text.push_str(line.trim_end());
+            self.text.push('\n');
+        }
+    }
+}
+
+/// What stands before the definition of a temporary, none of it wider than a part of the line.
+fn columns(temporary: &Temporary, width: usize) -> [String; 4] {
+    let name = match temporary.shape.as_slice() {
+        [] => temporary.name.clone(),
+        shape => format!("{}[{}]", temporary.name, shape.join(", ")),
+    };
+    let loops = if temporary.loops.is_empty() { "-".to_owned() } else { temporary.loops.join(" ") };
+    let saved = temporary.saved.map_or_else(|| "-".to_owned(), |saved| saved.to_string());
+    [shortened(&name, width / 3), shortened(&loops, width / 5), temporary.uses.to_string(), saved]
 }
 
 /// A table without lines, indented.
@@ -149,15 +233,50 @@ fn align_right(table: &mut Table, columns: &[usize]) {
     }
 }
 
-fn write_table(f: &mut fmt::Formatter<'_>, table: &Table) -> fmt::Result {
-    table.lines().try_for_each(|line| writeln!(f, " {}", line.trim_end()))
-}
-
-/// The text on one line, cut off where it is long.
-fn shortened(text: &str) -> String {
+/// The text on one line, cut off where it is longer than `max` characters.
+fn shortened(text: &str, max: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= MAX_DEFINITION {
+    if line.chars().count() <= max {
         return line;
     }
-    line.chars().take(MAX_DEFINITION - 1).chain(['…']).collect()
+    line.chars().take(max.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use nestegg_span::Source;
+
+    use super::*;
+    use crate::config::{Config, Strategy};
+    use crate::optimize;
+
+    #[test]
+    fn small_ratios_keep_their_digits() {
+        let shown = [1.0, 0.5, 0.1, 0.0907, 0.00042, 1.0 / 2400.0, 0.0].map(ratio_in_digits);
+        assert_eq!(shown, ["1.000", "0.500", "0.100", "0.0907", "0.000420", "0.000417", "0.000"]);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_asked() {
+        let name = "a_kernel_with_quite_a_long_name".repeat(4);
+        let text = format!(
+            "kernel {name}\nparam the_size_of_everything : int32 = 9\n\
+             domain [the_size_of_everything] -> {{ [first_index, second_index] : 0 <= first_index, second_index < the_size_of_everything }}\n\
+             arg x : float64[the_size_of_everything, the_size_of_everything] readwrite\narg y : float64[the_size_of_everything] read\n\
+             for first_index, second_index\n  x[first_index, second_index] = sin(y[first_index])*cos(y[second_index]) + sin(y[second_index]) + x[first_index, second_index]*sin(y[first_index])/3.0\nend\n"
+        );
+        let config = Config { strategy: Strategy::Named("O2".to_owned()), ..Config::default() };
+        let report = optimize(&Source::new("k.knl", text), &config).unwrap().report;
+        assert!(!report.temporaries.is_empty());
+        for width in [60, 80, WIDTH] {
+            let text = report.to_text(width);
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= width, "{widest} columns of {width}:\n{text}");
+        }
+        let words = |text: String| text.split_whitespace().collect::<String>();
+        assert!(
+            words(report.to_text(60))
+                .contains(&words(report.to_text(usize::MAX)).split('(').next().unwrap().to_owned())
+        );
+    }
 }

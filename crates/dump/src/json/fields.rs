@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use nestegg_span::Span;
 use rustc_hash::FxHashMap;
 
+use super::format::{Field, Object};
 use super::tree::{Tree, Value, ValueId};
 use crate::error::{Errors, Mismatch, ReadError, nearest};
 use crate::syntax::Name;
@@ -19,26 +20,33 @@ pub(crate) struct Reader<'t, 's> {
     pub has_lost_ids: bool,
 }
 
-/// The fields of one object, each taken once.
+/// The fields of one object.
 pub(crate) struct Fields<'t, 's> {
-    /// What the object is, for messages.
-    what: &'static str,
+    object: &'static Object,
+    /// The fields of its kind, once that is known.
+    of_kind: &'static [Field],
     span: Span,
     by_name: FxHashMap<&'t str, (Span, ValueId)>,
     /// In the order written.
     names: Vec<&'t Name<'s>>,
-    asked: Vec<&'static str>,
 }
 
 impl<'t, 's> Fields<'t, 's> {
-    fn get(&mut self, field: &'static str) -> Option<ValueId> {
-        self.asked.push(field);
-        self.by_name.get(field).map(|&(_, value)| value)
-    }
-
     /// The object.
     pub(crate) fn span(&self) -> Span {
         self.span
+    }
+
+    /// Says which kind of object it is; `false` if there is no such kind.
+    pub(crate) fn is_of_kind(&mut self, kind: &str) -> bool {
+        let fields = self.object.fields_of_kind(kind);
+        self.of_kind = fields.unwrap_or_default();
+        fields.is_some()
+    }
+
+    /// The fields that there may be.
+    fn known(&self) -> impl Iterator<Item = &'static Field> + use<> {
+        self.object.fields.iter().chain(self.of_kind)
     }
 }
 
@@ -49,14 +57,14 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     /// The fields of an object; reports other values and doubled fields.
-    pub(crate) fn object(&mut self, id: ValueId, what: &'static str) -> Option<Fields<'t, 's>> {
+    pub(crate) fn object(&mut self, id: ValueId, object: &'static Object) -> Option<Fields<'t, 's>> {
         let tree = self.tree;
         if !matches!(tree.value(id), Value::Object(_)) {
-            self.wrong(what, "an object", id);
+            self.wrong(object.what, "an object", id);
             return None;
         }
         let mut fields =
-            Fields { what, span: tree.span(id), by_name: FxHashMap::default(), names: Vec::new(), asked: Vec::new() };
+            Fields { object, of_kind: &[], span: tree.span(id), by_name: FxHashMap::default(), names: Vec::new() };
         for (name, value) in tree.members(id) {
             if let Some(&(first, _)) = fields.by_name.get(&*name.text) {
                 self.errors.push(ReadError::DuplicateField { field: name.text.to_string(), at: name.span, first });
@@ -68,15 +76,16 @@ impl<'t, 's> Reader<'t, 's> {
         Some(fields)
     }
 
-    /// Reports the fields that nobody asked for.
+    /// Reports the fields that the format does not have.
     pub(crate) fn finish(&mut self, fields: &Fields<'t, 's>) {
+        let known: Vec<&'static str> = fields.known().map(|field| field.name).collect();
         for name in &fields.names {
-            if !fields.asked.contains(&&*name.text) {
-                let help = nearest(&name.text, fields.asked.iter().copied())
-                    .unwrap_or_else(|| format!("its fields are `{}`", fields.asked.join("`, `")));
+            if !known.contains(&&*name.text) {
+                let help = nearest(&name.text, known.iter().copied())
+                    .unwrap_or_else(|| format!("its fields are `{}`", known.join("`, `")));
                 self.errors.push(ReadError::UnknownField {
                     field: name.text.to_string(),
-                    what: fields.what,
+                    what: fields.object.what,
                     at: name.span,
                     help: Some(help),
                 });
@@ -84,25 +93,21 @@ impl<'t, 's> Reader<'t, 's> {
         }
     }
 
-    /// A field that may be absent.
-    pub(crate) fn optional(&mut self, fields: &mut Fields<'t, 's>, field: &'static str) -> Option<ValueId> {
-        fields.get(field)
-    }
-
-    /// A field that may be absent or null.
-    pub(crate) fn nullable(&mut self, fields: &mut Fields<'t, 's>, field: &'static str) -> Option<ValueId> {
-        fields.get(field).filter(|&id| !matches!(self.tree.value(id), Value::Null))
-    }
-
-    /// A field that must be there.
-    pub(crate) fn required(&mut self, fields: &mut Fields<'t, 's>, field: &'static str) -> Option<ValueId> {
-        let value = fields.get(field);
-        if value.is_none() {
-            let Span { start, .. } = fields.span;
-            let at = Span::new(start, start + 1);
-            self.errors.push(ReadError::MissingField { field, what: fields.what, at });
+    /// The value of a field, if there is one; reports a field that must be there and is not.
+    pub(crate) fn field(&mut self, fields: &Fields<'t, 's>, name: &'static str) -> Option<ValueId> {
+        let field = fields.known().find(|field| field.name == name).expect("the reader takes fields of the table only");
+        match fields.by_name.get(name) {
+            Some(&(_, value)) => {
+                Some(value).filter(|&id| !(field.may_be_null && matches!(self.tree.value(id), Value::Null)))
+            }
+            None if field.is_required => {
+                let Span { start, .. } = fields.span;
+                let at = Span::new(start, start + 1);
+                self.errors.push(ReadError::MissingField { field: name, what: fields.object.what, at });
+                None
+            }
+            None => None,
         }
-        value
     }
 
     /// A string.
@@ -133,32 +138,21 @@ impl<'t, 's> Reader<'t, 's> {
         items.iter().filter_map(|&id| self.string(id, item)).collect()
     }
 
-    /// A required field that is a string.
-    pub(crate) fn string_field(&mut self, fields: &mut Fields<'t, 's>, field: &'static str) -> Option<Name<'s>> {
-        let id = self.required(fields, field)?;
+    /// A field that is a string.
+    pub(crate) fn string_field(&mut self, fields: &Fields<'t, 's>, field: &'static str) -> Option<Name<'s>> {
+        let id = self.field(fields, field)?;
         self.string(id, &format!("`{field}`"))
     }
 
-    /// A required field that is a list.
-    pub(crate) fn list_field(&mut self, fields: &mut Fields<'t, 's>, field: &'static str) -> &'t [ValueId] {
-        let id = self.required(fields, field);
+    /// A field that is a list; empty where there is none.
+    pub(crate) fn list_field(&mut self, fields: &Fields<'t, 's>, field: &'static str) -> &'t [ValueId] {
+        let id = self.field(fields, field);
         id.and_then(|id| self.list(id, &format!("`{field}`"))).unwrap_or_default()
     }
 
-    /// A field that is a list or absent or null.
-    pub(crate) fn optional_list(&mut self, fields: &mut Fields<'t, 's>, field: &'static str) -> &'t [ValueId] {
-        let id = self.nullable(fields, field);
-        id.and_then(|id| self.list(id, &format!("`{field}`"))).unwrap_or_default()
-    }
-
-    /// A required field that is a list of strings.
-    pub(crate) fn strings_field(
-        &mut self,
-        fields: &mut Fields<'t, 's>,
-        field: &'static str,
-        item: &str,
-    ) -> Vec<Name<'s>> {
-        let id = self.required(fields, field);
+    /// A field that is a list of strings; empty where there is none.
+    pub(crate) fn strings_field(&mut self, fields: &Fields<'t, 's>, field: &'static str, item: &str) -> Vec<Name<'s>> {
+        let id = self.field(fields, field);
         id.map(|id| self.strings(id, &format!("`{field}`"), item)).unwrap_or_default()
     }
 

@@ -5,6 +5,7 @@ use nestegg_span::Source;
 
 use super::expr::shortened;
 use super::fields::{Fields, Reader, nameless};
+use super::format::{ARGUMENT, FORMAT, INAME, INSTRUCTION, KERNEL, PARAMETER, SUBSTITUTION, TEMPORARY};
 use super::tree::{self, Value, ValueId, minified};
 use crate::error::{Errors, ReadError};
 use crate::syntax::{
@@ -12,9 +13,6 @@ use crate::syntax::{
     ItemSyntax, KernelSyntax, Name, NodeId, Nodes, ParameterSyntax, SubstitutionSyntax, TableItem, TableSyntax,
     TagsSyntax,
 };
-
-/// The only format.
-pub(crate) const FORMAT: &str = "nestegg-kernel/1";
 
 /// Reads a dump; what is wrong goes to `errors`.
 pub(crate) fn read<'s>(source: &'s Source, errors: &mut Errors) -> Option<KernelSyntax<'s>> {
@@ -33,52 +31,50 @@ pub(crate) fn read<'s>(source: &'s Source, errors: &mut Errors) -> Option<Kernel
 
 impl<'t, 's> Reader<'t, 's> {
     fn kernel(&mut self, root: ValueId, source: &'s Source) -> Option<KernelSyntax<'s>> {
-        let mut fields = self.object(root, "a kernel")?;
-        if let Some(format) = self.string_field(&mut fields, "format")
+        let fields = self.object(root, &KERNEL)?;
+        if let Some(format) = self.string_field(&fields, "format")
             && format.text != FORMAT
         {
             self.errors.push(ReadError::WrongFormat { format: shortened(&format.text), at: format.span });
             return None;
         }
         let mut kernel = KernelSyntax { span: fields.span(), ..KernelSyntax::default() };
-        kernel.name = self.string_field(&mut fields, "name");
-        kernel.meta = self.optional(&mut fields, "meta").map(|id| minified(source.slice(self.tree.span(id))));
-        for &id in self.optional_list(&mut fields, "parameters") {
+        kernel.name = self.string_field(&fields, "name");
+        kernel.meta = self.field(&fields, "meta").map(|id| minified(source.slice(self.tree.span(id))));
+        for &id in self.list_field(&fields, "parameters") {
             let parameter = self.parameter(id);
             self.has_lost_names |= parameter.is_none();
             kernel.parameters.extend(parameter);
         }
-        let assumptions = self.nullable(&mut fields, "assumptions");
+        let assumptions = self.field(&fields, "assumptions");
         kernel.assumptions = assumptions.and_then(|id| self.string(id, "`assumptions`"));
-        let domains = self.list_field(&mut fields, "domains");
+        let domains = self.list_field(&fields, "domains");
         kernel.domains = domains.iter().filter_map(|&id| self.string(id, "a domain")).collect();
         self.has_lost_names |= kernel.domains.len() < domains.len();
-        for &id in self.optional_list(&mut fields, "inames") {
+        for &id in self.list_field(&fields, "inames") {
             kernel.tags.extend(self.tags(id));
         }
-        for &id in self.list_field(&mut fields, "arguments") {
+        for &id in self.list_field(&fields, "arguments") {
             let argument = self.argument(id, &mut kernel.nodes);
             self.has_lost_names |= argument.is_none();
             kernel.arrays.extend(argument);
         }
-        for &id in self.list_field(&mut fields, "temporaries") {
+        for &id in self.list_field(&fields, "temporaries") {
             let temporary = self.temporary(id, &mut kernel.nodes);
             self.has_lost_names |= temporary.is_none();
             kernel.arrays.extend(temporary);
         }
-        for &id in self.optional_list(&mut fields, "substitutions") {
+        for &id in self.list_field(&fields, "substitutions") {
             let substitution = self.substitution(id, &mut kernel.nodes);
             self.has_lost_names |= substitution.is_none();
             kernel.substitutions.extend(substitution);
         }
-        for &id in self.list_field(&mut fields, "instructions") {
+        for &id in self.list_field(&fields, "instructions") {
             let instruction = self.instruction(id, &mut kernel.nodes);
             self.has_lost_ids |= instruction.is_none();
             kernel.instructions.extend(instruction);
         }
-        if let Some(id) = self.required(&mut fields, "linearization")
-            && !matches!(self.tree.value(id), Value::Null)
-        {
+        if let Some(id) = self.field(&fields, "linearization") {
             let n_errors = self.errors.len();
             let items = self.list(id, "`linearization`").unwrap_or_default();
             let items = items.iter().filter_map(|&id| self.item(id, &mut kernel.nodes)).collect();
@@ -92,12 +88,12 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     fn parameter(&mut self, id: ValueId) -> Option<ParameterSyntax<'s>> {
-        let mut fields = self.object(id, "a parameter")?;
-        let name = self.string_field(&mut fields, "name");
-        let dtype = self.required(&mut fields, "dtype");
+        let fields = self.object(id, &PARAMETER)?;
+        let name = self.string_field(&fields, "name");
+        let dtype = self.field(&fields, "dtype");
         let dtype = dtype.and_then(|id| Some((self.dtype(id)?, self.tree.span(id))));
         let mut estimate = None;
-        if let Some(id) = self.nullable(&mut fields, "estimate") {
+        if let Some(id) = self.field(&fields, "estimate") {
             match self.tree.value(id) {
                 Value::Number(text) if !text.contains(['.', 'e', 'E']) => {
                     estimate = self.number(text, self.tree.span(id)).map(|number| match number {
@@ -115,10 +111,10 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     fn tags(&mut self, id: ValueId) -> Option<TagsSyntax<'s>> {
-        let mut fields = self.object(id, "an iname")?;
-        let name = self.string_field(&mut fields, "name");
+        let fields = self.object(id, &INAME)?;
+        let name = self.string_field(&fields, "name");
         let mut tags = Vec::new();
-        for word in self.strings_field(&mut fields, "tags", "a tag") {
+        for word in self.strings_field(&fields, "tags", "a tag") {
             match InameTag::from_spelling(&word.text) {
                 Some(tag) => tags.push((tag, word.span)),
                 None => self.errors.push(ReadError::UnknownTag { word: shortened(&word.text), at: word.span }),
@@ -128,21 +124,21 @@ impl<'t, 's> Reader<'t, 's> {
         Some(TagsSyntax { name: name?, tags })
     }
 
-    fn array(&mut self, fields: &mut Fields<'t, 's>, nodes: &mut Nodes<'s>) -> (Option<Name<'s>>, ArraySyntax<'s>) {
+    fn array(&mut self, fields: &Fields<'t, 's>, nodes: &mut Nodes<'s>) -> (Option<Name<'s>>, ArraySyntax<'s>) {
         let name = self.string_field(fields, "name");
-        let dtype = self.required(fields, "dtype").and_then(|id| self.dtype(id));
-        let shape = self.required(fields, "shape").and_then(|id| self.list(id, "`shape`"));
+        let dtype = self.field(fields, "dtype").and_then(|id| self.dtype(id));
+        let shape = self.field(fields, "shape").and_then(|id| self.list(id, "`shape`"));
         let shape = shape.map(|sizes| sizes.iter().map(|&size| self.expression(size, nodes)).collect());
         let placeholder = nameless(fields.span());
         (name, ArraySyntax { name: placeholder, dtype, shape, kind: ArrayKindSyntax::Temporary })
     }
 
     fn argument(&mut self, id: ValueId, nodes: &mut Nodes<'s>) -> Option<ArraySyntax<'s>> {
-        let mut fields = self.object(id, "an argument")?;
-        let (name, array) = self.array(&mut fields, nodes);
+        let fields = self.object(id, &ARGUMENT)?;
+        let (name, array) = self.array(&fields, nodes);
         // What the access is matters to no other check than those of writes, which `readwrite` passes.
         let mut access = ArgumentAccess::ReadWrite;
-        if let Some(word) = self.string_field(&mut fields, "access") {
+        if let Some(word) = self.string_field(&fields, "access") {
             match ArgumentAccess::from_spelling(&word.text) {
                 Some(known) => access = known,
                 None => self.errors.push(ReadError::UnknownAccess { word: shortened(&word.text), at: word.span }),
@@ -153,11 +149,9 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     fn temporary(&mut self, id: ValueId, nodes: &mut Nodes<'s>) -> Option<ArraySyntax<'s>> {
-        let mut fields = self.object(id, "a temporary")?;
-        let (name, mut array) = self.array(&mut fields, nodes);
-        if let Some(id) = self.required(&mut fields, "initializer")
-            && !matches!(self.tree.value(id), Value::Null)
-        {
+        let fields = self.object(id, &TEMPORARY)?;
+        let (name, mut array) = self.array(&fields, nodes);
+        if let Some(id) = self.field(&fields, "initializer") {
             array.kind = ArrayKindSyntax::Table(self.table(id));
         }
         self.finish(&fields);
@@ -193,26 +187,32 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     fn substitution(&mut self, id: ValueId, nodes: &mut Nodes<'s>) -> Option<SubstitutionSyntax<'s>> {
-        let mut fields = self.object(id, "a substitution")?;
-        let name = self.string_field(&mut fields, "name");
-        let parameters = self.strings_field(&mut fields, "parameters", "a formal parameter");
-        let expression = self.required(&mut fields, "expression").map(|id| self.expression(id, nodes));
+        let fields = self.object(id, &SUBSTITUTION)?;
+        let name = self.string_field(&fields, "name");
+        let parameters = self.strings_field(&fields, "parameters", "a formal parameter");
+        let expression = self.field(&fields, "expression").map(|id| self.expression(id, nodes));
         self.finish(&fields);
         let expression = expression.unwrap_or_else(|| missing(nodes, &fields));
         Some(SubstitutionSyntax { name: name?, parameters, expression })
     }
 
     fn instruction(&mut self, id: ValueId, nodes: &mut Nodes<'s>) -> Option<InstructionSyntax<'s>> {
-        let mut fields = self.object(id, "an instruction")?;
-        let id = self.string_field(&mut fields, "id");
-        let kind_word = self.string_field(&mut fields, "kind");
-        let within = self.strings_field(&mut fields, "within_inames", "an iname");
-        let depends_on = self.strings_field(&mut fields, "depends_on", "an instruction id");
+        let mut fields = self.object(id, &INSTRUCTION)?;
+        let id = self.string_field(&fields, "id");
+        let kind_word = self.string_field(&fields, "kind");
+        let within = self.strings_field(&fields, "within_inames", "an iname");
+        let depends_on = self.strings_field(&fields, "depends_on", "an instruction id");
         let mut predicates = Vec::new();
-        for &id in self.list_field(&mut fields, "predicates") {
+        for &id in self.list_field(&fields, "predicates") {
             predicates.push(ConditionSyntax { node: self.expression(id, nodes), is_negated: false });
         }
-        let kind = kind_word.map(|word| self.kind(&word, &mut fields, nodes));
+        let kind = kind_word.map(|word| {
+            if !fields.is_of_kind(&word.text) {
+                self.errors.push(ReadError::UnknownKind { word: shortened(&word.text), at: word.span });
+                return None;
+            }
+            self.kind(&word, &fields, nodes)
+        });
         // Which fields an instruction of unknown kind has is unknown.
         if let Some(Some(_)) = kind {
             self.finish(&fields);
@@ -224,13 +224,13 @@ impl<'t, 's> Reader<'t, 's> {
     fn kind(
         &mut self,
         word: &Name<'s>,
-        fields: &mut Fields<'t, 's>,
+        fields: &Fields<'t, 's>,
         nodes: &mut Nodes<'s>,
     ) -> Option<InstructionKindSyntax<'s>> {
         Some(match &*word.text {
             "assignment" => {
-                let assignee = self.required(fields, "assignee").map(|id| self.expression(id, nodes));
-                let expression = self.required(fields, "expression").map(|id| self.expression(id, nodes));
+                let assignee = self.field(fields, "assignee").map(|id| self.expression(id, nodes));
+                let expression = self.field(fields, "expression").map(|id| self.expression(id, nodes));
                 InstructionKindSyntax::Assignment {
                     assignee: assignee.unwrap_or_else(|| missing(nodes, fields)),
                     expression: expression.unwrap_or_else(|| missing(nodes, fields)),
@@ -253,10 +253,7 @@ impl<'t, 's> Reader<'t, 's> {
                 let writes = self.strings_field(fields, "writes", "a name");
                 InstructionKindSyntax::Opaque { code, reads, writes }
             }
-            _ => {
-                self.errors.push(ReadError::UnknownKind { word: shortened(&word.text), at: word.span });
-                return None;
-            }
+            _ => return None,
         })
     }
 

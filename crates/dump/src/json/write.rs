@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use nestegg_ir::{Array, ArrayKind, Assignee, ExprId, Instruction, InstructionKind, Item, Kernel, Number, Program};
 
-use super::kernel::FORMAT;
+use super::format::FORMAT;
 use super::write_expr::write_expr;
 use crate::share::writable;
 

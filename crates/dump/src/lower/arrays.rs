@@ -1,12 +1,12 @@
 //! Shapes and tables.
 
-use nestegg_ir::{ArrayId, ArrayKind, Dtype, Expr, Number};
+use nestegg_ir::{ArrayId, ArrayKind, Dtype, Number};
 use nestegg_span::Span;
 
 use super::Lowering;
 use super::exprs::Scope;
 use crate::error::ReadError;
-use crate::syntax::{ArrayKindSyntax, TableItem, TableSyntax};
+use crate::syntax::{ArrayKindSyntax, NodeKind, TableItem, TableSyntax};
 
 impl<'k, 's> Lowering<'k, 's> {
     pub(super) fn shapes(&mut self) {
@@ -20,16 +20,16 @@ impl<'k, 's> Lowering<'k, 's> {
                 let n_errors = self.errors.len();
                 let expr = self.size(size);
                 self.kernel[id].shape.push(expr);
-                let extent = match self.kernel.exprs[expr] {
-                    Expr::Number(Number::Int(size)) if self.errors.len() == n_errors => usize::try_from(size).ok(),
+                let extent = match syntax.nodes[size].kind {
+                    NodeKind::Number(Number::Int(size)) if self.errors.len() == n_errors => usize::try_from(size).ok(),
                     _ => None,
                 };
                 match (extent, &mut extents) {
                     (Some(extent), Some(extents)) => extents.push(extent),
                     _ => extents = None,
                 }
-                if extent.is_none() && self.errors.len() == n_errors && matches!(array.kind, ArrayKindSyntax::Table(_))
-                {
+                let is_wrong = extent.is_none() && self.errors.len() == n_errors && self.has_all_names;
+                if is_wrong && matches!(array.kind, ArrayKindSyntax::Table(_)) {
                     let reason = "the size of a table is not a literal".to_owned();
                     self.errors.push(ReadError::WrongSize { reason, at: syntax.nodes.span(size) });
                 }
@@ -49,7 +49,7 @@ impl<'k, 's> Lowering<'k, 's> {
             if !ty.fits(super::types::Need::Int) {
                 let reason = format!("a size is an integer, not {}", ty.name());
                 self.errors.push(ReadError::WrongSize { reason, at });
-            } else if let Expr::Number(Number::Int(size @ ..=0)) = self.kernel.exprs[expr] {
+            } else if let NodeKind::Number(Number::Int(size @ ..=0)) = self.syntax.nodes[node].kind {
                 self.errors.push(ReadError::WrongSize { reason: format!("a size of {size}"), at });
             }
         }

@@ -60,7 +60,10 @@ const C_KEYWORDS: [&str; 44] = [
 /// The operators of the text form that are words.
 const WORD_OPERATORS: [&str; 3] = ["and", "or", "not"];
 /// Words that the text form reads as an operation where an argument list follows.
-pub(crate) const OPERATION_WORDS: [&str; 6] = ["sum", "product", "min", "max", "reduce", "cast"];
+pub(crate) const FUNCTION_WORDS: [&str; 6] = ["sum", "product", "min", "max", "reduce", "cast"];
+
+/// Words that cannot be names.
+pub(crate) const RESERVED_WORDS: [&[&str]; 2] = [&C_KEYWORDS, &WORD_OPERATORS];
 
 /// Why a word cannot be a name.
 pub(crate) fn invalid_name(name: &str) -> Option<&'static str> {
@@ -89,7 +92,7 @@ impl<'k, 's> Lowering<'k, 's> {
 
     /// Checks the name of a function or a substitution rule, which must not read as an operation.
     pub(super) fn check_function_name(&mut self, name: &Name<'_>) {
-        let is_operation = OPERATION_WORDS.contains(&&*name.text) || Dtype::from_name(&name.text).is_some();
+        let is_operation = FUNCTION_WORDS.contains(&&*name.text) || Dtype::from_name(&name.text).is_some();
         if is_operation {
             let reason = "it is an operation of the kernel format";
             self.errors.push(ReadError::InvalidName { name: name.text.to_string(), reason, at: name.span });

@@ -17,9 +17,10 @@ impl<'k, 's> Lowering<'k, 's> {
         None
     }
 
+    /// Reports a name that nothing defines, at the first of its uses that is looked at.
     pub(super) fn report_unknown(&mut self, name: &Name<'_>) {
         // What could not be read may define it.
-        if self.has_all_names {
+        if self.has_all_names && self.unknown.insert(name.text.to_string()) {
             let help = self.suggest(&name.text, |_| true);
             let text = crate::json::shortened(&name.text);
             self.errors.push(ReadError::UnknownName { name: text, at: name.span, help });

@@ -54,8 +54,14 @@ pub enum ShiftError {
     Domain(#[from] DomainError),
 }
 
-/// Kernels with more expressions than this are left alone.
+/// Kernels with more expressions than this are left alone; [`exceeds_limit`] tells.
 pub const MAX_EXPRESSIONS: usize = 20_000;
+
+/// Whether [`share_shifted`] leaves a kernel alone for its size.
+#[must_use]
+pub fn exceeds_limit(linearized: &LinearizedKernel) -> bool {
+    linearized.kernel.exprs.len() > MAX_EXPRESSIONS
+}
 
 /// Keeps values that are needed at several shifts or under several names; `None` if there are none. Points are counted with these
 /// `parameters`.
@@ -68,7 +74,7 @@ pub fn share_shifted(
 ) -> Result<Option<LinearizedKernel>, ShiftError> {
     let trees = to_tree(&linearized.linearization)?;
     let kernel = &linearized.kernel;
-    if kernel.exprs.len() > MAX_EXPRESSIONS || !kernel.substitutions.is_empty() {
+    if exceeds_limit(linearized) || !kernel.substitutions.is_empty() {
         return Ok(None);
     }
     let mut workspace = Workspace::new(kernel.clone())?;
