@@ -3,6 +3,7 @@
 //! [`optimize`] is the main job: text of a kernel in, a linearized kernel and the story of the run out. [`read`],
 //! [`count()`], and [`Notation`] are the small ones.
 
+mod candidates;
 pub mod config;
 pub mod count;
 pub mod emit;
@@ -20,6 +21,7 @@ mod search;
 mod seeds;
 pub mod smallest;
 pub mod stages;
+mod stated;
 pub mod temporaries;
 pub mod validation;
 
