@@ -3,6 +3,7 @@
 //! [`optimize`] is the main job: text of a kernel in, a linearized kernel and the story of the run out. [`read`],
 //! [`count()`], and [`Notation`] are the small ones.
 
+pub mod accuracy;
 pub mod config;
 pub mod count;
 pub mod emit;
@@ -13,7 +14,6 @@ pub mod parameters;
 pub mod pipeline;
 mod probabilities;
 pub mod report;
-pub mod rounding;
 pub mod rules;
 mod same;
 mod search;

@@ -207,7 +207,7 @@ fn sizes(program: &Program, values: &[(String, i64)]) -> Result<Vec<Vec<(String,
 }
 
 /// Whether the kernel's assumptions hold for these values. What isl cannot say does not hold.
-fn is_assumed(program: &Program, values: &[(String, i64)]) -> bool {
+pub(crate) fn is_assumed(program: &Program, values: &[(String, i64)]) -> bool {
     let holds = || {
         let domains = Domains::new(&Context::new(), program.kernel()).ok()?;
         let Some(assumptions) = domains.assumptions() else { return Some(true) };
