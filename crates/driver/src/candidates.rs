@@ -16,10 +16,12 @@ use nestegg_forms::Tolerance;
 use nestegg_interp::Difference;
 use nestegg_ir::{LinearizedKernel, Program};
 
+use crate::accuracy::Accuracy;
 use crate::count::operations;
 use crate::error::Error;
 use crate::report::{FailureKind, Gap, LimitHit, Validated};
 use crate::same::is_same;
+use crate::stated::Stated;
 
 /// A result that may be taken.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Candidate {
     pub(crate) cost: u128,
     /// The seed that it was made of.
     pub(crate) seed: String,
+    /// Whether it was made of the value form, in which constants may be folded.
+    pub(crate) is_of_form: bool,
     /// That seed and what was done to its numbers, if it is not equal to the input exactly.
     pub(crate) approximated: Option<(LinearizedKernel, Tolerance)>,
     /// Rules that found something, with how often.
@@ -50,6 +54,7 @@ impl Candidate {
             program,
             cost,
             seed: seed.to_owned(),
+            is_of_form: false,
             approximated: None,
             rules: IndexMap::new(),
             limits: Vec::new(),
@@ -98,11 +103,22 @@ impl Refusal {
     }
 }
 
+/// What was found of a candidate that holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Judged {
+    /// The evidence.
+    pub(crate) validated: Validated,
+    /// What the result must state, for it may not be equal to the input exactly.
+    pub(crate) stated: Stated,
+    /// Its rounding errors, if they were measured.
+    pub(crate) accuracy: Option<Accuracy>,
+}
+
 /// What became of the candidates.
 #[derive(Debug)]
 pub(crate) struct Trials {
     /// The first candidate that holds, and what was said of it; `None` if there is none.
-    pub(crate) held: Option<(Candidate, Validated)>,
+    pub(crate) held: Option<(Candidate, Judged)>,
     /// Those before it, the best first.
     pub(crate) refused: Vec<(Candidate, Refusal)>,
 }
@@ -113,7 +129,7 @@ pub(crate) struct Trials {
 /// Those of making candidates and of judging them; they end the search.
 pub(crate) fn first_that_holds(
     mut next: impl FnMut() -> Result<Option<Candidate>, Error>,
-    mut judge: impl FnMut(&Candidate) -> Result<Result<Validated, Refusal>, Error>,
+    mut judge: impl FnMut(&Candidate) -> Result<Result<Judged, Refusal>, Error>,
 ) -> Result<Trials, Error> {
     let mut refused: Vec<(Candidate, Refusal)> = Vec::new();
     while let Some(candidate) = next()? {
@@ -121,7 +137,7 @@ pub(crate) fn first_that_holds(
             continue;
         }
         match judge(&candidate)? {
-            Ok(validated) => return Ok(Trials { held: Some((candidate, validated)), refused }),
+            Ok(judged) => return Ok(Trials { held: Some((candidate, judged)), refused }),
             Err(refusal) => refused.push((candidate, refusal)),
         }
     }
@@ -153,7 +169,8 @@ mod tests {
         let judge = |candidate: &Candidate| {
             judged.push(candidate.seed.clone());
             Ok(if is_same(&candidate.program, &right) {
-                Ok(Validated::Equal { evidence: "as is known".to_owned() })
+                let validated = Validated::Equal { evidence: "as is known".to_owned() };
+                Ok(Judged { validated, stated: Stated::default(), accuracy: None })
             } else {
                 Err(Refusal::NotCompared("nobody knows".to_owned()))
             })

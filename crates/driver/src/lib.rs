@@ -3,6 +3,7 @@
 //! [`optimize`] is the main job: text of a kernel in, a linearized kernel and the story of the run out. [`read`],
 //! [`count()`], and [`Notation`] are the small ones.
 
+pub mod accuracy;
 mod candidates;
 pub mod config;
 pub mod count;
@@ -14,7 +15,6 @@ pub mod parameters;
 pub mod pipeline;
 mod probabilities;
 pub mod report;
-pub mod rounding;
 pub mod rules;
 mod same;
 mod search;

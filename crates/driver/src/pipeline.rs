@@ -20,7 +20,8 @@ use std::collections::{BTreeSet, VecDeque};
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_span::Source;
 
-use crate::candidates::{Candidate, Refusal, Trials, first_that_holds};
+use crate::accuracy::{self, Accuracy};
+use crate::candidates::{Candidate, Judged, Refusal, Trials, first_that_holds};
 use crate::config::{Config, Validation};
 use crate::count::operations;
 use crate::error::Error;
@@ -28,12 +29,12 @@ use crate::notation::read;
 use crate::parameters;
 use crate::report::{AssumedParameter, Failure, FailureKind, Report, Validated};
 use crate::rules::{self, Licensed};
-use crate::search::{AS_IT_CAME, Found, Told, as_it_came, linearized, search, violations, without_rules};
+use crate::search::{AS_IT_CAME, Fold, Found, Told, as_it_came, linearized, search, violations, without_rules};
 use crate::smallest::{self, Smallest, Wrong};
-use crate::stages::{Stages, VALIDATE};
+use crate::stages::{ACCURACY, Stages, VALIDATE};
 use crate::stated::Stated;
 use crate::temporaries;
-use crate::validation::{self, Checked, Steps};
+use crate::validation::{self, Steps};
 
 /// A result with its story.
 #[derive(Debug)]
@@ -102,20 +103,13 @@ fn optimize_program(input: &Program, file: &str, config: &Config, mut stages: St
     }
     let stages = RefCell::new(stages);
     let mut rest = Rest::new(input, &found, told, before.total)?;
-    let mut stated = Stated::default();
     let Trials { held, refused } = first_that_holds(
         || rest.next(&mut stages.borrow_mut()),
-        |candidate| {
-            let judged = stages.borrow_mut().run(VALIDATE, || judge.judge(candidate))?;
-            Ok(judged.map(|checked| {
-                stated = checked.stated;
-                checked.validated
-            }))
-        },
+        |candidate| judge.judge(candidate, &mut stages.borrow_mut()),
     )
     .map_err(|error| judge.with_failures(error, file, &assumed))?;
     let failures = judge.failures(&refused, file, &assumed);
-    let Some((candidate, validation)) = held else {
+    let Some((candidate, Judged { validated, stated, accuracy })) = held else {
         let kernel = input.kernel().name.clone();
         let reason = refused.last().map_or_else(|| "there is none".to_owned(), |(_, refusal)| refusal.reason());
         return Err(Error::NotValidated { kernel, reason, failures });
@@ -152,7 +146,8 @@ fn optimize_program(input: &Program, file: &str, config: &Config, mut stages: St
         rules,
         limits,
         gap,
-        validation,
+        validation: validated,
+        accuracy,
         failures,
         stages: stages.into_done(),
     };
@@ -245,40 +240,55 @@ impl Judge<'_> {
     ///
     /// # Errors
     /// If the input cannot be compared with anything, or a rule of the caller's had a part in what is not equal to it.
-    fn judge(&self, candidate: &Candidate) -> Result<Result<Checked, Refusal>, Error> {
+    fn judge(&self, candidate: &Candidate, stages: &mut Stages) -> Result<Result<Judged, Refusal>, Error> {
         let LinearizedKernel { kernel, linearization } = &candidate.program;
         if let Some(violations) = violations(kernel, Some(linearization)) {
             return Ok(Err(Refusal::Broken(violations)));
         }
-        let found = match self.told.config.validation {
-            Validation::On | Validation::EachSeed | Validation::Explained => self.check(candidate)?,
-            Validation::Off => {
-                let reason = "switched off".to_owned();
-                Ok(Checked { validated: Validated::NotCompared { reason }, stated: self.unchecked(candidate) })
-            }
-        };
-        match found {
+        if self.told.config.validation == Validation::Off {
+            let validated = Validated::NotCompared { reason: "switched off".to_owned() };
+            let tolerance = candidate.approximated.as_ref().map(|(_, tolerance)| *tolerance);
+            let stated = Stated::of_steps(self.folds(candidate).len(), tolerance);
+            return Ok(Ok(Judged { validated, stated, accuracy: None }));
+        }
+        let (validated, stated) = match stages.run(VALIDATE, || self.check(candidate))? {
+            Ok(checked) => checked,
             Err(Refusal::NotEqual(difference)) if candidate.rules.keys().any(|rule| self.of_caller.contains(rule)) => {
                 let rules = candidate.rules.keys().cloned().collect();
-                Err(Error::NotEqual { kernel: kernel.name.clone(), difference, rules, smallest: None })
+                return Err(Error::NotEqual { kernel: kernel.name.clone(), difference, rules, smallest: None });
             }
-            found => Ok(found),
-        }
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        Ok(stages.run(ACCURACY, || self.measure(candidate))?.map(|accuracy| Judged { validated, stated, accuracy }))
     }
 
-    fn check(&self, candidate: &Candidate) -> Result<Result<Checked, Refusal>, Error> {
-        let is_input = candidate.rules.is_empty() && [AS_IT_CAME].contains(&candidate.seed.as_str());
-        let no_folds = Vec::new();
-        let folds = if is_input { &no_folds } else { &self.found.folds };
-        let steps = Steps { folds, approximated: candidate.approximated.as_ref() };
+    fn check(&self, candidate: &Candidate) -> Result<Result<(Validated, Stated), Refusal>, Error> {
+        let steps = Steps { folds: self.folds(candidate), approximated: candidate.approximated.as_ref() };
         let output = Program::Linearized(candidate.program.clone());
         validation::check(self.input, steps, &output, self.told.values, self.told.semantics.licence)
     }
 
-    /// What a result is to state that is not compared.
-    fn unchecked(&self, candidate: &Candidate) -> Stated {
-        let tolerance = candidate.approximated.as_ref().map(|(_, tolerance)| *tolerance);
-        Stated::of_steps(self.found.folds.len(), tolerance)
+    /// Where constants were folded on the way to a candidate.
+    fn folds(&self, candidate: &Candidate) -> &[Fold] {
+        if candidate.is_of_form { &self.found.folds } else { &[] }
+    }
+
+    /// Rounding errors that are within what is allowed. Those of the input itself always are.
+    fn measure(&self, candidate: &Candidate) -> Result<Result<Option<Accuracy>, Refusal>, Error> {
+        let of_form = if candidate.approximated.is_some() { accuracy::LIMIT_COMPUTED } else { accuracy::LIMIT_EXACT };
+        let limit = self.told.config.accuracy.unwrap_or(of_form);
+        if !candidate.is_of_form || limit == f64::INFINITY {
+            return Ok(Ok(None));
+        }
+        let output = Program::Linearized(candidate.program.clone());
+        let found = accuracy::measure(self.input, &output, self.told.values)?;
+        let refusal = found.exceeds(limit).map(|worst| {
+            Refusal::Inaccurate(format!(
+                "on {} data its rounding errors are {:.0} times those of the input, {limit} times are allowed",
+                worst.data, worst.ratio
+            ))
+        });
+        Ok(refusal.map_or(Ok(Some(found)), Err))
     }
 
     /// Whether what was made of each seed is equal to the input.

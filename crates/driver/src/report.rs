@@ -11,6 +11,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::accuracy::Accuracy;
 use crate::config::CostModel;
 use crate::stages::Stage;
 
@@ -47,6 +48,8 @@ pub struct Report {
     pub gap: Gap,
     /// What the comparison with the input said.
     pub validation: Validated,
+    /// Rounding errors of the result beside those of the input, if they were measured.
+    pub accuracy: Option<Accuracy>,
     /// Results with fewer operations that were not taken, the best first.
     pub failures: Vec<Failure>,
     /// Each stage with its time, in order.

@@ -36,8 +36,8 @@ pub(crate) const AS_IT_CAME: &str = "as it came";
 /// The name of the kernel without any rule among seeds.
 const WITHOUT_RULES: &str = "rolled, without rules";
 
-/// Pairs of a kernel and what was made of it.
-pub(crate) type Folds = Vec<(LinearizedKernel, LinearizedKernel)>;
+/// A kernel and what was made of it.
+pub(crate) type Fold = (LinearizedKernel, LinearizedKernel);
 
 /// What a strategy made of a kernel.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(crate) struct Found {
     /// The value form that all of them were made of, if there is one.
     pub(crate) form: Option<LinearizedKernel>,
     /// Kernels before and after constants were folded that are equal to the bit, but not in exact arithmetic, in the order of passes.
-    pub(crate) folds: Folds,
+    pub(crate) folds: Vec<Fold>,
     /// Limits that kept results from being taken.
     pub(crate) limits: Vec<LimitHit>,
     /// Seeds that a pass refused or broke, and the error.
@@ -128,7 +128,7 @@ fn value_form(
     linearized: LinearizedKernel,
     pass: &Passes<'_>,
     stages: &mut Stages,
-) -> Result<(LinearizedKernel, Folds), Error> {
+) -> Result<(LinearizedKernel, Vec<Fold>), Error> {
     let mut folds = Vec::new();
     let mut form = linearized;
     for _ in 0..MAX_ROUNDS {
@@ -354,6 +354,7 @@ fn optimized(
         cost: operations(&Program::Linearized(program.clone()), pass.values)?.total,
         program,
         seed: seed.name.clone(),
+        is_of_form: true,
         approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
         rules: saturation.fired.iter().map(|(rule, &times)| (rule.clone(), times as u64)).collect(),
         limits: limits(strategy, &saturation, &selection.limits_hit),

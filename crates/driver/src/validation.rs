@@ -25,7 +25,7 @@ use crate::candidates::Refusal;
 use crate::count::operations;
 use crate::error::Error;
 use crate::report::Validated;
-use crate::search::Folds;
+use crate::search::Fold;
 use crate::stated::Stated;
 
 /// Parameters are halved until the first program does at most so many operations.
@@ -135,7 +135,7 @@ fn is_indexed_by_data(kernel: &Kernel, name: &str) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steps<'a> {
     /// Before and after constants were folded to the bit.
-    pub(crate) folds: &'a Folds,
+    pub(crate) folds: &'a [Fold],
     /// A seed whose tables were computed, within a tolerance.
     pub(crate) approximated: Option<&'a (LinearizedKernel, Tolerance)>,
 }
@@ -173,16 +173,8 @@ impl Equality {
     }
 }
 
-/// What was found of a result.
-pub(crate) struct Checked {
-    /// The evidence.
-    pub(crate) validated: Validated,
-    /// What the result must state, for it is not equal to the input exactly.
-    pub(crate) stated: Stated,
-}
-
 /// A result must be equal to its input: directly, or step by step where constants were rounded or tables computed, and then both in floats. Where no number of a
-/// table was changed, only coefficients may have been rounded: that is tried first.
+/// table was changed, only coefficients may have been rounded: that is tried first. Answers the evidence, and what the result must state.
 ///
 /// # Errors
 /// If the input itself cannot be compared with anything: that is no fault of the result.
@@ -192,8 +184,8 @@ pub(crate) fn check(
     output: &Program,
     values: &[(String, i64)],
     licence: Licence,
-) -> Result<Result<Checked, Refusal>, Error> {
-    let exactly = |evidence| Checked { validated: Validated::Equal { evidence }, stated: Stated::default() };
+) -> Result<Result<(Validated, Stated), Refusal>, Error> {
+    let exactly = |evidence| (Validated::Equal { evidence }, Stated::default());
     let may_be_exact = steps.approximated.is_none_or(|(_, tolerance)| tolerance.n_changed == 0);
     if may_be_exact && steps.folds.is_empty() {
         let found = compared(input, output, values, (Equality::Full, licence), true)?;
@@ -232,10 +224,8 @@ pub(crate) fn check(
     if let Some(Tolerance { n_changed, largest_change }) = tolerance {
         evidence.push(format!("{n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most"));
     }
-    Ok(Ok(Checked {
-        validated: Validated::Equal { evidence: evidence.join("; ") },
-        stated: Stated::of_steps(steps.folds.len(), tolerance),
-    }))
+    let stated = Stated::of_steps(steps.folds.len(), tolerance);
+    Ok(Ok((Validated::Equal { evidence: evidence.join("; ") }, stated)))
 }
 
 /// The evidence that two programs are equal, or what is wrong with the second.
@@ -281,7 +271,7 @@ fn sizes(program: &Program, values: &[(String, i64)]) -> Result<Vec<Vec<(String,
 }
 
 /// Whether the kernel's assumptions hold for these values. What isl cannot say does not hold.
-fn is_assumed(program: &Program, values: &[(String, i64)]) -> bool {
+pub(crate) fn is_assumed(program: &Program, values: &[(String, i64)]) -> bool {
     let holds = || {
         let domains = Domains::new(&Context::new(), program.kernel()).ok()?;
         let Some(assumptions) = domains.assumptions() else { return Some(true) };

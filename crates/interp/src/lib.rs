@@ -9,6 +9,7 @@ mod error;
 mod evaluate;
 mod field;
 mod float;
+mod hard;
 mod input;
 mod machine;
 mod math;
@@ -24,7 +25,8 @@ mod world;
 
 pub use error::{Error, Point, Trap};
 pub use field::PRIME;
+pub use hard::{Family, Hard};
 pub use input::{Inputs, Values};
-pub use rounding::{Deviation, deviations};
+pub use rounding::{Deviation, Rounding};
 pub use run::{FieldValues, Output, Outputs, RunOptions, run, run_field};
 pub use validate::{Agreement, Difference, Evidence, ValidateOptions, Verdict, validate};
