@@ -357,3 +357,59 @@ fn with_causes(error: &Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Strategy;
+    use crate::same::is_same;
+
+    /// A kernel with several seeds at O3, dead code, and a constant that folds.
+    const KERNEL: &str = "kernel k
+domain { [q, j] : 0 <= q < 4 and 0 <= j < 3 }
+arg A : float64[3] readwrite
+arg f : float64[4] read
+table phi : float64[4, 3] = [[0.5, 0.25, 0.25], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.3, 0.3, 0.4]]
+temp dead : float64
+for j
+  dead = f[j]*f[j]
+  A[j] = A[j] + (0.1*3.0)*sum(q, f[q]*phi[q, j] + f[q]*phi[q, j])
+end
+";
+
+    fn optimized(config: Config) -> Optimized {
+        optimize(&Source::new("k.knl", KERNEL), &config).unwrap()
+    }
+
+    fn o3() -> Config {
+        Config { strategy: Strategy::Named("O3".to_owned()), ..Config::default() }
+    }
+
+    /// What loses no digits at all is the input alone, so that all other candidates are refused.
+    #[test]
+    fn the_input_is_the_last_candidate() {
+        let Optimized { program, report } = optimized(Config { accuracy: Some(0.0), ..o3() });
+        let input = read(&Source::new("k.knl", KERNEL)).unwrap().program;
+        assert!(is_same(&program, &as_it_came(&input).unwrap()));
+        assert_eq!(report.seed, AS_IT_CAME);
+        assert!(matches!(report.validation, Validated::Equal { .. }));
+        let seeds: Vec<&str> = report.failures.iter().map(|failure| failure.seed.as_str()).collect();
+        assert!(seeds.len() > 2 && seeds.contains(&"rolled"), "{seeds:?}");
+        assert!(report.failures.iter().all(|failure| failure.kind == FailureKind::Inaccurate && !failure.is_bug()));
+        let costs: Vec<Option<u128>> = report.failures.iter().map(|failure| failure.operations).collect();
+        assert!(costs.is_sorted(), "the best comes first: {costs:?}");
+        assert!(report.failures[0].command.ends_with("k.knl --level O3 --accuracy 0"), "{}", report.failures[0].command);
+    }
+
+    #[test]
+    fn where_nothing_fails_nothing_is_reported() {
+        let Optimized { program, report } = optimized(o3());
+        assert!(report.failures.is_empty());
+        assert!(report.after.total < report.before.total);
+        assert!(!Stated::of(&program.kernel).is_exact(), "the constant is rounded");
+        // Without validation the same is the result, and it states the same.
+        let unvalidated = optimized(Config { validation: Validation::Off, ..o3() });
+        assert!(is_same(&unvalidated.program, &program));
+        assert_eq!(unvalidated.program.kernel.meta, program.kernel.meta);
+    }
+}

@@ -34,9 +34,9 @@ const MAX_OPERATIONS: u128 = 20_000_000;
 /// The value of all parameters in the comparison at a small size.
 const SMALL: i64 = 3;
 
-/// What a result may state to have changed numbers of tables by at most, as a fraction of the largest of a column: the bound of
-/// `docs/forms.md`. Who states more states nothing.
-const MAX_STATED_CHANGE: f64 = 1e-10;
+/// The tolerance for tables that is documented (`docs/forms.md`): a result may state no larger change, and none of its elements may be further off,
+/// relative to their condition.
+const TABLE_TOLERANCE: f64 = 1e-10;
 
 /// What comparing two programs found.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,9 +65,9 @@ pub fn compare(first: &Program, second: &Program, values: &[(String, i64)]) -> R
     let equality = Equality::stated(first, second);
     let found = compare_in(first, second, values, &equality.options(Licence::default()))?;
     Ok(match found {
-        Comparison::Equal { evidence } if equality == Equality::Floats => {
-            Comparison::Equal { evidence: format!("{evidence}, as the tables or constants of a result allow that states to have computed them") }
-        }
+        Comparison::Equal { evidence } if equality == Equality::Floats => Comparison::Equal {
+            evidence: format!("{evidence}; not exactly, for the second states that its tables or constants were computed"),
+        },
         found => found,
     })
 }
@@ -152,11 +152,11 @@ enum Equality {
 }
 
 impl Equality {
-    /// What two programs state of each other: exactly, unless one of them states more than the other, within the tolerance.
+    /// What two programs state: they are equal exactly, unless they state different changes, within the tolerance.
     fn stated(first: &Program, second: &Program) -> Self {
         let (first, second) = (Stated::of(first.kernel()), Stated::of(second.kernel()));
         let is_within = |stated: Stated| {
-            stated.tables.is_none_or(|tables| (0.0..=MAX_STATED_CHANGE).contains(&tables.largest_change))
+            stated.tables.is_none_or(|tables| (0.0..=TABLE_TOLERANCE).contains(&tables.largest_change))
         };
         if first != second && is_within(first) && is_within(second) { Self::Floats } else { Self::Full }
     }
@@ -167,7 +167,7 @@ impl Equality {
         let full = ValidateOptions { agreement, ..ValidateOptions::default() };
         match self {
             Self::Full => full,
-            Self::Floats => ValidateOptions { seeds: Vec::new(), ..full },
+            Self::Floats => ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, ..full },
             Self::Bits => ValidateOptions { seeds: Vec::new(), tolerance: 0.0, tolerance_single: 0.0, ..full },
         }
     }
