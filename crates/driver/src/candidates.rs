@@ -162,8 +162,7 @@ mod tests {
 
     /// Judges candidates `(factor, seed)`; those of the factor 2 hold. Answers who was judged, and the trials.
     fn check(candidates: &[(&str, &str)]) -> (Vec<String>, Trials) {
-        let mut left: VecDeque<Candidate> =
-            candidates.iter().map(|(factor, seed)| candidate(factor, seed)).collect();
+        let mut left: VecDeque<Candidate> = candidates.iter().map(|(factor, seed)| candidate(factor, seed)).collect();
         let mut judged = Vec::new();
         let right = candidate("2.0", "").program;
         let judge = |candidate: &Candidate| {

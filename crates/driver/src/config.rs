@@ -111,7 +111,11 @@ impl Config {
 /// A word as a shell reads it.
 fn quoted(word: &str) -> String {
     let is_plain = |symbol: char| symbol.is_ascii_alphanumeric() || "-_./=,:+@".contains(symbol);
-    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 impl Default for Config {

@@ -100,7 +100,9 @@ pub enum Error {
     #[error("`{kernel}` is undefined")]
     #[diagnostic(
         code(driver::undefined),
-        help("a kernel may read only elements inside its arrays, and only after they have a value; `--unvalidated` optimizes it all the same")
+        help(
+            "a kernel may read only elements inside its arrays, and only after they have a value; `--unvalidated` optimizes it all the same"
+        )
     )]
     Undefined {
         /// The kernel's name.

@@ -27,7 +27,7 @@ use crate::count::operations;
 use crate::error::Error;
 use crate::notation::read;
 use crate::parameters;
-use crate::report::{AssumedParameter, Failure, FailureKind, Report, Validated};
+use crate::report::{AssumedParameter, Failure, FailureKind, Operations, Report, Validated};
 use crate::rules::{self, Licensed};
 use crate::search::{AS_IT_CAME, Fold, Found, Told, as_it_came, linearized, search, violations, without_rules};
 use crate::smallest::{self, Smallest, Wrong};
@@ -58,8 +58,11 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     };
     match optimize_program(&input.program, &source.name, config, stages) {
         Err(Error::NotEqual { kernel, difference, rules, .. }) if config.validation == Validation::Explained => {
-            let smallest =
-                smallest_wrong(&input.program, config, Wrong { difference: *difference.clone(), rules: rules.clone() })?;
+            let smallest = smallest_wrong(
+                &input.program,
+                config,
+                Wrong { difference: *difference.clone(), rules: rules.clone() },
+            )?;
             Err(Error::NotEqual { kernel, difference, rules, smallest: smallest.map(Box::new) })
         }
         res => res.map_err(|error| error.located(source, span)),
@@ -102,7 +105,7 @@ fn optimize_program(input: &Program, file: &str, config: &Config, mut stages: St
         stages.run(VALIDATE, || judge.each_seed())?;
     }
     let stages = RefCell::new(stages);
-    let mut rest = Rest::new(input, &found, told, before.total)?;
+    let mut rest = Rest::new(input, &found, told, &before)?;
     let Trials { held, refused } = first_that_holds(
         || rest.next(&mut stages.borrow_mut()),
         |candidate| judge.judge(candidate, &mut stages.borrow_mut()),
@@ -159,10 +162,11 @@ struct Rest<'a> {
     input: &'a Program,
     form: Option<&'a LinearizedKernel>,
     told: Told<'a>,
-    /// Operations of the input.
-    before: u128,
+    /// Operations of the input: nothing that does more is a candidate.
+    limit: u128,
     ranked: VecDeque<&'a Candidate>,
     last: VecDeque<Last>,
+    /// What the input is called among the seeds.
     name: &'static str,
 }
 
@@ -174,29 +178,23 @@ enum Last {
 }
 
 impl<'a> Rest<'a> {
-    fn new(input: &'a Program, found: &'a Found, told: Told<'a>, before: u128) -> Result<Self, Error> {
+    fn new(input: &'a Program, found: &'a Found, told: Told<'a>, before: &Operations) -> Result<Self, Error> {
+        let limit = before.total;
         let mut ranked: VecDeque<&Candidate> =
-            found.ranking.iter().filter(|candidate| candidate.cost <= before).collect();
+            found.ranking.iter().filter(|candidate| candidate.cost <= limit).collect();
         if let (Program::Linearized(_), Some(best)) = (input, ranked.front())
-            && best.cost == before
+            && best.cost == limit
+            && operations(&Program::Linearized(best.program.clone()), told.values)? == *before
             && best.is_only_reordered(&as_it_came(input)?, told.values)
         {
             ranked.clear();
         }
-        let is_first = !ranked.is_empty();
-        Ok(Self {
-            input,
-            form: found.form.as_ref(),
-            told,
-            before,
-            last: if is_first {
-                [Last::WithoutRules, Last::WithoutDeadCode, Last::AsItCame].into()
-            } else {
-                [Last::WithoutDeadCode, Last::AsItCame].into()
-            },
-            ranked,
-            name: if found.ranking.is_empty() && found.failed.is_empty() { "rolled" } else { AS_IT_CAME },
-        })
+        let mut last = VecDeque::from([Last::WithoutDeadCode, Last::AsItCame]);
+        if !ranked.is_empty() || !found.failed.is_empty() {
+            last.push_front(Last::WithoutRules);
+        }
+        let name = if found.ranking.is_empty() && found.failed.is_empty() { "rolled" } else { AS_IT_CAME };
+        Ok(Self { input, form: found.form.as_ref(), told, limit, ranked, last, name })
     }
 
     fn next(&mut self, stages: &mut Stages) -> Result<Option<Candidate>, Error> {
@@ -207,16 +205,14 @@ impl<'a> Rest<'a> {
             let made = match last {
                 Last::WithoutRules => match self.form {
                     Some(form) => {
-                        without_rules(form, self.told, stages)?.filter(|candidate| candidate.cost <= self.before)
+                        without_rules(form, self.told, stages)?.filter(|candidate| candidate.cost <= self.limit)
                     }
                     None => None,
                 },
                 Last::WithoutDeadCode => Some(stages.run("keep the input", || {
                     Candidate::untouched(as_it_came(self.input)?, self.name, self.told.values)
                 })?),
-                Last::AsItCame => {
-                    Some(Candidate::untouched(linearized(self.input)?, self.name, self.told.values)?)
-                }
+                Last::AsItCame => Some(Candidate::untouched(linearized(self.input)?, self.name, self.told.values)?),
             };
             if made.is_some() {
                 return Ok(made);
@@ -312,12 +308,7 @@ impl Judge<'_> {
     }
 
     /// The failures, for the report.
-    fn failures(
-        &self,
-        refused: &[(Candidate, Refusal)],
-        file: &str,
-        assumed: &[AssumedParameter],
-    ) -> Vec<Failure> {
+    fn failures(&self, refused: &[(Candidate, Refusal)], file: &str, assumed: &[AssumedParameter]) -> Vec<Failure> {
         let failure = |seed: &str, kind, reason| Failure {
             seed: seed.to_owned(),
             operations: None,
@@ -398,7 +389,11 @@ end
         assert!(report.failures.iter().all(|failure| failure.kind == FailureKind::Inaccurate && !failure.is_bug()));
         let costs: Vec<Option<u128>> = report.failures.iter().map(|failure| failure.operations).collect();
         assert!(costs.is_sorted(), "the best comes first: {costs:?}");
-        assert!(report.failures[0].command.ends_with("k.knl --level O3 --accuracy 0"), "{}", report.failures[0].command);
+        assert!(
+            report.failures[0].command.ends_with("k.knl --level O3 --accuracy 0"),
+            "{}",
+            report.failures[0].command
+        );
     }
 
     #[test]

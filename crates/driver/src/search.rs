@@ -212,8 +212,7 @@ impl<'a> Race<'a> {
         let mut unfinished = Vec::new();
         for seed in seeds {
             let Some((cost, is_finished)) = self.enter(&seed, pass, &trial, stages)? else { continue };
-            if !is_finished && trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes)
-            {
+            if !is_finished && trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes) {
                 unfinished.push((cost, seed));
             }
         }

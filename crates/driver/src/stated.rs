@@ -79,8 +79,7 @@ impl Stated {
             changed: a.changed.saturating_add(b.changed),
             largest_change: a.largest_change + b.largest_change,
         };
-        let constants =
-            |a: Constants, b: Constants| Constants { rounded: a.rounded.saturating_add(b.rounded) };
+        let constants = |a: Constants, b: Constants| Constants { rounded: a.rounded.saturating_add(b.rounded) };
         Self {
             tables: both(self.tables, other.tables, tables),
             constants: both(self.constants, other.constants, constants),
@@ -144,8 +143,7 @@ fn json(value: &impl Serialize) -> String {
 mod tests {
     use super::*;
 
-    const TABLES: Stated =
-        Stated { tables: Some(Tables { changed: 3, largest_change: 3e-16 }), constants: None };
+    const TABLES: Stated = Stated { tables: Some(Tables { changed: 3, largest_change: 3e-16 }), constants: None };
 
     /// The `meta` after a statement, and whether that is read back.
     fn check(meta: Option<&str>, stated: Stated, expected: &str) {
@@ -162,7 +160,11 @@ mod tests {
         let ours = r#""nestegg":{"tables":{"changed":3,"largest_change":3e-16}}"#;
         check(None, TABLES, &format!("{{{ours}}}"));
         check(Some("{ }"), TABLES, &format!("{{{ours}}}"));
-        check(Some(r#"{"a":1e400,"b":[1.50,{"x":null}],"a":2}"#), TABLES, &format!(r#"{{"a":1e400,"b":[1.50,{{"x":null}}],"a":2,{ours}}}"#));
+        check(
+            Some(r#"{"a":1e400,"b":[1.50,{"x":null}],"a":2}"#),
+            TABLES,
+            &format!(r#"{{"a":1e400,"b":[1.50,{{"x":null}}],"a":2,{ours}}}"#),
+        );
         check(Some("[1, 2]"), TABLES, &format!("{{\"meta\":[1, 2],{ours}}}"));
         check(Some("\"{}\""), TABLES, &format!("{{\"meta\":\"{{}}\",{ours}}}"));
     }

@@ -66,7 +66,9 @@ pub fn compare(first: &Program, second: &Program, values: &[(String, i64)]) -> R
     let found = compare_in(first, second, values, &equality.options(Licence::default()))?;
     Ok(match found {
         Comparison::Equal { evidence } if equality == Equality::Floats => Comparison::Equal {
-            evidence: format!("{evidence}; not exactly, for the second states that its tables or constants were computed"),
+            evidence: format!(
+                "{evidence}; not exactly, for one of them states that its tables or constants were computed"
+            ),
         },
         found => found,
     })
@@ -96,7 +98,9 @@ fn compare_in(
                 }
             }
             Ok(Verdict::Different(difference)) => return Ok(Comparison::Different(difference)),
-            Err(error) if size_idx == 0 && is_undefined(first.kernel(), &error) => return Ok(Comparison::Stopped(error)),
+            Err(error) if size_idx == 0 && is_undefined(first.kernel(), &error) => {
+                return Ok(Comparison::Stopped(error));
+            }
             // Another size may do: the kernel may need more than a small one.
             Err(error) => stopped = stopped.or(Some(error)),
         }
