@@ -105,7 +105,7 @@ impl Refusal {
 
 /// What was found of a candidate that holds.
 #[derive(Clone, Debug)]
-pub(crate) struct Judged {
+pub(crate) struct Accepted {
     /// The evidence.
     pub(crate) validated: Validated,
     /// What the result must state, for it may not be equal to the input exactly.
@@ -118,7 +118,7 @@ pub(crate) struct Judged {
 #[derive(Debug)]
 pub(crate) struct Trials {
     /// The first candidate that holds, and what was said of it; `None` if there is none.
-    pub(crate) held: Option<(Candidate, Judged)>,
+    pub(crate) held: Option<(Candidate, Accepted)>,
     /// Those before it, the best first.
     pub(crate) refused: Vec<(Candidate, Refusal)>,
 }
@@ -129,7 +129,7 @@ pub(crate) struct Trials {
 /// Those of making candidates and of judging them; they end the search.
 pub(crate) fn first_that_holds(
     mut next: impl FnMut() -> Result<Option<Candidate>, Error>,
-    mut judge: impl FnMut(&Candidate) -> Result<Result<Judged, Refusal>, Error>,
+    mut judge: impl FnMut(&Candidate) -> Result<Result<Accepted, Refusal>, Error>,
 ) -> Result<Trials, Error> {
     let mut refused: Vec<(Candidate, Refusal)> = Vec::new();
     while let Some(candidate) = next()? {
@@ -169,7 +169,7 @@ mod tests {
             judged.push(candidate.seed.clone());
             Ok(if is_same(&candidate.program, &right) {
                 let validated = Validated::Equal { evidence: "as is known".to_owned() };
-                Ok(Judged { validated, stated: Stated::default(), accuracy: None })
+                Ok(Accepted { validated, stated: Stated::default(), accuracy: None })
             } else {
                 Err(Refusal::NotCompared("nobody knows".to_owned()))
             })

@@ -21,7 +21,7 @@ use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_span::Source;
 
 use crate::accuracy::{self, Accuracy};
-use crate::candidates::{Candidate, Judged, Refusal, Trials, first_that_holds};
+use crate::candidates::{Accepted, Candidate, Refusal, Trials, first_that_holds};
 use crate::config::{Config, Validation};
 use crate::count::operations;
 use crate::error::Error;
@@ -112,7 +112,7 @@ fn optimize_program(input: &Program, file: &str, config: &Config, mut stages: St
     )
     .map_err(|error| judge.with_failures(error, file, &assumed))?;
     let failures = judge.failures(&refused, file, &assumed);
-    let Some((candidate, Judged { validated, stated, accuracy })) = held else {
+    let Some((candidate, Accepted { validated, stated, accuracy })) = held else {
         let kernel = input.kernel().name.clone();
         let reason = refused.last().map_or_else(|| "there is none".to_owned(), |(_, refusal)| refusal.reason());
         return Err(Error::NotValidated { kernel, reason, failures });
@@ -236,7 +236,7 @@ impl Judge<'_> {
     ///
     /// # Errors
     /// If the input cannot be compared with anything, or a rule of the caller's had a part in what is not equal to it.
-    fn judge(&self, candidate: &Candidate, stages: &mut Stages) -> Result<Result<Judged, Refusal>, Error> {
+    fn judge(&self, candidate: &Candidate, stages: &mut Stages) -> Result<Result<Accepted, Refusal>, Error> {
         let LinearizedKernel { kernel, linearization } = &candidate.program;
         if let Some(violations) = violations(kernel, Some(linearization)) {
             return Ok(Err(Refusal::Broken(violations)));
@@ -245,7 +245,7 @@ impl Judge<'_> {
             let validated = Validated::NotCompared { reason: "switched off".to_owned() };
             let tolerance = candidate.approximated.as_ref().map(|(_, tolerance)| *tolerance);
             let stated = Stated::of_steps(self.folds(candidate).len(), tolerance);
-            return Ok(Ok(Judged { validated, stated, accuracy: None }));
+            return Ok(Ok(Accepted { validated, stated, accuracy: None }));
         }
         let (validated, stated) = match stages.run(VALIDATE, || self.check(candidate))? {
             Ok(checked) => checked,
@@ -255,7 +255,7 @@ impl Judge<'_> {
             }
             Err(refusal) => return Ok(Err(refusal)),
         };
-        Ok(stages.run(ACCURACY, || self.measure(candidate))?.map(|accuracy| Judged { validated, stated, accuracy }))
+        Ok(stages.run(ACCURACY, || self.measure(candidate))?.map(|accuracy| Accepted { validated, stated, accuracy }))
     }
 
     fn check(&self, candidate: &Candidate) -> Result<Result<(Validated, Stated), Refusal>, Error> {
