@@ -127,8 +127,9 @@ impl OptimizeConfig {
             parameters: args.parameters.values,
             max_statements: args.max_statements,
             memory: args.memory,
-            validation: if args.no_validate { Validation::Off } else { Validation::Explained },
+            validation: if args.unvalidated { Validation::Off } else { Validation::Explained },
             judged: Judged::Given,
+            accuracy: args.accuracy,
             memory_probe: None,
             watcher: None,
         };

@@ -3,6 +3,8 @@
 //! [`optimize`] is the main job: text of a kernel in, a linearized kernel and the story of the run out. [`read`],
 //! [`read_defined`], [`count()`], and [`Notation`] are the small ones.
 
+pub mod accuracy;
+mod candidates;
 pub mod config;
 pub mod count;
 pub mod emit;
@@ -13,13 +15,13 @@ pub mod parameters;
 pub mod pipeline;
 mod probabilities;
 pub mod report;
-pub mod rounding;
 pub mod rules;
 mod same;
 mod search;
 mod seeds;
 pub mod smallest;
 pub mod stages;
+mod stated;
 pub mod temporaries;
 pub mod validation;
 

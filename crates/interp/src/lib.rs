@@ -12,6 +12,7 @@ mod evaluate;
 mod exact;
 mod field;
 mod float;
+mod hard;
 mod input;
 mod machine;
 mod math;
@@ -28,7 +29,8 @@ mod world;
 
 pub use error::{Error, Point, Trap};
 pub use field::PRIME;
+pub use hard::{Family, Hard};
 pub use input::{Inputs, Values};
-pub use rounding::{Deviation, deviations};
+pub use rounding::{Deviation, Rounding};
 pub use run::{FieldValues, Output, Outputs, RunOptions, run, run_field};
 pub use validate::{Agreement, Difference, Evidence, Outcome, Unreached, ValidateOptions, Verdict, validate};

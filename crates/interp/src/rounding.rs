@@ -11,13 +11,14 @@
 //! Errors of single elements relative to their own size: an element of an output that cancels to nothing is as far off as its
 //! neighbours, and nobody minds. Elements that are made by functions that are not known to many digits have no exact value, and are not compared.
 
+use indexmap::IndexMap;
 use nestegg_ir::Program;
 
 use crate::doubled::{Doubled, Long};
 use crate::error::Error;
 use crate::float::Floats;
 use crate::input::{Inputs, Values};
-use crate::memory::Data;
+use crate::memory::{Data, Storage};
 use crate::run::{Compiled, RunOptions};
 
 /// The errors of one program on some data.
@@ -29,41 +30,60 @@ pub struct Deviation {
     pub n_elements: usize,
 }
 
-/// The deviation of each program from the exact values of the first one.
-///
-/// # Errors
-/// If a program cannot be run, or the first has no meaning in double-double arithmetic.
-pub fn deviations(programs: &[&Program], inputs: &Inputs, options: &RunOptions) -> Result<Vec<Deviation>, Error> {
-    let Some(first) = programs.first() else { return Ok(Vec::new()) };
-    let first = Compiled::new(first, &inputs.parameters)?.with_stand_ins();
-    let kernel = first.kernel();
-    let mut inputs = inputs.clone();
-    for array in kernel.arguments().filter(|&array| kernel[array].is_writable()) {
-        if let Some(Values::Floats(values)) = inputs.arrays.get_mut(&kernel[array].name) {
-            values.fill(0.0);
-        }
+/// Programs whose rounding errors are compared: all are to compute what the first does.
+pub struct Rounding {
+    programs: Vec<Compiled>,
+}
+
+impl Rounding {
+    /// Prepares the programs, with these values of parameters.
+    ///
+    /// # Errors
+    /// If a program has no order, or no meaning with these values.
+    pub fn new(programs: &[&Program], parameters: &IndexMap<String, i64>) -> Result<Self, Error> {
+        let compiled = |program: &&Program| Ok(Compiled::new(program, parameters)?.with_stand_ins());
+        Ok(Self { programs: programs.iter().map(compiled).collect::<Result<_, Error>>()? })
     }
-    let memory = first.memory(&Doubled, &inputs)?;
-    let exact = first.execute(&Doubled, memory, options.max_steps)?;
-    let mut res = Vec::with_capacity(programs.len());
-    for program in programs {
-        let program = Compiled::new(program, &inputs.parameters)?.with_stand_ins();
-        let memory = program.memory(&Floats, &inputs)?;
-        let found = program.execute(&Floats, memory, options.max_steps)?;
-        let mut deviation = Deviation::default();
-        for (a, b) in kernel.arguments().zip(program.kernel().arguments()).filter(|(a, _)| kernel[*a].is_writable()) {
-            let (exact, found) = (&exact[a.index()], &found[b.index()]);
-            if let (Data::Floats(reals), Data::Floats(floats)) = (&exact.data, &found.data) {
-                let has_value = |idx: &usize| exact.has_value(*idx) && exact.gap(*idx).is_none();
-                let pairs: Vec<(Long, f64)> =
-                    (0..reals.len()).filter(has_value).map(|idx| (reals[idx], floats[idx])).collect();
-                deviation.n_elements += pairs.len();
-                deviation.largest = deviation.largest.max(largest_error(&pairs));
+
+    /// The deviation of each program from the exact values of the first one.
+    ///
+    /// # Errors
+    /// If a program cannot be run on these data, or the first has no meaning in high precision.
+    pub fn deviations(&self, inputs: &Inputs, options: &RunOptions) -> Result<Vec<Deviation>, Error> {
+        let Some(first) = self.programs.first() else { return Ok(Vec::new()) };
+        let kernel = first.kernel();
+        let mut inputs = inputs.clone();
+        for array in kernel.arguments().filter(|&array| kernel[array].is_writable()) {
+            if let Some(Values::Floats(values)) = inputs.arrays.get_mut(&kernel[array].name) {
+                values.fill(0.0);
             }
         }
-        res.push(deviation);
+        let exact = exact(first, &inputs, options)?;
+        let deviation = |program: &Compiled| {
+            let memory = program.memory(&Floats, &inputs)?;
+            let found = program.execute(&Floats, memory, options.max_steps)?;
+            let mut deviation = Deviation::default();
+            for (a, b) in kernel.arguments().zip(program.kernel().arguments()).filter(|(a, _)| kernel[*a].is_writable())
+            {
+                let (exact, found) = (&exact[a.index()], &found[b.index()]);
+                if let (Data::Floats(reals), Data::Floats(floats)) = (&exact.data, &found.data) {
+                    let has_value = |idx: &usize| exact.has_value(*idx) && exact.gap(*idx).is_none();
+                    let pairs: Vec<(Long, f64)> =
+                        (0..reals.len()).filter(has_value).map(|idx| (reals[idx], floats[idx])).collect();
+                    deviation.n_elements += pairs.len();
+                    deviation.largest = deviation.largest.max(largest_error(&pairs));
+                }
+            }
+            Ok(deviation)
+        };
+        self.programs.iter().map(deviation).collect()
     }
-    Ok(res)
+}
+
+/// What a program leaves, in high precision.
+fn exact(program: &Compiled, inputs: &Inputs, options: &RunOptions) -> Result<Vec<Storage<Long>>, Error> {
+    let memory = program.memory(&Doubled, inputs)?;
+    program.execute(&Doubled, memory, options.max_steps)
 }
 
 /// The largest error over the largest magnitude; what is not finite must be so in both.

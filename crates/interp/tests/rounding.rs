@@ -4,14 +4,15 @@
 mod support;
 
 use indexmap::IndexMap;
-use nestegg_interp::{Deviation, Inputs, RunOptions, deviations};
+use nestegg_interp::{Deviation, Inputs, Rounding, RunOptions};
 use support::*;
 
 /// The deviation of a kernel from itself in exact arithmetic.
 fn deviation(text: &str) -> Deviation {
     let program = kernel(text);
     let inputs = Inputs::random(program.kernel(), &IndexMap::new(), 1).expect("sizes are literals");
-    deviations(&[&program], &inputs, &RunOptions::default()).expect("the kernel runs")[0]
+    let rounding = Rounding::new(&[&program], &inputs.parameters).expect("the kernel has an order");
+    rounding.deviations(&inputs, &RunOptions::default()).expect("the kernel runs")[0]
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `nestegg optimize FOLDER`: every kernel below a folder, in parallel.
 //!
-//! One bad kernel does not stop the others. Errors and the summary come in the order of the paths, whatever the
+//! One bad kernel does not stop the others. Errors, warnings and the summary come in the order of the paths, whatever the
 //! number of threads; the exit status is the worst one.
 
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use comfy_table::{CellAlignment, Table, presets};
-use nestegg_driver::report::{Report, Validated, ratio_in_digits};
+use nestegg_driver::report::{self, Report, Validated, ratio_in_digits};
 use rayon::prelude::*;
 
 use crate::args::ReportFormat;
-use crate::commands::optimize::{Done, Failed, optimized};
+use crate::commands::optimize::{Done, Failed, optimized, warn};
 use crate::config::{OptimizeConfig, UsageError};
 use crate::exit::ExitStatus;
 use crate::files;
@@ -113,7 +113,11 @@ fn show_failure(row: &Row) -> ExitStatus {
             terminal::show(report);
             *status
         }
-        Ok(_) | Err(Failed { failure: Failure::BrokenPipe, .. }) => ExitStatus::Done,
+        Ok(report) => {
+            warn(report);
+            ExitStatus::Done
+        }
+        Err(Failed { failure: Failure::BrokenPipe, .. }) => ExitStatus::Done,
     }
 }
 
@@ -157,6 +161,7 @@ fn summary(rows: &[Row]) -> String {
 
 fn validated(report: &Report) -> &'static str {
     match report.validation {
+        Validated::Equal { .. } if report.failures.iter().any(report::Failure::is_bug) => "equal, next best",
         Validated::Equal { .. } => "equal",
         Validated::NotCompared { .. } => "no",
     }

@@ -51,6 +51,7 @@ fn one(path: &Path, config: &OptimizeConfig, stream: Stream) -> Result<ExitStatu
     let res = optimized(path, config, &progress);
     drop(progress);
     let Done { products, report } = res?;
+    warn(&report);
     let kernel = Some(report.kernel.clone());
     let write = || {
         match &config.output {
@@ -125,6 +126,13 @@ fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result
         }
     }
     Ok(Done { products, report: optimized.report })
+}
+
+/// Says which results are not right: the one that is written is another.
+pub fn warn(report: &Report) {
+    for failure in report.failures.iter().filter(|failure| failure.is_bug()) {
+        terminal::show(&miette::Report::new(failure.clone()));
+    }
 }
 
 /// What the driver could not do: the caller's input is at fault, or the result is.

@@ -58,6 +58,7 @@ impl Report {
             }
             Gap::NotProved => "choice: best found, gap not proved".to_owned(),
         });
+        self.failures.iter().for_each(|failure| story.line(&format!("failed: {failure}")));
         story.line(&match &self.validation {
             Validated::Equal { evidence } => format!("validated: equal; {evidence}"),
             Validated::NotCompared { reason } => format!("not validated: {reason}"),
@@ -77,7 +78,8 @@ impl Report {
         ));
         let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
         if self.seed == AS_IT_CAME {
-            story.line(&format!("kept as it came, without dead code; nothing found does less: {}", costs.join(", ")));
+            let why = if self.failures.is_empty() { "nothing found does less" } else { "found" };
+            story.line(&format!("kept as it came, without dead code; {why}: {}", costs.join(", ")));
         } else if self.seeds.len() > 1 {
             story.line(&format!("made of: {}; of all: {}", self.seed, costs.join(", ")));
         }

@@ -1,0 +1,156 @@
+//! How many digits a result loses against its input: the accuracy guard.
+//!
+//! # Input
+//! A program, a result that is equal to it but for rounding and the tolerance for tables, and values of parameters.
+//! # Output
+//! An [`Accuracy`]: for each family of data the largest errors of input and result, and how many times the one is the other.
+//! # Method
+//! Both run in floats on friendly data and on each [`Family`] of hard data that is about the kernel, on [`SEEDS`] of each, and are compared with the input in
+//! high precision. An error is the largest one of an element over the largest magnitude in its output; of the seeds of a family the
+//! largest error of the input stands beside the largest of the result, for a single error may be small by chance. Errors below
+//! the unit roundoff count as that. Data on which the input has an error above [`LOST`] prove nothing about the result, and are left out.
+//! # Complexity
+//! Parameters are at most [`MAX_PARAMETER`]: errors of elements do not depend on how many there are. Where the
+//! data would take more than [`MAX_OPERATIONS`] operations of input and result, each family has one seed; where one run does, the result is not measured.
+//! # Source
+//! As for the data: [`nestegg_interp::Hard`].
+
+use indexmap::IndexMap;
+use nestegg_interp::{Family, Hard, Inputs, Rounding, RunOptions};
+use nestegg_ir::Program;
+use serde::Serialize;
+
+use crate::count::operations;
+use crate::error::Error;
+use crate::validation::is_assumed;
+
+/// How many times the error of the input an exact result may have.
+pub const LIMIT_EXACT: f64 = 10.0;
+
+/// How many times the error of the input a result may have whose tables were computed.
+pub const LIMIT_COMPUTED: f64 = 100.0;
+
+/// The seeds of each family.
+const SEEDS: [u64; 2] = [1, 2];
+
+/// The largest value of a parameter.
+const MAX_PARAMETER: i64 = 8;
+
+/// An input that is further off has no digits left that a result could lose.
+const LOST: f64 = 1e-4;
+
+/// All runs together do at most so many operations in floats, and as many in high precision.
+const MAX_OPERATIONS: u128 = 200_000_000;
+
+/// How far input and result are from what they stand for, on friendly and on hard data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Accuracy {
+    /// Each family of data on which the input has digits, the friendly one first.
+    pub families: Vec<OfFamily>,
+    /// Elements that have an exact value and were compared, over all data.
+    pub n_elements: usize,
+    /// Data that were left out because the input has no digits on them.
+    pub n_lost: usize,
+    /// Why nothing was measured, if so.
+    pub not_measured: Option<String>,
+}
+
+/// The largest errors on data of one family, each over the largest magnitude of its output.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OfFamily {
+    /// What the data are like.
+    pub data: String,
+    /// The error of the input.
+    pub input: f64,
+    /// The error of the result.
+    pub result: f64,
+    /// The error of the result over that of the input, neither taken for less than the unit roundoff.
+    pub ratio: f64,
+}
+
+impl Accuracy {
+    /// The family on which the result loses most.
+    #[must_use]
+    pub fn worst(&self) -> Option<&OfFamily> {
+        self.families.iter().reduce(|worst, family| if family.ratio > worst.ratio { family } else { worst })
+    }
+
+    /// Decimal digits that the result loses against the input where it loses most; below zero where it has more of them everywhere.
+    #[must_use]
+    pub fn digits_lost(&self) -> Option<f64> {
+        self.worst().map(|worst| worst.ratio.log10())
+    }
+
+    /// The worst family, if the result is more than `limit` times as far off as the input there.
+    #[must_use]
+    pub fn exceeds(&self, limit: f64) -> Option<&OfFamily> {
+        self.worst().filter(|worst| worst.ratio > limit)
+    }
+}
+
+/// Measures a result beside its input.
+///
+/// # Errors
+/// If operations cannot be counted.
+pub fn measure(input: &Program, result: &Program, values: &[(String, i64)]) -> Result<Accuracy, Error> {
+    let values = small(input, values);
+    let once = operations(input, &values)?.total + operations(result, &values)?.total;
+    if once > MAX_OPERATIONS {
+        return Ok(not_measured("it takes too many operations"));
+    }
+    let n_seeds =
+        if once.saturating_mul((Family::ALL.len() * SEEDS.len()) as u128) > MAX_OPERATIONS { 1 } else { SEEDS.len() };
+    let n_families = usize::try_from(MAX_OPERATIONS / once.max(1)).unwrap_or(usize::MAX);
+    let families = &Family::ALL[..Family::ALL.len().min(n_families)];
+    let parameters = values.into_iter().collect();
+    Ok(measured(input, result, &parameters, (families, &SEEDS[..n_seeds]))
+        .unwrap_or_else(|error| not_measured(&error.to_string())))
+}
+
+fn not_measured(reason: &str) -> Accuracy {
+    Accuracy { not_measured: Some(reason.to_owned()), ..Accuracy::default() }
+}
+
+fn measured(
+    input: &Program,
+    result: &Program,
+    parameters: &IndexMap<String, i64>,
+    (families, seeds): (&[Family], &[u64]),
+) -> Result<Accuracy, nestegg_interp::Error> {
+    let rounding = Rounding::new(&[input, result], parameters)?;
+    let hard = Hard::new(input.kernel(), parameters)?;
+    let has_single = input.kernel().has_single() || result.kernel().has_single();
+    let roundoff = if has_single { f64::from(f32::EPSILON) } else { f64::EPSILON } / 2.0;
+    let friendly = seeds.iter().map(|&seed| Inputs::random(input.kernel(), parameters, seed));
+    let friendly: Vec<Inputs> = friendly.collect::<Result<_, _>>()?;
+    let mut res = Accuracy::default();
+    for &family in families {
+        let mut found: Option<(f64, f64)> = None;
+        for (inputs, &seed) in friendly.iter().zip(seeds) {
+            let Some(inputs) = hard.inputs(inputs, family, seed) else { continue };
+            let [of_input, of_result] = rounding.deviations(&inputs, &RunOptions::default())?[..] else { continue };
+            res.n_elements += of_input.n_elements;
+            if of_input.largest > LOST {
+                res.n_lost += 1;
+            } else if of_input.n_elements > 0 {
+                let (input, result) = found.unwrap_or_default();
+                found = Some((of_input.largest.max(input), of_result.largest.max(result)));
+            }
+        }
+        if let Some((input, result)) = found {
+            let ratio = result.max(roundoff) / input.max(roundoff);
+            res.families.push(OfFamily { data: family.name(), input, result, ratio });
+        }
+    }
+    if res.n_elements == 0 {
+        res.not_measured = Some("no element has an exact value to compare with".to_owned());
+    }
+    Ok(res)
+}
+
+/// Values of parameters that are small where the kernel's assumptions allow it.
+fn small(input: &Program, values: &[(String, i64)]) -> Vec<(String, i64)> {
+    let small: Vec<(String, i64)> =
+        values.iter().map(|(name, value)| (name.clone(), (*value).min(MAX_PARAMETER))).collect();
+    if is_assumed(input, &small) { small } else { values.to_vec() }
+}
