@@ -68,6 +68,18 @@ pub enum Error {
         #[help]
         help: String,
     },
+    /// Values of parameters that the kernel's assumptions exclude.
+    #[error("kernel `{kernel}` is not for {values}")]
+    #[diagnostic(code(driver::excluded_values))]
+    ExcludedValues {
+        /// The kernel's name.
+        kernel: String,
+        /// The values, as `n = 0, m = 3`.
+        values: String,
+        /// What is assumed.
+        #[help]
+        help: String,
+    },
     /// A strategy that neither the built-in files nor the given ones define.
     #[error("there is no strategy `{name}`")]
     #[diagnostic(code(driver::unknown_strategy))]

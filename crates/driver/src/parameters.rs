@@ -2,6 +2,7 @@
 
 use nestegg_ir::affine::{self, Var};
 use nestegg_ir::{ExprId, Kernel};
+use nestegg_isl as isl;
 
 use crate::error::Error;
 use crate::report::{AssumedParameter, ParameterSource};
@@ -12,7 +13,7 @@ pub const DEFAULT_VALUE: i64 = 100;
 /// The value of every parameter: the given one, else the kernel's estimate, else [`DEFAULT_VALUE`].
 ///
 /// # Errors
-/// If a value is given for a parameter that the kernel does not have.
+/// If a value is given for a parameter that the kernel does not have, or given values do not satisfy the kernel's assumptions.
 pub fn assumed(kernel: &Kernel, given: &[(String, i64)]) -> Result<Vec<AssumedParameter>, Error> {
     for (name, _) in given {
         if !kernel.parameters.iter().any(|parameter| parameter.name == *name) {
@@ -29,7 +30,25 @@ pub fn assumed(kernel: &Kernel, given: &[(String, i64)]) -> Result<Vec<AssumedPa
         };
         AssumedParameter { name: parameter.name.clone(), value, source }
     };
-    Ok(kernel.parameters.iter().map(assume).collect())
+    let res: Vec<AssumedParameter> = kernel.parameters.iter().map(assume).collect();
+    match &kernel.assumptions {
+        Some(assumptions) if !given.is_empty() && !satisfies(assumptions, &res) => {
+            let values: Vec<String> = res.iter().map(|known| format!("{} = {}", known.name, known.value)).collect();
+            Err(Error::ExcludedValues {
+                kernel: kernel.name.clone(),
+                values: values.join(", "),
+                help: format!("it assumes `{assumptions}`"),
+            })
+        }
+        _ => Ok(res),
+    }
+}
+
+/// Whether the values satisfy the assumptions, as far as isl can tell.
+fn satisfies(assumptions: &str, assumed: &[AssumedParameter]) -> bool {
+    let values: Vec<(&str, i64)> = assumed.iter().map(|known| (known.name.as_str(), known.value)).collect();
+    let set = isl::Set::parse(&isl::Context::new(), assumptions).and_then(|set| set.fix_params(&values));
+    !set.and_then(|set| set.is_empty()).unwrap_or(false)
 }
 
 /// The same as pairs.

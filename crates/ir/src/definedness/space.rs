@@ -9,7 +9,7 @@ use super::sites::{Context, ContextId};
 use crate::affine::{self, Affine, Var};
 use crate::domains::{DomainError, Domains};
 use crate::expr::{Expr, Op};
-use crate::ids::{ExprId, InameId, ParameterId};
+use crate::ids::{DomainId, ExprId, InameId, ParameterId};
 use crate::kernel::Kernel;
 use crate::number::Number;
 
@@ -36,6 +36,8 @@ pub(super) struct Space<'k> {
     /// The value of each parameter that has one.
     values: Vec<Option<i64>>,
     ranges: RefCell<FxHashMap<InameId, Range>>,
+    /// Whether the inames of a domain take all their values together, whatever other inames are.
+    is_free: RefCell<FxHashMap<DomainId, bool>>,
     sets: RefCell<FxHashMap<ContextId, Option<isl::Set>>>,
 }
 
@@ -54,6 +56,7 @@ impl<'k> Space<'k> {
             domains: Domains::new(context, kernel)?,
             values: kernel.parameters.iter().map(value).collect(),
             ranges: RefCell::default(),
+            is_free: RefCell::default(),
             sets: RefCell::default(),
         })
     }
@@ -71,12 +74,9 @@ impl<'k> Space<'k> {
         Some(res)
     }
 
-    /// The affine function that an integer expression is; one in parameters with values may have any operation.
-    pub(super) fn affine(&self, expr: ExprId) -> Option<Affine> {
-        match affine::of(&self.kernel.exprs, expr) {
-            Some(affine) => self.with_values(&affine),
-            None => None,
-        }
+    /// The affine function that an integer expression is, if it is one.
+    fn affine(&self, expr: ExprId) -> Option<Affine> {
+        affine::of(&self.kernel.exprs, expr).and_then(|affine| self.with_values(&affine))
     }
 
     /// The indices of an access; `None` if one is not affine.
@@ -143,10 +143,13 @@ impl<'k> Space<'k> {
     pub(super) fn free_range(&self, iname: InameId) -> Option<(i64, i64)> {
         let Range::Between(least, greatest) = self.range(iname) else { return None };
         let domain = self.kernel[iname].domain;
-        let is_box = || -> Result<bool, DomainError> {
-            Ok(self.fixed(&self.domains.set(domain).set_tuple_name(None)?)?.is_box()?)
-        };
-        (self.kernel[domain].enclosing.is_empty() && is_box().unwrap_or(false)).then_some((least, greatest))
+        let is_box = || self.fixed(self.domains.set(domain)).is_ok_and(|set| set.is_box().unwrap_or(false));
+        let is_free = *self
+            .is_free
+            .borrow_mut()
+            .entry(domain)
+            .or_insert_with(|| self.kernel[domain].enclosing.is_empty() && is_box());
+        is_free.then_some((least, greatest))
     }
 
     /// Bounds of an affine function on the instances of its inames; `None` if they are not known.
