@@ -219,7 +219,7 @@ impl Real {
                     Some(if difference.signum() > 0 {
                         difference
                     } else {
-                        RealValue { magnitude: difference.magnitude, ..RealValue::default() }
+                        RealValue { value: BigFloat::new(PRECISION), magnitude: difference.magnitude }
                     })
                 }
                 "fmax" => Some(self.max(a.clone(), b.clone())),

@@ -48,8 +48,7 @@ impl Coverage {
         self.seen.iter_mut().zip(&other.seen).for_each(|(own, other)| *own |= other);
     }
 
-    /// By the kernel's own expressions: all decisions that are written in its instructions. Those that only arise where a substitution rule is
-    /// applied are not among them.
+    /// By the kernel's own expressions; one in the body of a substitution rule has seen what it sees wherever the rule is applied.
     pub(crate) fn by_expression(&self, plan: &Plan<'_>) -> BTreeMap<ExprId, Outcomes> {
         let mut res: BTreeMap<ExprId, Outcomes> = BTreeMap::new();
         for (idx, decision) in plan.decisions.iter().enumerate() {

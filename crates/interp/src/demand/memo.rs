@@ -15,7 +15,7 @@ pub(super) type Known<F> = Result<Value<F>, Rc<Error>>;
 const MAX_DENSE: u128 = 512;
 
 /// So many values are kept; then all are forgotten.
-const BUDGET: usize = 1 << 22;
+const BUDGET: usize = 1 << 21;
 
 enum Table<F> {
     Dense(Vec<Option<Known<F>>>),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use nestegg_ir::sequences::Sequences;
 use nestegg_ir::types::Type;
-use nestegg_ir::{ArrayId, ExprId, InameId, Instruction, InstructionKind, Kernel, LinearizedKernel};
-use rustc_hash::FxHashMap;
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Instruction, InstructionKind, Kernel, LinearizedKernel};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::demand::lower::Lowering;
 use crate::demand::node::{Dim, NodeId, Place};
@@ -206,10 +206,7 @@ impl<'k> Plan<'k> {
                 loops,
             });
         }
-        let mut behind: Vec<Vec<ExprId>> = vec![Vec::new(); source.exprs.len()];
-        for (idx, &inlined) in source.inlined.iter().enumerate() {
-            behind[inlined.index()].push(ExprId::new(idx));
-        }
+        let behind = behind(kernel, &source);
         let decided = decisions
             .iter()
             .map(|decision| {
@@ -258,6 +255,35 @@ fn shapes(kernel: &Kernel, source: &Source) -> Result<Vec<Vec<i64>>, Error> {
         res.push(shape);
     }
     Ok(res)
+}
+
+/// The expressions of the kernel behind each inlined one; those in bodies of rules behind what they became where the rule is applied.
+fn behind(kernel: &Kernel, source: &Source) -> Vec<Vec<ExprId>> {
+    let mut res: Vec<Vec<ExprId>> = vec![Vec::new(); source.exprs.len()];
+    let mut pending: Vec<(ExprId, ExprId)> = Vec::new();
+    for (idx, &inlined) in source.inlined.iter().enumerate() {
+        res[inlined.index()].push(ExprId::new(idx));
+        if let Expr::Substitution { rule, .. } = &kernel.exprs[ExprId::new(idx)] {
+            pending.push((kernel[*rule].expression, inlined));
+        }
+    }
+    let mut seen: FxHashSet<(ExprId, ExprId)> = FxHashSet::default();
+    while let Some((written, inlined)) = pending.pop() {
+        if !seen.insert((written, inlined)) {
+            continue;
+        }
+        match &kernel.exprs[written] {
+            Expr::Formal(_) => continue,
+            Expr::Substitution { rule, .. } => pending.push((kernel[*rule].expression, inlined)),
+            expr => {
+                pending.extend(expr.children().iter().copied().zip(source.exprs[inlined].children().iter().copied()));
+            }
+        }
+        if !res[inlined.index()].contains(&written) {
+            res[inlined.index()].push(written);
+        }
+    }
+    res
 }
 
 /// What an instruction writes, and under what conditions.

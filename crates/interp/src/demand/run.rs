@@ -17,8 +17,8 @@ use crate::node::Binary;
 use crate::source::floor_div;
 use crate::world::World;
 
-/// So many registers and frames may wait.
-const MAX_WAITING: usize = 1 << 26;
+/// So many registers and frames may wait for values.
+const MAX_WAITING: usize = 1 << 25;
 
 pub(super) type Element = SmallVec<[i64; 4]>;
 
@@ -334,8 +334,12 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         let kernel = self.plan.kernel;
         let values = code.inames.iter().zip(&self.ints[frame.ints..]);
         let point = Point(values.map(|(&iname, &value)| (kernel[iname].name.clone(), value)).collect());
-        let instruction = kernel.instructions.get(code.instruction).map_or_else(String::new, |found| found.id.clone());
-        Rc::new(Error::Trap { instruction, point, trap })
+        Rc::new(Error::Trap { instruction: self.instruction(frame.unit), point, trap })
+    }
+
+    fn instruction(&self, unit: usize) -> String {
+        let found = self.plan.kernel.instructions.get(self.plan.units[unit].instruction);
+        found.map_or_else(String::new, |found| found.id.clone())
     }
 
     // Units.
@@ -344,7 +348,10 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
     fn run(&mut self) -> Result<Next<W::Float>, Rc<Error>> {
         let Some(&Frame::Unit(frame)) = self.frames.last() else { return Ok(Next::Run) };
         if self.ints.len() + self.floats.len() + self.frames.len() > MAX_WAITING {
-            return Err(Rc::new(Error::StepLimit { limit: MAX_WAITING as u64 }));
+            return Err(Rc::new(Error::Unsupported {
+                instruction: self.instruction(frame.unit),
+                reason: format!("its value depends on a chain of more than {MAX_WAITING} values"),
+            }));
         }
         let mut pc = frame.pc;
         let stop = loop {

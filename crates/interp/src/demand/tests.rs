@@ -117,7 +117,7 @@ fn floats(a: f64, b: f64) -> bool {
 fn random_kernels_are_those_of_the_machine() {
     let mut seen = Seen::default();
     for (name, knobs) in Knobs::presets() {
-        for seed in 0..80 {
+        for seed in 0..40 {
             let generated = generate_seed(seed, &knobs);
             let parameters: IndexMap<String, i64> = generated.parameters.iter().cloned().collect();
             let inputs = Inputs::random(generated.program.kernel(), &parameters, seed).unwrap();
@@ -126,7 +126,7 @@ fn random_kernels_are_those_of_the_machine() {
             check(&what, &Field { seed }, &generated.program, &inputs, &mut seen, |a, b| a == b);
         }
     }
-    assert!(seen.n_equal > 20_000, "{seen:?}");
+    assert!(seen.n_equal > 10_000, "{seen:?}");
 }
 
 fn read(text: &str) -> Program {
@@ -260,4 +260,93 @@ fn decisions_are_covered() {
     assert_eq!(bits(of(&|op, operands| *op == Op::Lt && operands.contains("Int(9)"))), (0b10, 2));
     // Never asked: the other operand decides.
     assert_eq!(bits(of(&|op, _| *op == Op::Eq)), (0, 2));
+}
+
+/// Real kernels, and what a unit for each iname set saves: the input has 1.3 million operations.
+#[test]
+fn real_kernels_are_those_of_the_machine() {
+    let mut seen = Seen::default();
+    for name in ["tsfc/mass_tet_1", "tsfc/helmholtz_tri_4", "tsfc/helmholtz_action_hex_2", "tsfc/burgers_jac_tet_1"] {
+        let program = Program::Linearized(fixture(name));
+        let inputs = Inputs::random(program.kernel(), &IndexMap::new(), 3).unwrap();
+        check(name, &Floats, &program, &inputs, &mut seen, floats);
+        check(name, &Field { seed: 3 }, &program, &inputs, &mut seen, |a, b| a == b);
+    }
+    assert!(seen.n_equal > 500, "{seen:?}");
+    let kernel = fixture("tsfc/helmholtz_tri_4");
+    let plan = Plan::new(&kernel, &[]).unwrap();
+    let mut demand = Demand::new(&Floats, &plan, &Hashed);
+    for j in 0..15 {
+        for k in 0..15 {
+            demand.element(ArrayId::new(0), &[j, k]).unwrap();
+        }
+    }
+    assert!(demand.steps() < 80_000, "{}", demand.steps());
+}
+
+/// The trap of an element is that of the machine.
+#[test]
+fn traps_are_those_of_the_machine() {
+    let around = |body: &str| {
+        format!(
+            "kernel k\ndomain {{ [i] : 0 <= i < 4 }}\ndomain {{ [j] : 0 <= j < 4 }}\narg n : int32[4] read\narg x : float64[4] read\narg y : float64[4] write\ntemp t : float64[4]\ntemp m : int32[4]\nfor i\n{body}\nend\n"
+        )
+    };
+    let bodies = [
+        "  y[i] = x[i + 1] {id=s}",
+        "  y[i] = x[n[i] - 7] {id=s}",
+        "  y[i] = t[3 - i] {id=s}\n  t[i] = x[i]",
+        "  m[i] = 7 // (n[i] - n[i]) {id=s}\n  y[i] = 1.0*m[i]",
+        "  m[i] = 2147483647 + n[i]*0 + i + 1 {id=s}\n  y[i] = x[m[i]]",
+        "  m[i] = 1 << (40 + n[i]) {id=s}\n  y[i] = 1.0*m[i]",
+        "  m[i] = cast(int32, 1e10*fabs(x[i])) {id=s}\n  y[i] = 1.0*m[i]",
+    ];
+    for body in bodies {
+        let text = around(body);
+        let program = match nestegg_dump::read(&nestegg_span::Source::new("k.knl", text.as_str())) {
+            Ok(read) => read.program,
+            Err(errors) => panic!("{errors:?}\n{text}"),
+        };
+        let inputs = Inputs::random(program.kernel(), &IndexMap::new(), 1).unwrap();
+        let compiled = Compiled::new(&program, &inputs.parameters).unwrap();
+        let given = Given { compiled: &compiled, memory: compiled.memory(&Floats, &inputs).unwrap() };
+        let Err(Error::Trap { instruction, trap, .. }) = compiled.execute(&Floats, given.memory.clone(), 1_000_000)
+        else {
+            panic!("{text}")
+        };
+        let plan = Plan::new(&compiled.linearized, &[]).unwrap();
+        let mut demand = Demand::new(&Floats, &plan, &given);
+        let traps: Vec<(String, Trap)> = (0..4)
+            .filter_map(|i| match demand.element(ArrayId::new(2), &[i]) {
+                Err(Error::Trap { instruction, trap, .. }) => Some((instruction, trap)),
+                _ => None,
+            })
+            .collect();
+        assert!(traps.contains(&(instruction.clone(), trap.clone())), "{instruction} {trap}: {traps:?}\n{text}");
+    }
+}
+
+/// A condition in the body of a substitution rule is a decision wherever the rule is applied.
+#[test]
+fn decisions_of_rules_are_covered() {
+    let kernel = linearized(
+        "kernel k\ndomain { [i] : 0 <= i < 8 }\narg a : float64[8] read\narg y : float64[8] write\nclip(x, m) := (x if x < m else m)\ntwice(x) := clip(2.0*x, 30.0)\nfor i\n  y[i] = twice(a[i]) + clip(a[i], 100.0)\nend\n",
+    );
+    let plan = Plan::new(&kernel, &[]).unwrap();
+    let mut demand = Demand::new(&Floats, &plan, &Hashed);
+    for i in 0..8 {
+        demand.element(ArrayId::new(1), &[i]).unwrap();
+    }
+    let seen = demand.coverage().by_expression(&plan);
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    assert!(seen.values().all(|outcomes| outcomes.n_outcomes == 2 && outcomes.seen != 0), "{seen:?}");
+}
+
+fn fixture(name: &str) -> LinearizedKernel {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(format!("{name}.json"));
+    let text = std::fs::read_to_string(path).unwrap();
+    match nestegg_dump::read(&nestegg_span::Source::new("k.json", text.as_str())) {
+        Ok(read) => read.program.into_linearized().unwrap(),
+        Err(errors) => panic!("{errors:?}"),
+    }
 }

@@ -22,10 +22,10 @@ pub(crate) struct RealValue {
     pub(super) magnitude: f64,
 }
 
-/// Zero.
+/// Undefined, which takes no memory.
 impl Default for RealValue {
     fn default() -> Self {
-        Self { value: BigFloat::new(PRECISION), magnitude: f64::NEG_INFINITY }
+        Self { value: astro_float::NAN, magnitude: f64::NEG_INFINITY }
     }
 }
 
