@@ -157,6 +157,45 @@ impl Bounds {
         u64::try_from(i128::from(self.hull.1) - i128::from(self.hull.0) + 1).unwrap_or(0)
     }
 
+    /// The least and the greatest value for the values of other inames in `env`, and whether all between are values, too; the iname's own entry is
+    /// changed. `None` if there is no value in sight.
+    pub(crate) fn range(&self, env: &mut [i64]) -> Option<(i64, i64, bool)> {
+        env[self.iname.index()] = 0;
+        let mut res: Option<(i64, i64, bool)> = None;
+        for piece in &self.pieces {
+            let Some((lo, hi)) = piece.interval(self.iname, env, self.hull) else { continue };
+            let (lo, hi) = (lo as i64, hi as i64);
+            res = Some(match res {
+                None => (lo, hi, piece.checks.is_empty()),
+                Some((least, greatest, _)) => (least.min(lo), greatest.max(hi), false),
+            });
+        }
+        res
+    }
+
+    /// Whether this is one of the values.
+    pub(crate) fn holds(&self, env: &mut [i64], value: i64) -> bool {
+        env[self.iname.index()] = 0;
+        let intervals =
+            self.pieces.iter().filter_map(|piece| Some((piece, piece.interval(self.iname, env, self.hull)?)));
+        let near: Vec<&Piece> = intervals
+            .filter(|(_, (lo, hi))| (*lo..=*hi).contains(&i128::from(value)))
+            .map(|(piece, _)| piece)
+            .collect();
+        env[self.iname.index()] = value;
+        near.iter().any(|piece| piece.checks.iter().all(|check| check.holds(env)))
+    }
+
+    /// The greatest value from `lo` to `hi`.
+    pub(crate) fn last(&self, env: &mut [i64], lo: i64, hi: i64) -> Option<i64> {
+        let (least, greatest, is_dense) = self.range(env)?;
+        let (lo, hi) = (lo.max(least), hi.min(greatest));
+        match is_dense {
+            true => (lo <= hi).then_some(hi),
+            false => (lo..=hi).rev().find(|&value| self.holds(env, value)),
+        }
+    }
+
     /// The values for the values of other inames in `env`; the iname's own entry is changed.
     pub(crate) fn values(&self, env: &mut [i64]) -> Option<Values> {
         let own = self.iname.index();

@@ -3,6 +3,7 @@
 
 mod builder;
 mod conditioned;
+mod demand;
 mod domain;
 mod doubled;
 mod error;
@@ -17,6 +18,7 @@ mod memory;
 mod node;
 mod plan;
 mod points;
+mod real;
 mod rounding;
 mod run;
 mod source;

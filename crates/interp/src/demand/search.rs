@@ -1,0 +1,141 @@
+//! Which instance of a writer wrote an element last before a moment.
+//!
+//! # Method
+//! The loops are tried from the outermost inwards, each from its greatest value down. An index equation whose other loops are known determines the loop, or
+//! says that it has no such value; before that, it narrows the loop to what the hulls of the loops inside can make up for. Loops that are shared with the moment
+//! stay at or before its values.
+//! # Complexity
+//! Constraints times loops where every equation has one new loop; else the loops that no equation determines are scanned.
+
+use std::cmp::Ordering;
+
+use nestegg_ir::sequences::Sequences;
+use smallvec::SmallVec;
+
+use crate::demand::node::Place;
+use crate::demand::plan::{Target, Writer};
+
+/// The values of the loops of an instance.
+pub(super) type Instance = SmallVec<[i64; 6]>;
+
+/// Instances before a point of the outer loops.
+#[derive(Clone, Debug)]
+pub(super) struct Limit {
+    /// The values of as many loops.
+    pub(super) values: Instance,
+    /// Whether instances at just these values are before it.
+    pub(super) is_included: bool,
+}
+
+impl Limit {
+    /// The instances of a writer before a place, at given values of the loops around that.
+    pub(super) fn of(sequences: &Sequences, writer: &Writer, place: Place, values: &[i64]) -> Self {
+        let common = sequences.common(writer.place.sequence, place.sequence);
+        let n_shared = sequences.list[common].loops.len();
+        let item = sequences.item_in((place.sequence, place.item), common);
+        let own = sequences.item_in((writer.place.sequence, writer.place.item), common);
+        Self { values: values[..n_shared].iter().copied().collect(), is_included: own < item }
+    }
+
+    /// Whether an instance is before it.
+    pub(super) fn admits(&self, instance: &[i64]) -> bool {
+        match instance[..self.values.len()].cmp(&self.values) {
+            Ordering::Less => true,
+            Ordering::Equal => self.is_included,
+            Ordering::Greater => false,
+        }
+    }
+}
+
+/// Which of two instances of writers runs first.
+pub(super) fn compare(sequences: &Sequences, a: (&Writer, &[i64]), b: (&Writer, &[i64])) -> Ordering {
+    let (first, second) = (a.0.place, b.0.place);
+    let common = sequences.common(first.sequence, second.sequence);
+    let n_shared = sequences.list[common].loops.len();
+    let item = |place: Place| sequences.item_in((place.sequence, place.item), common);
+    let by_values = a.1[..n_shared].cmp(&b.1[..n_shared]);
+    by_values.then_with(|| item(first).cmp(&item(second))).then_with(|| a.1.cmp(b.1)).then(a.0.result.cmp(&b.0.result))
+}
+
+/// The last instance within the limit that writes the element, its conditions aside. `steps` counts the values tried.
+pub(super) fn latest(
+    writer: &Writer,
+    element: &[i64],
+    limit: &Limit,
+    env: &mut [i64],
+    steps: &mut u64,
+) -> Option<Instance> {
+    let is_hopeless = |(target, &index): (&Target, &i64)| match target {
+        Target::Affine { constant, terms } => terms.is_empty() && *constant != index,
+        Target::Computed(_) => false,
+    };
+    if writer.targets.iter().zip(element).any(is_hopeless) || (limit.values.is_empty() && !limit.is_included) {
+        return None;
+    }
+    let n = writer.loops.len();
+    let mut values: Instance = SmallVec::from_elem(0, n);
+    let mut caps: SmallVec<[i64; 6]> = SmallVec::from_elem(i64::MAX, n + 1);
+    let mut is_tight: SmallVec<[bool; 6]> = SmallVec::from_elem(true, n + 1);
+    let cap = |level: usize, is_tight: bool| match limit.values.get(level) {
+        Some(&value) if is_tight => {
+            value.saturating_sub(i64::from(level + 1 == limit.values.len() && !limit.is_included))
+        }
+        _ => i64::MAX,
+    };
+    let mut level = 0;
+    if n > 0 {
+        caps[0] = cap(0, true);
+    }
+    while level < n {
+        *steps += 1;
+        let (lo, hi) = window(writer, element, &values, level, caps[level]);
+        let found = if lo <= hi { writer.bounds[level].last(env, lo, hi) } else { None };
+        match found {
+            Some(value) => {
+                values[level] = value;
+                env[writer.loops[level].index()] = value;
+                caps[level] = value.saturating_sub(1);
+                is_tight[level + 1] = is_tight[level] && limit.values.get(level) == Some(&value);
+                level += 1;
+                if level < n {
+                    caps[level] = cap(level, is_tight[level]);
+                }
+            }
+            None if level == 0 => return None,
+            None => level -= 1,
+        }
+    }
+    Some(values)
+}
+
+/// The values of a loop that the equations leave, given those of the loops around it.
+fn window(writer: &Writer, element: &[i64], values: &[i64], level: usize, cap: i64) -> (i64, i64) {
+    let (mut lo, mut hi) = (i128::from(i64::MIN), i128::from(cap));
+    for (target, &index) in writer.targets.iter().zip(element) {
+        let Target::Affine { constant, terms } = target else { continue };
+        let Some(&(_, own)) = terms.iter().find(|term| term.0 == level) else { continue };
+        let own = i128::from(own);
+        // own·value + rest is in [least, greatest] for a solution.
+        let mut least = i128::from(index) - i128::from(*constant);
+        let mut greatest = least;
+        for &(other, coefficient) in terms {
+            let coefficient = i128::from(coefficient);
+            if other < level {
+                let known = coefficient * i128::from(values[other]);
+                least -= known;
+                greatest -= known;
+            } else if other > level {
+                let (from, to) = writer.hulls[other];
+                let ends = [coefficient * i128::from(from), coefficient * i128::from(to)];
+                least -= ends[0].max(ends[1]);
+                greatest -= ends[0].min(ends[1]);
+            }
+        }
+        let (from, to) = if own > 0 { (least, greatest) } else { (-greatest, -least) };
+        let size = own.abs();
+        lo = lo.max(-((-from).div_euclid(size)));
+        hi = hi.min(to.div_euclid(size));
+    }
+    let clamp = |value: i128| value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+    if lo > hi { (0, -1) } else { (clamp(lo), clamp(hi)) }
+}
