@@ -11,7 +11,7 @@
 //! from in floats, and what is made of it with the seed itself, exactly.
 
 use nestegg_forms::{
-    LinearMaps, Options, Shape, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts,
+    LinearMaps, Options, Shape, Sums, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts,
     paired_tables, point_features, share_symmetric, split_digits, tabulate,
 };
 use nestegg_ir::LinearizedKernel;
@@ -108,6 +108,7 @@ impl Wishes {
         let has = |form: &str| forms.iter().any(|word| word == form);
         let options = Options {
             shape: Shape::StraightLine,
+            sums: Sums::Expanded,
             basis: has("basis"),
             moments: has("moments"),
             row_differences: has("row-differences"),
@@ -242,11 +243,14 @@ impl Seeds {
         {
             self.add(variant.derived("symmetric", linearized, None));
         }
-        if self.wishes.wants("features")
-            && let Some(LinearMaps { linearized, tolerance, .. }) =
-                self.done("features", point_features(&isolated, &self.wishes.options))?
-        {
-            self.add(variant.derived("features", linearized, Some(tolerance)));
+        if self.wishes.wants("features") {
+            for (name, sums) in [("features", Sums::Expanded), ("features of sums", Sums::Kept)] {
+                let options = Options { sums, ..self.wishes.options };
+                let found = self.done("features", point_features(&isolated, &options))?;
+                if let Some(LinearMaps { linearized, tolerance, .. }) = found {
+                    self.add(variant.derived(name, linearized, Some(tolerance)));
+                }
+            }
         }
         Ok(())
     }

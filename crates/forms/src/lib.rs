@@ -80,11 +80,22 @@ pub enum Shape {
     Loops,
 }
 
+/// What becomes of sums of scalars that a product multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sums {
+    /// They are multiplied out, and the solver looks for other ones.
+    Expanded,
+    /// Each is one value: what nearly cancels, as minors of matrices do, cancels before it is multiplied, and loses no digits.
+    Kept,
+}
+
 /// Which parts of the form are used, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How the map is written down.
     pub shape: Shape,
+    /// What becomes of sums that are multiplied. With [`Sums::Kept`] there is no form where none is.
+    pub sums: Sums,
     /// Columns that depend on others are made from them.
     pub basis: bool,
     /// Coefficients that several factors are multiplied with enter by their moments.
@@ -167,8 +178,9 @@ pub fn linear_maps(linearized: &LinearizedKernel, options: &Options) -> Result<O
     if let Some((_, few)) = &parts {
         found.stores.retain(|store| few.contains(&store.insn));
     }
+    found.evaluator.algebra.sums = options.sums;
     let columns = columns::of_stores(&mut found, options);
-    if columns.maps.is_empty() {
+    if columns.maps.is_empty() || !found.evaluator.algebra.has_form() {
         return Ok(None);
     }
     Ok(write::write(found, columns, options))

@@ -33,6 +33,7 @@ pub fn point_features(linearized: &LinearizedKernel, options: &Options) -> Resul
     let extents = stores::extents(&linearized.kernel)?;
     let mut names = Names::new(&linearized.kernel);
     let mut evaluator = found.evaluator;
+    evaluator.algebra.sums = options.sums;
     let (mut n_stores, mut n_features) = (0, 0);
     for store in &found.stores {
         let axes: InameSet = store.axes.iter().copied().collect();
@@ -43,7 +44,7 @@ pub fn point_features(linearized: &LinearizedKernel, options: &Options) -> Resul
         n_stores += 1;
         n_features += sum.write(&mut evaluator.kernel, &mut names, store, options);
     }
-    if n_stores == 0 {
+    if n_stores == 0 || !evaluator.algebra.has_form() {
         return Ok(None);
     }
     let linearized = LinearizedKernel { linearization: from_tree(&found.trees), kernel: evaluator.kernel };
@@ -84,14 +85,14 @@ impl PointSum {
         if !is_constant || bodies.iter().any(|body| body.0 != reduced) {
             return None;
         }
-        let algebra = Algebra::new(&evaluator.kernel, tables);
+        let algebra = evaluator.algebra.renewed(&evaluator.kernel, tables);
         evaluator.restart(algebra, axes.clone(), reduced.clone());
         let mut value = Polynomial::zero();
         for (_, body, sign) in bodies {
             value.add(&evaluator.evaluate(body)?, sign);
         }
-        let nothing = Algebra::new(&evaluator.kernel, TableStore::symbolic(Vec::new()));
-        let Algebra { atoms, tables } = evaluator.restart(nothing, InameSet::new(), InameSet::new());
+        let nothing = evaluator.algebra.renewed(&evaluator.kernel, TableStore::symbolic(Vec::new()));
+        let Algebra { atoms, tables, .. } = evaluator.restart(nothing, InameSet::new(), InameSet::new());
         Some(Self { value, tables, atoms, reduced })
     }
 

@@ -3,10 +3,13 @@
 //! A [`Polynomial`] is a map from (monomial of atoms, product of tables) to a number. [`Algebra`] holds what they are made of and
 //! counts the work; where a limit is exceeded, results are `None` and [`Algebra::is_exceeded`] says so.
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
 use nestegg_ir::{Float, InameSet, Kernel};
 use rustc_hash::FxBuildHasher;
 
+use crate::Sums;
 use crate::atoms::{Atoms, MonomialId, Scalar};
 use crate::table::{ProductId, TableStore};
 
@@ -97,13 +100,27 @@ impl Polynomial {
 pub(crate) struct Algebra {
     pub(crate) atoms: Atoms,
     pub(crate) tables: TableStore,
+    /// What becomes of sums that are multiplied.
+    pub(crate) sums: Sums,
+    /// How many sums were kept.
+    n_kept: usize,
 }
 
 impl Algebra {
     /// Of a kernel, over tables.
     pub(crate) fn new(kernel: &Kernel, tables: TableStore) -> Self {
         let absolute_value = kernel.function_ids().find(|&function| kernel[function] == "fabs");
-        Self { atoms: Atoms::new(absolute_value), tables }
+        Self { atoms: Atoms::new(absolute_value), tables, sums: Sums::Expanded, n_kept: 0 }
+    }
+
+    /// Other atoms and tables, with the sums of this one.
+    pub(crate) fn renewed(&self, kernel: &Kernel, tables: TableStore) -> Self {
+        Self { sums: self.sums, n_kept: self.n_kept, ..Self::new(kernel, tables) }
+    }
+
+    /// Whether sums are expanded, or some were kept.
+    pub(crate) fn has_form(&self) -> bool {
+        self.sums == Sums::Expanded || self.n_kept > 0
     }
 
     /// Whether a limit is exceeded: nothing that is computed then is of use.
@@ -116,6 +133,7 @@ impl Algebra {
         if a.len().saturating_mul(b.len()) > MAX_TERMS * 16 {
             return None;
         }
+        let (a, b) = (self.factor(a), self.factor(b));
         let mut res = Polynomial::zero();
         for (left, left_tables, x) in a.terms() {
             for (right, right_tables, y) in b.terms() {
@@ -130,6 +148,30 @@ impl Algebra {
             }
         }
         Some(res)
+    }
+
+    /// A factor of a product: its scalars that have the same tables are one atom, if sums are kept.
+    fn factor<'a>(&mut self, factor: &'a Polynomial) -> Cow<'a, Polynomial> {
+        if self.sums == Sums::Expanded || factor.len() < 2 {
+            return Cow::Borrowed(factor);
+        }
+        let mut groups: IndexMap<ProductId, Vec<(MonomialId, f64)>, FxBuildHasher> = IndexMap::default();
+        for (monomial, product, coefficient) in factor.terms() {
+            groups.entry(product).or_default().push((monomial, coefficient));
+        }
+        if groups.len() == factor.len() {
+            return Cow::Borrowed(factor);
+        }
+        let mut res = Polynomial::zero();
+        for (product, terms) in groups {
+            self.n_kept += usize::from(terms.len() > 1);
+            match self.atoms.sum(terms.clone()) {
+                Some((scale, sum)) => res.add_term(scale, sum, product),
+                // A coefficient that is not finite cannot be written down; the terms stay as they are.
+                None => terms.iter().for_each(|&(monomial, value)| res.add_term(value, monomial, product)),
+            }
+        }
+        Cow::Owned(res)
     }
 
     /// The sum over reduction inames; `None` beyond a limit.

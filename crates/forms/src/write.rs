@@ -64,7 +64,7 @@ impl Plan {
 /// The kernel with maps in the place of stores; `None` if it would have too many statements or tables.
 pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option<LinearMaps> {
     let Found { stores, evaluator, trees } = found;
-    let (mut kernel, Algebra { atoms, tables }) = (evaluator.kernel, evaluator.algebra);
+    let (mut kernel, Algebra { atoms, tables, .. }) = (evaluator.kernel, evaluator.algebra);
     let n_maps = columns.maps.len();
     let is_too_long = columns.maps.iter().map(Map::n_statements).sum::<usize>() > options.max_statements;
     let plans: Option<Vec<Plan>> = std::iter::zip(&columns.maps, &columns.in_moments)

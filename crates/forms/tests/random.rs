@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use nestegg_dump::{read, write_text};
 use nestegg_forms::{
-    Options, Shape, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts, paired_tables,
+    Options, Shape, Sums, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts, paired_tables,
     point_features, share_symmetric, split_digits, tabulate,
 };
 use nestegg_interp::{ValidateOptions, Verdict, validate};
@@ -103,7 +103,7 @@ impl Generator {
 
 #[test]
 fn forms_of_random_kernels_compute_the_same() {
-    let mut n_found = [0_usize; 12];
+    let mut n_found = [0_usize; 14];
     for seed in 0..N_KERNELS {
         let mut generator = Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
         let text = generator.kernel();
@@ -116,6 +116,7 @@ fn forms_of_random_kernels_compute_the_same() {
         let switches = generator.below(16);
         let options = Options {
             shape: Shape::StraightLine,
+            sums: Sums::Expanded,
             basis: switches & 1 == 0,
             moments: switches & 8 == 0,
             row_differences: switches & 2 == 0,
@@ -124,6 +125,7 @@ fn forms_of_random_kernels_compute_the_same() {
             max_statements: Options::DEFAULT_MAX_STATEMENTS,
             max_monomials: None,
         };
+        let kept = Options { sums: Sums::Kept, ..options };
         let loops = Options { shape: Shape::Loops, ..options };
         // So few statements that some axes stay loops.
         let short = Options { max_statements: 20, ..options };
@@ -135,7 +137,7 @@ fn forms_of_random_kernels_compute_the_same() {
         let n_statements = straight.as_ref().map_or(0, |maps| maps.linearized.kernel.instructions.len());
         let components = linear_maps(&isolated, &short).unwrap();
         let components = components.filter(|maps| maps.linearized.kernel.instructions.len() < n_statements);
-        let forms: [(&str, Option<LinearizedKernel>, bool); 12] = [
+        let forms: [(&str, Option<LinearizedKernel>, bool); 14] = [
             ("linear-map", straight.map(|maps| maps.linearized), false),
             ("merged", linear_maps(&isolated, &loops).unwrap().map(|maps| maps.linearized), false),
             ("pairs", paired_tables(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
@@ -148,6 +150,8 @@ fn forms_of_random_kernels_compute_the_same() {
             ("even-odd", even_odd(&isolated).unwrap().map(|maps| maps.linearized), false),
             ("integrands", integrands.map(|maps| maps.linearized), false),
             ("components", components.map(|maps| maps.linearized), false),
+            ("features of sums", point_features(&isolated, &kept).unwrap().map(|maps| maps.linearized), false),
+            ("maps of sums", linear_maps(&isolated, &kept).unwrap().map(|maps| maps.linearized), false),
         ];
         for (kind_idx, (kind, found, is_exact)) in forms.into_iter().enumerate() {
             let Some(found) = found else { continue };
@@ -160,7 +164,14 @@ fn forms_of_random_kernels_compute_the_same() {
     for (kind_idx, kind) in ["linear-map", "merged", "pairs", "features"].iter().enumerate() {
         assert!(n_found[kind_idx] >= 5, "{kind} was found {} times", n_found[kind_idx]);
     }
-    for (kind_idx, kind) in [(6, "deltas"), (7, "symmetric"), (9, "even-odd"), (10, "integrands"), (11, "components")] {
+    for (kind_idx, kind) in [
+        (6, "deltas"),
+        (7, "symmetric"),
+        (9, "even-odd"),
+        (10, "integrands"),
+        (11, "components"),
+        (12, "features of sums"),
+    ] {
         assert!(n_found[kind_idx] > 0, "{kind} was never found");
     }
 }

@@ -1,0 +1,77 @@
+//! The accuracy guard: forms that lose digits on hard data are found, and there are forms that do not.
+
+use nestegg_driver::accuracy::{Accuracy, LIMIT_EXACT, measure};
+use nestegg_forms::{Options, Shape, Sums, point_features};
+use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_span::Source;
+use nestegg_tests::root;
+use nestegg_transform::{isolate_stores, normalise};
+
+/// What is said of a program without parameters and a result.
+fn accuracy(input: &Program, result: LinearizedKernel) -> Accuracy {
+    measure(input, &Program::Linearized(result), &[]).expect("operations can be counted")
+}
+
+/// A kernel in value form with its stores in loops of their own.
+fn isolated(input: &Program) -> LinearizedKernel {
+    let linearized = input.clone().into_linearized().expect("the kernel has an order");
+    isolate_stores(normalise(linearized).expect("the kernel is well-formed")).expect("the kernel is well-formed")
+}
+
+fn curl_curl() -> Program {
+    let text = std::fs::read_to_string(root().join("examples/curl_curl.knl")).expect("the example is there");
+    nestegg_driver::read(&Source::new("curl_curl.knl", text)).expect("the example is a kernel").program
+}
+
+const OPTIONS: Options = Options {
+    shape: Shape::StraightLine,
+    sums: Sums::Expanded,
+    basis: false,
+    moments: false,
+    row_differences: false,
+    pairs: false,
+    scalars: true,
+    max_statements: Options::DEFAULT_MAX_STATEMENTS,
+    max_monomials: None,
+};
+
+/// The features of the points of a kernel.
+fn features(kernel: &LinearizedKernel, sums: Sums) -> LinearizedKernel {
+    let found = point_features(kernel, &Options { sums, ..OPTIONS }).expect("the kernel is well-formed");
+    found.expect("the kernel has features").linearized
+}
+
+/// With cross products multiplied out, an exact form is off by 1e-5 of the largest element where the input is off by 1e-10.
+#[test]
+fn expanded_cross_products_lose_digits_on_flat_cells() {
+    let input = curl_curl();
+    let found = accuracy(&input, features(&isolated(&input), Sums::Expanded));
+    let worst = found.exceeds(LIMIT_EXACT).expect("digits are lost");
+    assert!(worst.ratio > 1e4 && worst.data.contains("flat boxes"), "{worst:?}");
+    assert!(found.families[0].result < 1e-13, "friendly data show nothing: {:?}", found.families[0]);
+    assert!(found.digits_lost().is_some_and(|digits| digits > 4.0), "{found:?}");
+}
+
+#[test]
+fn sums_that_are_kept_lose_none() {
+    let input = curl_curl();
+    let found = accuracy(&input, features(&isolated(&input), Sums::Kept));
+    assert!(found.families.len() > 8 && found.n_elements > 0, "{found:?}");
+    assert_eq!(found.exceeds(LIMIT_EXACT), None);
+}
+
+#[test]
+fn a_kernel_loses_nothing_against_itself() {
+    let input = curl_curl();
+    let found = accuracy(&input, isolated(&input));
+    assert!(found.families.iter().all(|family| family.ratio == 1.0), "{found:?}");
+    assert_eq!(found.digits_lost(), Some(0.0));
+}
+
+#[test]
+fn what_has_no_exact_value_is_not_measured() {
+    let text = "kernel k\narg a : float64 write\narg b : float64 read\na = j0(b)\n";
+    let input = nestegg_driver::read(&Source::new("k.knl", text)).expect("it is a kernel").program;
+    let found = accuracy(&input, input.clone().into_linearized().expect("it has an order"));
+    assert!(found.not_measured.is_some() && found.worst().is_none(), "{found:?}");
+}
