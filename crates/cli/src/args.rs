@@ -67,7 +67,7 @@ pub fn path_of(output: Option<&Path>) -> Option<&Path> {
 pub struct OptimizeArgs {
     /// The kernel, `-`, or a folder whose kernels are all optimized
     pub input: PathBuf,
-    /// Where the result goes: a file, or for a folder a folder; without it, or with `-`, standard output
+    /// Where the result goes: a file, or a folder if the input is one [default: `-`, standard output]
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// What is written, several with commas [default: what the ending of the output says, else the notation of the input]
@@ -141,7 +141,7 @@ pub struct ConvertArgs {
     /// The kernel
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
-    /// Where the result goes; without it, or with `-`, standard output
+    /// Where the result goes [default: `-`, standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The notation [default: what the ending of the output says, else the one that the input is not in]
@@ -265,8 +265,10 @@ impl TypedValueParser for Level {
     type Value = String;
 
     fn parse_ref(&self, command: &clap::Command, _: Option<&clap::Arg>, value: &OsStr) -> Result<String, clap::Error> {
-        let text = value.to_str().filter(|text| !text.is_empty());
-        text.map(str::to_owned).ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidUtf8).with_cmd(command))
+        value
+            .to_str()
+            .map(str::to_owned)
+            .ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidUtf8).with_cmd(command))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

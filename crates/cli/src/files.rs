@@ -19,6 +19,9 @@ pub enum FileError {
     Read {
         /// As the user wrote it.
         path: String,
+        /// The way out, where one is known.
+        #[help]
+        help: Option<String>,
         /// What the system says.
         #[source]
         source: io::Error,
@@ -64,8 +67,16 @@ pub fn read(path: &Path) -> Result<Source, FileError> {
     };
     match res {
         Ok(bytes) => Source::from_bytes(name, &bytes).map_err(|error| not_utf8(*error)),
-        Err(source) => Err(FileError::Read { path: name, source }),
+        Err(source) => Err(read_error(path, source)),
     }
+}
+
+/// An error of reading, with the way out of the usual one.
+fn read_error(path: &Path, source: io::Error) -> FileError {
+    let help = path
+        .is_dir()
+        .then(|| "this is a folder: name a file in it; only `optimize` takes folders of kernels".to_owned());
+    FileError::Read { path: path.display().to_string(), help, source }
 }
 
 fn not_utf8(error: InvalidUtf8) -> FileError {
@@ -79,8 +90,8 @@ fn not_utf8(error: InvalidUtf8) -> FileError {
 
 /// The files of a folder with that ending, sorted by name; folders in it are not looked into.
 pub fn in_folder(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, FileError> {
-    let read_error = |source| FileError::Read { path: folder.display().to_string(), source };
-    let entries: Vec<fs::DirEntry> = fs::read_dir(folder).and_then(Iterator::collect).map_err(read_error)?;
+    let entries = fs::read_dir(folder).and_then(Iterator::collect);
+    let entries: Vec<fs::DirEntry> = entries.map_err(|source| read_error(folder, source))?;
     let paths = entries.into_iter().map(|entry| entry.path());
     let mut found: Vec<PathBuf> =
         paths.filter(|path| path.is_file() && path.extension().is_some_and(|found| found == extension)).collect();

@@ -52,10 +52,10 @@ impl Progress {
         Self { line: Some(Line { bar, over: Some(over), timer: Some(timer) }) }
     }
 
-    /// Shows what runs of one kernel.
-    pub fn watcher(&self, kernel: &str) -> Option<Watcher> {
+    /// Shows what runs of the kernel in one file. Lines are short, so that folders are left out.
+    pub fn watcher(&self, file: &str) -> Option<Watcher> {
         let bar = self.line.as_ref()?.bar.clone();
-        let kernel = kernel.to_owned();
+        let kernel = file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
         Some(Watcher(Arc::new(move |Now { stage, seed }| {
             let of_seed = seed.map(|seed| format!(" ({seed})")).unwrap_or_default();
             bar.set_message(format!("{kernel}: {stage}{of_seed}"));

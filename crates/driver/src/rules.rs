@@ -34,7 +34,7 @@ pub fn vocabulary() -> Vocabulary {
 pub fn built_in_strategies() -> Vec<(String, String)> {
     let book = rule_book(&[]).unwrap_or_default();
     let sentence = |doc: &str| {
-        let end = doc.find(['.', ':']).unwrap_or(doc.len());
+        let end = doc.find('.').unwrap_or(doc.len());
         doc[..end].split_whitespace().collect::<Vec<_>>().join(" ")
     };
     book.strategies.values().map(|strategy| (strategy.name.to_string(), sentence(&strategy.doc))).collect()

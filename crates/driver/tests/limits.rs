@@ -7,7 +7,8 @@ use nestegg_driver::optimize;
 use nestegg_driver::report::LimitHit;
 use nestegg_span::Source;
 
-const STRATEGY: &str = ";; Shifts alone.\n\n;; Only values that recur at shifts.\n(strategy shifts :option (seeds rolled shifted))\n";
+const STRATEGY: &str =
+    ";; Shifts alone.\n\n;; Only values that recur at shifts.\n(strategy shifts :option (seeds rolled shifted))\n";
 
 /// The limits that a kernel hits whose instructions have so many expressions each.
 fn limits(n_instructions: usize, n_terms: usize) -> Vec<LimitHit> {
@@ -16,7 +17,8 @@ fn limits(n_instructions: usize, n_terms: usize) -> Vec<LimitHit> {
         format!("y[{at}] = {}\n", terms.join(" + "))
     };
     let stores: String = (0..n_instructions).map(store).collect();
-    let text = format!("kernel large\narg x : float64[{n_terms}] read\narg y : float64[{n_instructions}] write\n{stores}");
+    let text =
+        format!("kernel large\narg x : float64[{n_terms}] read\narg y : float64[{n_instructions}] write\n{stores}");
     let strategy = Strategy::InFile(Source::new("shifts.rules", STRATEGY));
     let config = Config { strategy, validation: Validation::Off, ..Config::default() };
     optimize(&Source::new("large.knl", text), &config).unwrap().report.limits

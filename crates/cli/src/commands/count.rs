@@ -25,7 +25,7 @@ fn text(counted: &Counted) -> String {
     let depths: Vec<usize> = counted.by_depth.keys().copied().collect();
     let mut table = Table::new();
     let mut header = vec!["operations".to_owned()];
-    header.extend(depths.iter().map(|depth| format!("{depth} loops")));
+    header.extend(depths.iter().map(|depth| format!("{depth} loop{}", if *depth == 1 { "" } else { "s" })));
     header.push("all".to_owned());
     table.load_style(presets::NOTHING).set_header(header);
     for (kind, all) in &counted.by_kind {
