@@ -355,6 +355,7 @@ fn with_causes(error: &Error) -> String {
 mod tests {
     use super::*;
     use crate::config::Strategy;
+    use crate::notation::read;
     use crate::same::is_same;
 
     /// A kernel with several seeds at O3, dead code, and a constant that folds.
