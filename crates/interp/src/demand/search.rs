@@ -57,7 +57,15 @@ pub(super) fn compare(sequences: &Sequences, a: (&Writer, &[i64]), b: (&Writer, 
     by_values.then_with(|| item(first).cmp(&item(second))).then_with(|| a.1.cmp(b.1)).then(a.0.result.cmp(&b.0.result))
 }
 
-/// The last instance within the limit that writes the element, its conditions aside. `steps` counts the values tried.
+/// Whether no instance writes the element, since an index is another constant.
+pub(super) fn is_hopeless(writer: &Writer, element: &[i64]) -> bool {
+    writer.targets.iter().zip(element).any(|(target, &index)| match target {
+        Target::Affine { constant, terms } => terms.is_empty() && *constant != index,
+        Target::Computed(_) => false,
+    })
+}
+
+/// The last instance within the limit that writes the element, its conditions aside; it is not [`is_hopeless`]. `steps` counts the values tried.
 pub(super) fn latest(
     writer: &Writer,
     element: &[i64],
@@ -65,11 +73,7 @@ pub(super) fn latest(
     env: &mut [i64],
     steps: &mut u64,
 ) -> Option<Instance> {
-    let is_hopeless = |(target, &index): (&Target, &i64)| match target {
-        Target::Affine { constant, terms } => terms.is_empty() && *constant != index,
-        Target::Computed(_) => false,
-    };
-    if writer.targets.iter().zip(element).any(is_hopeless) || (limit.values.is_empty() && !limit.is_included) {
+    if limit.values.is_empty() && !limit.is_included {
         return None;
     }
     let n = writer.loops.len();
