@@ -202,7 +202,7 @@ impl Real {
         for argument in arguments {
             let (words, _, sign, exponent, _) = argument.value.as_raw_parts()?;
             key.extend([u64::from(sign == Sign::Neg), exponent as u64, argument.magnitude.to_bits()]);
-            key.extend(words.iter().map(|&word| word as u64));
+            key.extend(words);
         }
         if let Some(known) = self.known.borrow().get(&key) {
             return known.clone();

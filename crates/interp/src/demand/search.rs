@@ -8,15 +8,20 @@
 //! Constraints times loops where every equation has one new loop; else the loops that no equation determines are scanned.
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use nestegg_ir::sequences::Sequences;
 use smallvec::SmallVec;
 
 use crate::demand::node::Place;
 use crate::demand::plan::{Target, Writer};
+use crate::error::Error;
 
 /// The values of the loops of an instance.
 pub(super) type Instance = SmallVec<[i64; 6]>;
+
+/// An instance that writes an element if its conditions hold, and why nobody knows whether it is that element, if so.
+pub(super) type Candidate = (Instance, Option<Rc<Error>>);
 
 /// Instances before a point of the outer loops.
 #[derive(Clone, Debug)]

@@ -23,7 +23,7 @@ impl Tester {
     }
 
     fn one(&self, name: &str, argument: RealValue) -> RealValue {
-        self.call(name, &[argument.clone()]).unwrap_or_else(|| panic!("{name}({argument:?})"))
+        self.call(name, std::slice::from_ref(&argument)).unwrap_or_else(|| panic!("{name}({argument:?})"))
     }
 
     fn check(&self, what: &str, a: RealValue, b: RealValue) {
