@@ -125,7 +125,7 @@ impl<'p, 'k, W: World, D: Data<W::Float>> Demand<'p, 'k, W, D> {
             return Err(Error::Trap { instruction, point: crate::error::Point::default(), trap });
         }
         let place = self.plan.end;
-        self.resolve(array, element, place, &[]).map_err(|error| Rc::unwrap_or_clone(error))
+        self.resolve(array, element, place, &[]).map_err(Rc::unwrap_or_clone)
     }
 
     /// Which outcomes decisions have had so far.

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::demand::plan::{Target, Writer, instances};
-use crate::demand::search::{Instance, Limit};
+use crate::demand::search::{Candidate, Instance, Limit};
 use crate::demand::{Data, Demand, Value};
 use crate::error::Error;
 use crate::world::World;
@@ -37,7 +37,7 @@ impl ElementIndex {
     }
 
     /// The last instance within the limit that writes the element, or may do so.
-    pub(super) fn latest(&self, element: &[i64], limit: &Limit) -> Option<(Instance, Option<Rc<Error>>)> {
+    pub(super) fn latest(&self, element: &[i64], limit: &Limit) -> Option<Candidate> {
         let sure = self.by_element.get(element).and_then(|of_element| {
             let n_before = of_element.partition_point(|&idx| limit.admits(self.point(idx)));
             n_before.checked_sub(1).map(|at| of_element[at])
@@ -71,7 +71,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         let points = instances(writer, plan.kernel.inames.len(), MAX_INSTANCES);
         let points = points.ok_or_else(|| too_many("a loop is too long"))?;
         let n_loops = writer.loops.len();
-        let n_points = if n_loops == 0 { 1 } else { points.len() / n_loops };
+        let n_points = points.len().checked_div(n_loops).unwrap_or(1);
         self.indices[number] = ElementIndex { is_started: true, n_loops, points, ..ElementIndex::default() };
         self.n_nested += 1;
         let res = self.fill(writer, number, n_points);

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::demand::memo::Known;
 use crate::demand::node::Place;
 use crate::demand::plan::UnitAt;
-use crate::demand::search::{Instance, Limit, compare, latest};
+use crate::demand::search::{Candidate, Instance, Limit, compare, is_hopeless, latest};
 use crate::demand::unit::{AccessCode, DimCode, FormCode, Instr, LoopCode, Reg};
 use crate::demand::{Data, Demand, Value};
 use crate::error::{Error, Point, Trap};
@@ -45,8 +45,8 @@ pub(super) struct UnitFrame {
 pub(super) struct Search {
     array: ArrayId,
     element: Element,
-    /// For each writer its last instance that is not ruled out, and why nobody knows whether that writes the element, if so.
-    candidates: SmallVec<[Option<(Instance, Option<Rc<Error>>)>; 2]>,
+    /// For each writer its last instance that is not ruled out.
+    candidates: SmallVec<[Option<Candidate>; 2]>,
     /// The candidate whose conditions are asked, and the next of them.
     current: Option<usize>,
     condition: usize,
@@ -205,8 +205,13 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         let plan = self.plan;
         let mut candidates = SmallVec::new();
         for (idx, writer) in plan.writers[array.index()].iter().enumerate() {
-            let limit = Limit::of(&plan.sequences, writer, place, loops);
-            candidates.push(self.candidate(array, idx, &element, &limit)?);
+            candidates.push(match is_hopeless(writer, &element) {
+                true => None,
+                false => {
+                    let limit = Limit::of(&plan.sequences, writer, place, loops);
+                    self.candidate(array, idx, &element, &limit)?
+                }
+            });
         }
         let search = Search { array, element, candidates, current: None, condition: 0, doubt: None };
         self.advance(Box::new(search), None)
@@ -218,7 +223,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         idx: usize,
         element: &[i64],
         limit: &Limit,
-    ) -> Result<Option<(Instance, Option<Rc<Error>>)>, Rc<Error>> {
+    ) -> Result<Option<Candidate>, Rc<Error>> {
         let plan = self.plan;
         let writer = &plan.writers[array.index()][idx];
         match writer.index {

@@ -8,15 +8,20 @@
 //! Constraints times loops where every equation has one new loop; else the loops that no equation determines are scanned.
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use nestegg_ir::sequences::Sequences;
 use smallvec::SmallVec;
 
 use crate::demand::node::Place;
 use crate::demand::plan::{Target, Writer};
+use crate::error::Error;
 
 /// The values of the loops of an instance.
 pub(super) type Instance = SmallVec<[i64; 6]>;
+
+/// An instance that writes an element if its conditions hold, and why nobody knows whether it is that element, if so.
+pub(super) type Candidate = (Instance, Option<Rc<Error>>);
 
 /// Instances before a point of the outer loops.
 #[derive(Clone, Debug)]
@@ -57,7 +62,15 @@ pub(super) fn compare(sequences: &Sequences, a: (&Writer, &[i64]), b: (&Writer, 
     by_values.then_with(|| item(first).cmp(&item(second))).then_with(|| a.1.cmp(b.1)).then(a.0.result.cmp(&b.0.result))
 }
 
-/// The last instance within the limit that writes the element, its conditions aside. `steps` counts the values tried.
+/// Whether no instance writes the element, since an index is another constant.
+pub(super) fn is_hopeless(writer: &Writer, element: &[i64]) -> bool {
+    writer.targets.iter().zip(element).any(|(target, &index)| match target {
+        Target::Affine { constant, terms } => terms.is_empty() && *constant != index,
+        Target::Computed(_) => false,
+    })
+}
+
+/// The last instance within the limit that writes the element, its conditions aside; it is not [`is_hopeless`]. `steps` counts the values tried.
 pub(super) fn latest(
     writer: &Writer,
     element: &[i64],
@@ -65,11 +78,7 @@ pub(super) fn latest(
     env: &mut [i64],
     steps: &mut u64,
 ) -> Option<Instance> {
-    let is_hopeless = |(target, &index): (&Target, &i64)| match target {
-        Target::Affine { constant, terms } => terms.is_empty() && *constant != index,
-        Target::Computed(_) => false,
-    };
-    if writer.targets.iter().zip(element).any(is_hopeless) || (limit.values.is_empty() && !limit.is_included) {
+    if limit.values.is_empty() && !limit.is_included {
         return None;
     }
     let n = writer.loops.len();

@@ -152,7 +152,7 @@ pub(super) fn power(base: &RealValue, exponent: &RealValue, constants: &mut Cons
     if value.is_zero() {
         // The error of the base, raised.
         let scale = exponent.to_float().min(1.0);
-        return Some(RealValue { value, magnitude: scale * base.log2_tolerance() + AGREEMENT });
+        return Some(RealValue::exactly(value, scale * base.log2_tolerance() + AGREEMENT));
     }
     let by_base = size + exponent.log2_size() - of_base + base.magnitude;
     let logarithm = libm::log2(of_base.abs().max(f64::MIN_POSITIVE) / LOG2_E);
@@ -219,7 +219,7 @@ fn root_magnitude(a: &RealValue) -> f64 {
 fn distance_to_one(a: &RealValue) -> Option<RealValue> {
     let square = a.value.mul(&a.value, PRECISION, ROUNDING);
     let magnitude = log2_sum(0.0, 1.0 + a.magnitude + a.log2_size().max(0.0));
-    let res = RealValue { value: one().sub(&square, PRECISION, ROUNDING), magnitude };
+    let res = RealValue::exactly(one().sub(&square, PRECISION, ROUNDING), magnitude);
     (res.signum() >= 0).then_some(res)
 }
 
@@ -228,7 +228,7 @@ fn clamp_to_one(x: &BigFloat) -> BigFloat {
 }
 
 fn plus(a: &RealValue, b: &BigFloat) -> RealValue {
-    RealValue { value: a.value.add(b, PRECISION, ROUNDING), magnitude: log2_sum(a.magnitude, log2_size(b)) }
+    RealValue::exactly(a.value.add(b, PRECISION, ROUNDING), log2_sum(a.magnitude, log2_size(b)))
 }
 
 fn one() -> BigFloat {

@@ -1,6 +1,7 @@
 //! A real number in high precision, with a bound of its error.
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use astro_float::{BigFloat, RoundingMode, Sign};
 
@@ -17,15 +18,15 @@ pub(super) const ROUNDING: RoundingMode = RoundingMode::None;
 /// A number, and how far it may be off. What is not a number is undefined.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RealValue {
-    pub(super) value: BigFloat,
+    pub(super) value: Rc<BigFloat>,
     /// The binary logarithm of a magnitude m: the value is off by about m·2^-[`PRECISION`] at most. Minus infinity for an exact zero.
     pub(super) magnitude: f64,
 }
 
-/// Undefined, which takes no memory.
+/// Undefined.
 impl Default for RealValue {
     fn default() -> Self {
-        Self { value: astro_float::NAN, magnitude: f64::NEG_INFINITY }
+        Self::exactly(astro_float::NAN, f64::NEG_INFINITY)
     }
 }
 
@@ -33,13 +34,18 @@ impl RealValue {
     /// An exact value.
     pub(super) fn leaf(value: BigFloat) -> Self {
         let magnitude = log2_size(&value);
-        Self { value, magnitude }
+        Self::exactly(value, magnitude)
+    }
+
+    /// A value with just this magnitude.
+    pub(super) fn exactly(value: BigFloat, magnitude: f64) -> Self {
+        Self { value: Rc::new(value), magnitude }
     }
 
     /// A result with the magnitude that its operands' errors give, and its own rounding.
     pub(super) fn result(value: BigFloat, magnitude: f64) -> Self {
         let own = log2_size(&value);
-        Self { magnitude: if magnitude > own { magnitude } else { own }, value }
+        Self::exactly(value, if magnitude > own { magnitude } else { own })
     }
 
     /// Whether it is a finite number.

@@ -52,7 +52,7 @@ pub(super) fn to_integer(whole: &RealValue) -> Option<i64> {
 }
 
 fn negate(a: RealValue) -> RealValue {
-    RealValue { value: a.value.neg(), ..a }
+    RealValue::exactly(a.value.neg(), a.magnitude)
 }
 
 fn is_negative(a: &RealValue) -> bool {
@@ -61,5 +61,5 @@ fn is_negative(a: &RealValue) -> bool {
 
 fn plus_half(a: &RealValue) -> RealValue {
     let half = BigFloat::from_f64(0.5, PRECISION);
-    RealValue { value: a.value.add(&half, PRECISION, ROUNDING), magnitude: a.magnitude.max(0.0) }
+    RealValue::exactly(a.value.add(&half, PRECISION, ROUNDING), a.magnitude.max(0.0))
 }
