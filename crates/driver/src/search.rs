@@ -349,7 +349,8 @@ fn optimized(
     let scheduled =
         stages.run("schedule", || pass.done("schedule", nestegg_schedule::schedule_under(realized, licence)))?;
     pass.verified("schedule", &scheduled)?;
-    let program = stages.run("eliminate dead", || nestegg_transform::eliminate_dead(nestegg_transform::eliminate_empty(scheduled)));
+    let program = stages
+        .run("eliminate dead", || nestegg_transform::eliminate_dead(nestegg_transform::eliminate_empty(scheduled)));
     let gap = if selection.bound > Cost::ZERO {
         Gap::Proved { lower_bound: selection.bound.operations(), cost: selection.cost.operations() }
     } else {

@@ -18,7 +18,7 @@ use crate::Read;
 use crate::error::{Errors, ReadError, ReadErrors};
 use crate::text::access_text;
 
-/// Longer accesses are shown by the name of the array; the source is shown beside it.
+/// Longer accesses are shown without their indices; the source is shown beside them.
 const MAX_ACCESS: usize = 60;
 
 /// Refuses a kernel with accesses that fail in every run. `given` are values of parameters, before the kernel's estimates.
@@ -54,7 +54,7 @@ fn error(kernel: &Kernel, read: &Read, undefined: &Undefined) -> ReadError {
         (Accessed::Write(_), place) => (None, read.spans.of(place)),
     };
     let access = indices.map(|indices| access_text(kernel, undefined.array, indices));
-    let access = access.filter(|text| text.len() <= MAX_ACCESS).unwrap_or_else(|| array.name.clone());
+    let access = access.filter(|text| text.len() <= MAX_ACCESS).unwrap_or_else(|| format!("{}[…]", array.name));
     let at_instance = instance(kernel, &undefined.instance);
     match undefined.fault {
         Fault::OutOfBounds { dim, index, extent } => ReadError::OutOfBounds {
@@ -68,7 +68,10 @@ fn error(kernel: &Kernel, read: &Read, undefined: &Undefined) -> ReadError {
         },
         Fault::Uninitialised { writer } => {
             let help = match writer {
-                None => format!("nothing writes `{}`: give it a value first, or make it an argument that is read", array.name),
+                None => format!(
+                    "nothing writes `{}`: give it a value first, or make it an argument that is read",
+                    array.name
+                ),
                 Some(writer) => format!(
                     "`{}` writes `{}`, but later or at other instances: write each element before it is read",
                     kernel[writer].id, array.name
@@ -99,6 +102,7 @@ fn out_of_bounds(kernel: &Kernel, undefined: &Undefined, (dim, extent): (usize, 
 
 /// ` at i = 3, j = 0`; nothing without inames.
 fn instance(kernel: &Kernel, instance: &[(InameId, i64)]) -> String {
-    let values: Vec<String> = instance.iter().map(|(iname, value)| format!("{} = {value}", kernel[*iname].name)).collect();
+    let values: Vec<String> =
+        instance.iter().map(|(iname, value)| format!("{} = {value}", kernel[*iname].name)).collect();
     if values.is_empty() { String::new() } else { format!(" at {}", values.join(", ")) }
 }

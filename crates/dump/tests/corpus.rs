@@ -9,13 +9,13 @@ use nestegg_ir::verify::verify;
 use nestegg_span::Source;
 use serde_json::Value;
 
-fn files(dir: &Path, out: &mut Vec<PathBuf>) {
+fn files(dir: &Path, ending: &str, out: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
-            files(&path, out);
-        } else if path.extension().is_some_and(|extension| extension == "json") {
+            files(&path, ending, out);
+        } else if path.extension().is_some_and(|extension| extension == ending) {
             out.push(path);
         }
     }
@@ -42,7 +42,7 @@ fn essence(text: &str) -> Value {
 #[test]
 fn every_kernel_survives_both_notations() {
     let mut paths = Vec::new();
-    files(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures")), &mut paths);
+    files(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures")), "json", &mut paths);
     assert!(paths.len() > 200);
     for path in paths {
         let name = path.display().to_string();
@@ -59,5 +59,20 @@ fn every_kernel_survives_both_notations() {
         let from_text = reads(&name, &text).program;
         assert_eq!(essence(&write_json(&from_text)), essence(&json), "{name}: JSON to text to JSON");
         assert_eq!(write_text(&from_text), text, "{name}: text to text");
+    }
+}
+
+#[test]
+fn small_kernels_access_what_is_there() {
+    let mut paths = Vec::new();
+    for folder in ["examples", "tests"] {
+        files(&Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(folder), "knl", &mut paths);
+    }
+    paths.retain(|path| !path.components().any(|part| part.as_os_str() == "error"));
+    assert!(paths.len() > 100);
+    for path in paths {
+        let source = Source::new(path.display().to_string(), fs::read_to_string(&path).unwrap());
+        let as_read = reads(&source.name, &source.text);
+        check_defined(&source, &as_read, &[]).unwrap_or_else(|errors| panic!("{errors}: {:#?}", errors.errors()));
     }
 }

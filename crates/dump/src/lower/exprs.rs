@@ -129,7 +129,10 @@ impl<'k, 's> Lowering<'k, 's> {
             };
             self.exprs[node.index()] = expr;
             self.types[node.index()] = ty;
-            if !matches!(self.kernel.exprs[expr], Expr::Number(_) | Expr::Iname(_) | Expr::Parameter(_) | Expr::Formal(_)) {
+            if !matches!(
+                self.kernel.exprs[expr],
+                Expr::Number(_) | Expr::Iname(_) | Expr::Parameter(_) | Expr::Formal(_)
+            ) {
                 self.spans.note(self.place, expr, syntax.nodes.span(node));
             }
         }

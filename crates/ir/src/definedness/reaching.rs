@@ -110,7 +110,9 @@ impl Writers {
         if space.is_never(context) || earlier.iter().rev().find(is_written).is_some() || earlier.len() > MAX_WRITES {
             return None;
         }
-        if !earlier.is_empty() && (read.indices.is_none() || self.n_questions.replace(self.n_questions.get().saturating_sub(1)) == 0) {
+        if !earlier.is_empty()
+            && (read.indices.is_none() || self.n_questions.replace(self.n_questions.get().saturating_sub(1)) == 0)
+        {
             return None;
         }
         let witness = read.first_unwritten(&earlier).ok().flatten()?;
@@ -176,12 +178,7 @@ impl Read<'_> {
     }
 
     /// The instances of the read before which the write may have written the element; `None` if that cannot be told.
-    fn written_before(
-        &self,
-        all: &isl::Set,
-        write: &Write,
-        n_common: usize,
-    ) -> Result<Option<isl::Set>, DomainError> {
+    fn written_before(&self, all: &isl::Set, write: &Write, n_common: usize) -> Result<Option<isl::Set>, DomainError> {
         let (Some(indices), Some(element)) = (self.indices, &write.element) else { return Ok(None) };
         let context = self.sites.context(write.context);
         let Some(instances) = self.space.set(write.context, context) else { return Ok(None) };

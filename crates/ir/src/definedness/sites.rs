@@ -122,9 +122,8 @@ impl<'k> Sites<'k> {
                     if let Some(here) = around {
                         let n_values = kernel[insn].expressions().count() - kernel[insn].predicates.len();
                         roots.extend(kernel[insn].expressions().take(n_values).map(|value| (value, here)));
-                        writes.extend(
-                            (0..kernel[insn].assignees().len()).map(|idx| (Accessed::Write(idx), vec![here])),
-                        );
+                        writes
+                            .extend((0..kernel[insn].assignees().len()).map(|idx| (Accessed::Write(idx), vec![here])));
                     }
                     let mut accesses = self.below(&roots);
                     accesses.extend(writes);

@@ -96,7 +96,8 @@ impl<'k> Space<'k> {
                 Expr::Number(Number::Int(value)) => *value,
                 Expr::Parameter(parameter) => self.values[parameter.index()]?,
                 Expr::Op { op, operands } => {
-                    let values: Vec<i64> = operands.iter().map(|operand| known.get(operand).copied()).collect::<Option<_>>()?;
+                    let values: Vec<i64> =
+                        operands.iter().map(|operand| known.get(operand).copied()).collect::<Option<_>>()?;
                     let divisor = values.get(1).copied().filter(|&divisor| divisor > 0);
                     match op {
                         Op::Add => values.iter().try_fold(0_i64, |sum, &value| sum.checked_add(value))?,

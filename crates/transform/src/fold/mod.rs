@@ -22,7 +22,9 @@ mod value;
 
 use nestegg_ir::domains::Domains;
 use nestegg_ir::types::{Type, Types};
-use nestegg_ir::{Expr, ExprId, Float, InameSet, InstructionKind, Item, Kernel, Linearization, LinearizedKernel, Number, Op};
+use nestegg_ir::{
+    Expr, ExprId, Float, InameSet, InstructionKind, Item, Kernel, Linearization, LinearizedKernel, Number, Op,
+};
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
