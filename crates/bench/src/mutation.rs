@@ -52,6 +52,9 @@ pub struct Trial {
 /// Larger values of parameters are replaced by the first of these at which the kernel can be run.
 const SMALLER: [i64; 3] = [8, 12, 20];
 
+/// Results with more operations at the smallest of these sizes are not tried: each mutant is run many times.
+const MAX_OPERATIONS: u128 = 20_000_000;
+
 impl Subject {
     /// The result of a level for a kernel.
     ///
@@ -72,13 +75,19 @@ impl Subject {
         let capped = |cap: i64| -> Vec<(String, i64)> {
             assumed.iter().map(|(name, value)| (name.clone(), (*value).min(cap))).collect()
         };
-        let candidates = SMALLER.into_iter().map(capped).chain([assumed.clone()]);
+        let operations = |values: &[(String, i64)]| -> Result<u128, String> {
+            let count = nestegg_ir::count::count(&result, values).map_err(|error| error.to_string())?;
+            Ok(u128::try_from(count.total()).unwrap_or(u128::MAX))
+        };
+        let least = operations(&capped(SMALLER[0]))?;
+        if least > MAX_OPERATIONS {
+            return Err(format!("its result has {least} operations, more than {MAX_OPERATIONS}"));
+        }
+        let mut candidates = SMALLER.into_iter().map(capped).chain([assumed.clone()]);
         let (values, oracle) = candidates
-            .filter_map(|values| Oracle::new(&result, &values).map(|oracle| (values, oracle)))
-            .next()
+            .find_map(|values| Oracle::new(&result, &values).map(|oracle| (values, oracle)))
             .ok_or("its result cannot be run on any data")?;
-        let operations = nestegg_ir::count::count(&result, &values).map_err(|error| error.to_string())?.total();
-        let operations = u128::try_from(operations).unwrap_or(u128::MAX);
+        let operations = operations(&values)?;
         let reference = match compare(&input, &result, &values) {
             Ok(Comparison::Equal { .. }) => input,
             _ => result,
