@@ -2,7 +2,8 @@
 //!
 //! * `optimize`: at O1 it succeeds, is validated, and writes a dump that reads back: linearized, with the same arguments.
 //! * `operations`: they are at most the published figure that O1 is measured by.
-//! * `again`: optimizing the result adds no operation, and the same bytes come out twice.
+//! * `again/LEVEL`: the result is read and accepted again; optimizing it at the same level adds no operation, and `validate` finds it equal to the kernel.
+//!   At O1 the same bytes come out twice. Kernels whose text is longer than [`SMALL`] are left out at O2 and O3, unless `NESTEGG_CORPUS=all` asks for them.
 //! * `unoptimized`: O0 gives a linearized dump with the same arguments and no more operations.
 //! * `count`: the peers' own best programs count exactly as published.
 
@@ -14,17 +15,23 @@ use nestegg_bench::fixtures::{self, Fixture};
 use nestegg_bench::peers::{Peers, accepted_column};
 use nestegg_driver::config::{Config, Strategy, Validation};
 use nestegg_driver::report::Validated;
-use nestegg_driver::{emit, optimize};
+use nestegg_driver::validation::{Comparison, compare};
+use nestegg_driver::{emit, optimize, parameters};
 use nestegg_ir::{Kernel, Program};
 use nestegg_span::Source;
 use nestegg_tests::root;
 
+/// The length in bytes of the text of a small kernel.
+const SMALL: usize = 6_000;
+
 fn main() {
     let arguments = Arguments::from_args();
     let folder = root().join("fixtures");
+    let wants_all = std::env::var("NESTEGG_CORPUS").is_ok_and(|wish| wish == "all");
     let mut trials = Vec::new();
     for fixture in fixtures::fixtures(&folder).expect("the fixtures are there") {
         let name = fixture.full_name();
+        let is_chosen = wants_all || fixture.read().is_ok_and(|source| source.text.len() <= SMALL);
         let fixture = Arc::new((fixture, folder.clone()));
         let mut add = |what: &str, test: fn(&Path, &Fixture) -> Result<(), Failed>| {
             let fixture = Arc::clone(&fixture);
@@ -32,7 +39,11 @@ fn main() {
         };
         add("optimize", optimizes);
         add("operations", stays_within_figure);
-        add("again", is_stable);
+        add("again/O1", |_, fixture| is_stable(fixture, "O1"));
+        if is_chosen {
+            add("again/O2", |_, fixture| is_stable(fixture, "O2"));
+            add("again/O3", |_, fixture| is_stable(fixture, "O3"));
+        }
         add("unoptimized", keeps_at_o0);
     }
     for program in fixtures::peer_programs(&folder).expect("the peers' programs are there") {
@@ -46,6 +57,9 @@ fn main() {
 fn optimizes(_: &Path, fixture: &Fixture) -> Result<(), Failed> {
     let source = fixture.read()?;
     let optimized = optimized(&source, "O1", Validation::On)?;
+    if let Some(failure) = optimized.report.failures.iter().find(|failure| failure.is_bug()) {
+        return Err(failure.to_string().into());
+    }
     check_dump(&source, &emit::dump(&optimized.program).text)?;
     match &optimized.report.validation {
         Validated::Equal { .. } => Ok(()),
@@ -65,19 +79,33 @@ fn stays_within_figure(folder: &Path, fixture: &Fixture) -> Result<(), Failed> {
     }
 }
 
-fn is_stable(_: &Path, fixture: &Fixture) -> Result<(), Failed> {
+fn is_stable(fixture: &Fixture, level: &str) -> Result<(), Failed> {
     let source = fixture.read()?;
-    let first = optimized(&source, "O1", Validation::Off)?;
+    let first = optimized(&source, level, Validation::Off)?;
     let text = emit::dump(&first.program).text;
-    if emit::dump(&optimized(&source, "O1", Validation::Off)?.program).text != text {
+    if level == "O1" && emit::dump(&optimized(&source, level, Validation::Off)?.program).text != text {
         return Err("a second run wrote other bytes".into());
     }
-    let again = optimized(&Source::new("again.json", text.as_str()), "O1", Validation::Off)?;
+    let written = Source::new("again.json", text.as_str());
+    equal(&source, &written)?;
+    let again = optimized(&written, level, Validation::Off)?;
     if again.report.after.total > first.report.after.total {
         let (first, again) = (first.report.after.total, again.report.after.total);
         return Err(format!("optimizing the result adds operations: {first} -> {again}").into());
     }
-    Ok(())
+    equal(&source, &Source::new("twice.json", emit::dump(&again.program).text))
+}
+
+/// What `nestegg validate` says is that two kernels are equal.
+fn equal(first: &Source, second: &Source) -> Result<(), Failed> {
+    let read =
+        |source: &Source| nestegg_driver::read(source).map_err(|error| format!("{:?}", miette::Report::new(error)));
+    let (first, second) = (read(first)?.program, read(second)?.program);
+    let assumed = parameters::assumed(first.kernel(), &[]).map_err(|error| error.to_string())?;
+    match compare(&first, &second, &parameters::values(&assumed)).map_err(|error| error.to_string())? {
+        Comparison::Equal { .. } => Ok(()),
+        other => Err(format!("the result is not equal: {other:?}").into()),
+    }
 }
 
 fn keeps_at_o0(_: &Path, fixture: &Fixture) -> Result<(), Failed> {

@@ -12,7 +12,7 @@
 //! | `normalise` | | answers the kernel in value form |
 //! | `realize` | | answers the kernel with its reductions realized |
 //! | `schedule` | | answers the kernel with its loops rebuilt |
-//! | `optimize` | `level=O1` `float=strict` `traps=keep` `param=n:5` `max-statements=9` `seeds=rolled,split` `forms=basis` `phase=hoist` `grant=fast` `selection=as-is` | answers result and story; asserts that the result is validated. The last five make a strategy that extends the level: with those seeds alone, with those forms, with a phase of those rules, with an own licence, with another selection |
+//! | `optimize` | `level=O1` `float=strict` `traps=keep` `param=n:5` `max-statements=9` `seeds=rolled,split` `forms=basis` `phase=hoist` `grant=fast` `selection=as-is` | answers result and story; asserts that the result is validated, that nothing better failed, and that `validate` finds what is written of it equal. The last five make a strategy that extends the level: with those seeds alone, with those forms, with a phase of those rules, with an own licence, with another selection |
 //! | `refuse` | as `optimize` | answers the rendered error; asserts that there is one |
 //! | `run` | `seed=0` `param=n:5` | answers the outputs of the interpreter |
 //! | `c` | `level=O1` | answers the C; asserts that compilers accept it without a warning |
@@ -22,6 +22,7 @@ use std::fmt::Write;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use nestegg_driver::config::{Config, Strategy};
 use nestegg_driver::report::{Report, Validated};
+use nestegg_driver::validation::{Comparison, compare};
 use nestegg_driver::{Notation, emit, parameters};
 use nestegg_interp::{Inputs, RunOptions, Values};
 use nestegg_ir::{Licence, LinearizedKernel, Program, Traps};
@@ -131,9 +132,27 @@ fn optimize(command: &TestCommand, source: &Source) -> Result<String, String> {
 
 fn optimized(command: &TestCommand, source: &Source) -> Result<nestegg_driver::Optimized, String> {
     let optimized = nestegg_driver::optimize(source, &config(command)?).map_err(|error| rendered(&error))?;
+    if let Some(failure) = optimized.report.failures.iter().find(|failure| failure.is_bug()) {
+        return Err(rendered(failure));
+    }
     match &optimized.report.validation {
-        Validated::Equal { .. } => Ok(optimized),
+        Validated::Equal { .. } => written_is_equal(command, source, &optimized).map(|()| optimized),
         Validated::NotCompared { reason } => Err(format!("the result was not validated: {reason}")),
+    }
+}
+
+/// What is written of a result is equal to the kernel as it says itself, without what the optimizer knows besides.
+fn written_is_equal(
+    command: &TestCommand,
+    source: &Source,
+    optimized: &nestegg_driver::Optimized,
+) -> Result<(), String> {
+    let input = read(source)?;
+    let output = read(&Source::new("written", emit::dump(&optimized.program).text))?;
+    let assumed = parameters::assumed(input.kernel(), &command.parameters()?).map_err(|error| rendered(&error))?;
+    match compare(&input, &output, &parameters::values(&assumed)).map_err(|error| rendered(&error))? {
+        Comparison::Equal { .. } => Ok(()),
+        other => Err(format!("what is written is not equal to the input: {other:?}")),
     }
 }
 

@@ -94,6 +94,10 @@ fn count(fixture: &Fixture, args: &OperationsArgs) -> miette::Result<Counted> {
         let optimized = nestegg_driver::optimize(&source, &config);
         res.levels.push(optimized.as_ref().ok().map(|optimized| optimized.report.after.total as f64));
         res.seconds.push(optimized.as_ref().ok().map(|optimized| optimized.report.seconds()));
+        let of_seeds = optimized.as_ref().ok().into_iter().flat_map(|optimized| &optimized.report.failures);
+        let of_seeds = of_seeds.filter(|failure| failure.is_bug());
+        res.failures
+            .extend(of_seeds.map(|failure| format!("{}/{} at {level}: {failure}", fixture.group, fixture.name)));
         if let Err(error) = optimized {
             res.failures.push(format!("{}/{} at {level}: {error}", fixture.group, fixture.name));
         }

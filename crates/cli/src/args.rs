@@ -23,8 +23,9 @@ Exit codes:
   0  done
   1  a negative answer (`validate`: not equal)
   2  bad input or usage
-  3  a result that failed validation
-After 2 and 3 no output file is written.";
+  3  no result that holds: nothing could be validated, or a given rule is wrong
+After 2 and 3 no output file is written. A result that fails validation is not written either: the next best
+one is, with a warning.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -95,9 +96,12 @@ pub struct OptimizeArgs {
     /// The story of the run: on standard output if the result goes to a file, else on standard error
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub report: ReportFormat,
-    /// Do not compare the result with the input
-    #[arg(long)]
-    pub no_validate: bool,
+    /// Write the best result without comparing it with the input: nothing says then that it is right
+    #[arg(long, alias = "no-validate")]
+    pub unvalidated: bool,
+    /// How many times the rounding errors of the input those of a result may be, or `off`; by default 10, and 100 with computed tables
+    #[arg(long, value_name = "FACTOR", value_parser = accuracy)]
+    pub accuracy: Option<f64>,
     /// How many kernels of a folder are worked on at a time; by default as many as there are processors
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -242,6 +246,17 @@ pub enum DataFormat {
     Json,
     /// Text for people
     Text,
+}
+
+/// A factor, or infinity for `off`.
+fn accuracy(text: &str) -> Result<f64, String> {
+    if text == "off" {
+        return Ok(f64::INFINITY);
+    }
+    match text.parse() {
+        Ok(factor) if factor >= 1.0 => Ok(factor),
+        _ => Err(format!("`{text}` is neither `off` nor a number of at least 1")),
+    }
 }
 
 /// A parameter's name and value.

@@ -114,7 +114,8 @@ impl OptimizeConfig {
             parameters: args.parameters.values,
             max_statements: args.max_statements,
             memory: args.memory,
-            validation: if args.no_validate { Validation::Off } else { Validation::Explained },
+            validation: if args.unvalidated { Validation::Off } else { Validation::Explained },
+            accuracy: args.accuracy,
             memory_probe: None,
         };
         Ok(Self { input, output, emit, driver, report: args.report, n_threads })

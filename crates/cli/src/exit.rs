@@ -12,7 +12,7 @@ pub enum ExitStatus {
     Negative,
     /// Bad input or usage.
     BadInput,
-    /// A result that failed validation.
+    /// No result that holds.
     FailedValidation,
 }
 

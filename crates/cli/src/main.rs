@@ -5,7 +5,7 @@
 //! # Output
 //! The product on standard output or in the files named by `-o`; everything else on standard error. Files are
 //! written in full or not at all. The exit code is 0 for done, 1 for a negative answer, 2 for bad input or usage, 3
-//! for a result that failed validation; after 2 and 3 no output file is written.
+//! where no result holds; after 2 and 3 no output file is written.
 //! # Method
 //! Arguments ([`args`]) are converted once into a checked configuration ([`config`]); commands ([`commands`]) call the
 //! driver, which touches no files. Errors become text here and nowhere else.

@@ -165,6 +165,74 @@ fn a_wrong_result_is_3_and_writes_nothing() {
     assert!(text.contains("the smallest sub-expression that goes wrong is `sin(x[i])*cos(x[i])` in"), "{text}");
 }
 
+/// A kernel that reads `x` at the index.
+fn reading(index: &str) -> String {
+    format!(
+        "kernel k\ndomain {{ [i] : 0 <= i < 8 }}\narg x : float64[8] read\narg off : int32[8] read\narg y : float64[8] write\n\
+         temp t : float64[8]\nfor i\n  y[i] = {index}*x[i] + {index}*x[i]  {{id=here}}\nend\n"
+    )
+}
+
+#[test]
+fn what_is_not_validated_is_not_written() {
+    let unbounded = "kernel k\nparam n : int32\ndomain [n] -> { [i] : 0 <= i < n }\nassume [n] -> { : n <= 0 }\n\
+                     arg x : float64[10] read\narg y : float64[10] write\nfor i\n  y[i] = x[i] + x[i]\nend\n";
+    let huge = "kernel k\ndomain { [i, j] : 0 <= i, j < 3000000 }\narg x : float64[3000000, 3000000] read\n\
+                arg y : float64[3000000, 3000000] write\nfor i, j\n  y[i, j] = x[i, j] + x[i, j]\nend\n";
+    let (outside, before) = (reading("x[i + 1]"), reading("t[i]"));
+    let folder =
+        folder(&[("outside.knl", &outside), ("before.knl", &before), ("empty.knl", unbounded), ("huge.knl", huge)]);
+    for (name, code, said) in [
+        ("outside.knl", 2, "driver::undefined"),
+        ("before.knl", 2, "driver::undefined"),
+        ("empty.knl", 3, "driver::not_validated"),
+        ("huge.knl", 3, "driver::not_validated"),
+    ] {
+        let output = nestegg(folder.path(), &["optimize", name, "-o", "out.json"]);
+        exits(&output, code);
+        assert!(stderr(&output).contains(said), "{name}: {}", stderr(&output));
+        assert!(!folder.path().join("out.json").exists(), "{name}");
+        exits(&nestegg(folder.path(), &["optimize", name, "-o", "unvalidated.json", "--unvalidated"]), 0);
+    }
+    let output = nestegg(folder.path(), &["optimize", "outside.knl"]);
+    assert!(stderr(&output).contains("outside.knl:8"), "the error has a place: {}", stderr(&output));
+    assert!(stderr(&output).contains("index [8] of `x`"), "{}", stderr(&output));
+}
+
+#[test]
+fn empty_loops_are_compared_at_another_size() {
+    let kernel = "kernel k\nparam n : int32 = 8\ndomain [n] -> { [i] : 0 <= i < n }\narg x : float64[n] read\n\
+                  arg y : float64[n] write\nfor i\n  y[i] = x[i]*2.0 + x[i]*2.0\nend\n";
+    let folder = folder(&[("k.knl", kernel)]);
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "--param", "n=0", "-o", "out.json"]);
+    exits(&output, 0);
+    assert!(stdout(&output).contains("at n = 3") && !stdout(&output).contains("at n = 0"), "{}", stdout(&output));
+}
+
+#[test]
+fn results_with_computed_tables_say_so_and_are_accepted() {
+    let folder = folder(&[]);
+    let mass = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/weighted_mass.knl");
+    let mass = mass.to_str().unwrap();
+    exits(&nestegg(folder.path(), &["optimize", mass, "--level", "O3", "--param", "n=20", "-o", "out.knl"]), 0);
+    let text = fs::read_to_string(folder.path().join("out.knl")).unwrap();
+    assert!(text.contains("\nmeta {\"nestegg\":{\"tables\":{\"changed\":"), "{text}");
+    exits(&nestegg(folder.path(), &["validate", mass, "out.knl", "--param", "n=20"]), 0);
+    // Who states nothing is to be equal exactly, and who states more than is allowed states nothing.
+    let line = text.lines().find(|line| line.starts_with("meta")).unwrap().to_owned();
+    let (before, after) = line.split_once("\"largest_change\":").unwrap();
+    let much = format!("{before}\"largest_change\":0.5{}", &after[after.find('}').unwrap()..]);
+    for (name, claim) in [("silent.knl", ""), ("much.knl", much.as_str())] {
+        fs::write(folder.path().join(name), text.replace(&line, claim)).unwrap();
+        exits(&nestegg(folder.path(), &["validate", mass, name, "--param", "n=20"]), 1);
+    }
+    // A statement is no excuse for other numbers.
+    let wrong = text.replacen("*scale", "*1.0000001*scale", 1);
+    fs::write(folder.path().join("wrong.knl"), &wrong).unwrap();
+    assert_ne!(wrong, text);
+    exits(&nestegg(folder.path(), &["validate", mass, "wrong.knl", "--param", "n=20"]), 1);
+}
+
 #[test]
 fn validate_answers_by_its_exit_code() {
     let different = EQUAL.replace("2.0", "2.5");
@@ -184,6 +252,19 @@ fn a_folder_is_done_in_spite_of_one_bad_kernel() {
     assert!(folder.path().join("out/a.json").exists() && folder.path().join("out/deep/b.json").exists());
     assert!(!folder.path().join("out/bad.json").exists());
     assert!(stdout(&output).contains("3 kernels, 1 failed"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_kernel_of_a_folder_that_is_not_validated_costs_itself() {
+    let folder = folder(&[("in/a.knl", KERNEL), ("in/bad.knl", "kernel\n"), ("in/outside.knl", &reading("x[i + 1]"))]);
+    exits(&nestegg(folder.path(), &["optimize", "in", "-o", "out"]), 2);
+    assert!(folder.path().join("out/a.json").exists() && !folder.path().join("out/outside.json").exists());
+    let wrong = KERNEL.replace("a*x[i] + a*x[i]", "sin(x[i])*cos(x[i])");
+    fs::write(folder.path().join("in/wrong.knl"), wrong).unwrap();
+    fs::write(folder.path().join("wrong.rules"), WRONG_RULE).unwrap();
+    let output = nestegg(folder.path(), &["optimize", "in", "-o", "out", "--rules", "wrong.rules"]);
+    exits(&output, 3);
+    assert!(stdout(&output).contains("4 kernels, 3 failed"), "{}", stdout(&output));
 }
 
 #[test]
@@ -222,7 +303,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
         fs::copy(fixtures.join(name), folder.path().join("in").join(name)).unwrap();
     }
     let run = |threads: &str, out: &str| {
-        let arguments = ["optimize", "in", "-o", out, "--threads", threads, "--emit", "dump,c", "--no-validate"];
+        let arguments = ["optimize", "in", "-o", out, "--threads", threads, "--emit", "dump,c", "--unvalidated"];
         exits(&nestegg(folder.path(), &arguments), 0);
         chosen.map(|name| {
             let path: PathBuf = folder.path().join(out).join(name);

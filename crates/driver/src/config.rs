@@ -25,6 +25,9 @@ pub struct Config {
     pub memory: Option<u64>,
     /// Whether the result is compared with the input.
     pub validation: Validation,
+    /// How many times the rounding error of the input that of a result may be; infinity allows all. `None` means 10, and 100
+    /// for a result with computed tables.
+    pub accuracy: Option<f64>,
     /// Measures the memory of each stage, if given.
     pub memory_probe: Option<MemoryProbe>,
 }
@@ -46,16 +49,17 @@ pub enum CostModel {
     Operations,
 }
 
-/// Whether a result is compared with its input.
+/// Whether a result is compared with its input. Where it is, a result that fails is not taken, and the next best is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validation {
-    /// On random data, exactly and in floats; a mismatch is an error that names an element.
+    /// On random data, exactly and in floats.
     On,
-    /// The same, for what is made of each seed, whether or not it is the best.
+    /// The same, for what is made of each seed, whether or not it is the best; the first failure is an error. It is for tests.
     EachSeed,
-    /// As for the best alone, and the error also names the smallest sub-expression that goes wrong, for which many kernels are optimized.
+    /// As for the best alone. Where a rule of the caller's is at fault, the error also names the smallest sub-expression that goes wrong, for which
+    /// many kernels are optimized.
     Explained,
-    /// Not at all.
+    /// Not at all: the best result is taken without evidence.
     Off,
 }
 
@@ -71,6 +75,49 @@ pub struct MemoryProbe {
 /// The strategy that runs where none is named.
 pub const DEFAULT_STRATEGY: &str = "O1";
 
+impl Config {
+    /// The command that optimizes a file as this configuration does; words with unusual characters are in quotes.
+    #[must_use]
+    pub fn command(&self, file: &str) -> String {
+        let mut words = vec!["nestegg".to_owned(), "optimize".to_owned(), file.to_owned()];
+        let mut add = |flag: &str, value: String| words.extend([format!("--{flag}"), value]);
+        match &self.strategy {
+            Strategy::Named(name) => add("level", name.clone()),
+            Strategy::InFile(source) => add("strategy", source.name.to_string()),
+        }
+        self.rules.iter().for_each(|source| add("rules", source.name.to_string()));
+        self.parameters.iter().for_each(|(name, value)| add("param", format!("{name}={value}")));
+        if let Some(licence) = self.float {
+            add("float", licence.name().to_owned());
+        }
+        if self.traps == Traps::Keep {
+            add("traps", "keep".to_owned());
+        }
+        if let Some(limit) = self.max_statements {
+            add("max-statements", limit.to_string());
+        }
+        if let Some(limit) = self.memory {
+            add("memory", limit.to_string());
+        }
+        match self.accuracy {
+            None => {}
+            Some(factor) if factor.is_finite() => add("accuracy", factor.to_string()),
+            Some(_) => add("accuracy", "off".to_owned()),
+        }
+        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |symbol: char| symbol.is_ascii_alphanumeric() || "-_./=,:+@".contains(symbol);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -83,7 +130,30 @@ impl Default for Config {
             max_statements: None,
             memory: None,
             validation: Validation::Explained,
+            accuracy: None,
             memory_probe: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_say_what_differs_from_the_default() {
+        let config = Config {
+            strategy: Strategy::InFile(Source::new("my strategy.rules", "")),
+            rules: vec![Source::new("a.rules", ""), Source::new("it's.rules", "")],
+            float: Some(Licence::Strict),
+            traps: Traps::Keep,
+            parameters: vec![("n".to_owned(), -3)],
+            accuracy: Some(f64::INFINITY),
+            ..Config::default()
+        };
+        let expected = "nestegg optimize k.knl --strategy 'my strategy.rules' --rules a.rules --rules 'it'\\''s.rules' \
+                        --param n=-3 --float strict --traps keep --accuracy off";
+        assert_eq!(config.command("k.knl"), expected);
+        assert_eq!(Config::default().command("k.knl"), "nestegg optimize k.knl --level O1");
     }
 }

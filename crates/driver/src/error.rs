@@ -1,11 +1,16 @@
 //! What can go wrong between a kernel and its result.
 
+use std::sync::Arc;
+
+use miette::{NamedSource, SourceSpan};
 use nestegg_dump::ReadErrors;
 use nestegg_interp::Difference;
 use nestegg_ir::count::CountError;
 use nestegg_ir::order::OrderError;
 use nestegg_rules::RuleErrors;
+use nestegg_span::{Source, Span};
 
+use crate::report::Failure;
 use crate::smallest::Smallest;
 
 /// What can go wrong.
@@ -91,7 +96,27 @@ pub enum Error {
         /// What [`nestegg_ir::verify`] found.
         violations: String,
     },
-    /// The result is not equal to the input: a bug of nestegg, or of a rule that it was given.
+    /// The input reads what is not there: it means nothing, so no result can be compared with it.
+    #[error("`{kernel}` is undefined")]
+    #[diagnostic(
+        code(driver::undefined),
+        help(
+            "a kernel may read only elements inside its arrays, and only after they have a value; `--unvalidated` optimizes it all the same"
+        )
+    )]
+    Undefined {
+        /// The kernel's name.
+        kernel: String,
+        /// The instruction, the point, and what it does there.
+        source: Box<nestegg_interp::Error>,
+        /// The kernel's text, where it is known.
+        #[source_code]
+        text: Option<Arc<NamedSource<Arc<str>>>>,
+        /// Where the instruction stands in it.
+        #[label("in this instruction")]
+        at: Option<SourceSpan>,
+    },
+    /// A result in which a rule of the caller's had a part is not equal to the input.
     #[error("the result for `{kernel}` is not equal to its input: {difference}{}", after_semicolon(smallest))]
     #[diagnostic(
         code(driver::not_equal),
@@ -107,6 +132,21 @@ pub enum Error {
         /// What to look at, if that was looked for.
         smallest: Option<Box<Smallest>>,
     },
+    /// No result could be validated, not even the input as it came.
+    #[error("no result for `{kernel}` could be validated: {reason}")]
+    #[diagnostic(
+        code(driver::not_validated),
+        help("nothing was written; `--unvalidated` writes the best result without evidence that it is right")
+    )]
+    NotValidated {
+        /// The kernel's name.
+        kernel: String,
+        /// Why the input could not be compared even with itself.
+        reason: String,
+        /// What became of the results.
+        #[related]
+        failures: Vec<Failure>,
+    },
 }
 
 fn after_semicolon(smallest: &Option<Box<Smallest>>) -> String {
@@ -114,17 +154,25 @@ fn after_semicolon(smallest: &Option<Box<Smallest>>) -> String {
 }
 
 impl Error {
-    /// The same, with the rules that made the result.
-    pub(crate) fn after<'r>(mut self, fired: impl Iterator<Item = &'r String>) -> Self {
-        if let Self::NotEqual { rules, .. } = &mut self {
-            *rules = fired.cloned().collect();
+    /// The same, with the place of its instruction in the text of the kernel.
+    pub(crate) fn located(mut self, written: &Source, span: impl Fn(&str) -> Option<Span>) -> Self {
+        if let Self::Undefined { source, text, at, .. } = &mut self
+            && let nestegg_interp::Error::Trap { instruction, .. } = source.as_ref()
+        {
+            *at = span(instruction).map(SourceSpan::from);
+            *text = at.is_some().then(|| Arc::new(written.named_source()));
         }
         self
     }
 
-    /// Whether a result was made and found wrong, as opposed to input that is at fault.
+    /// Whether a pass is at fault that works for one form only, so that another form may do.
+    pub(crate) fn is_of_one_form(&self) -> bool {
+        matches!(self, Self::Broken { .. } | Self::Refused { .. })
+    }
+
+    /// Whether there is no result that holds, as opposed to input that is at fault.
     #[must_use]
     pub fn is_wrong_result(&self) -> bool {
-        matches!(self, Self::Broken { .. } | Self::NotEqual { .. })
+        matches!(self, Self::Broken { .. } | Self::NotEqual { .. } | Self::NotValidated { .. })
     }
 }

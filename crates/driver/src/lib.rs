@@ -4,6 +4,7 @@
 //! [`count()`], and [`Notation`] are the small ones.
 
 pub mod accuracy;
+mod candidates;
 pub mod config;
 pub mod count;
 pub mod emit;
@@ -20,6 +21,7 @@ mod search;
 mod seeds;
 pub mod smallest;
 pub mod stages;
+mod stated;
 pub mod temporaries;
 pub mod validation;
 

@@ -6,24 +6,33 @@
 //! The linearized result and the story of the run; or an error, and then there is no result.
 //! # Method
 //! The stages of `ARCHITECTURE.md`, in this order. After every pass the result is verified; at the end it is compared
-//! with the input by the interpreter. A result with more operations than the input is not taken: then the input
+//! with the input by the interpreter, and its rounding errors with those of the input. What fails is not the result: the next best is, down to the value form without
+//! any rule, the input without its dead code, and the input as it came. Failures are reported. They are errors only where a rule of the caller's
+//! had a part in what is not equal to the input, or where nothing holds.
+//! A result with more operations than the input is not taken: then the input
 //! itself is the result, without its dead code; and so it is where it came with an order and only that would change.
 //! # Not done
 //! Nothing here decides about a kernel: rules propose, the extractor chooses, the scheduler orders.
 
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
+
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_span::Source;
 
+use crate::accuracy::{self, Accuracy};
+use crate::candidates::{Accepted, Candidate, Refusal, Trials, first_that_holds};
 use crate::config::{Config, Validation};
 use crate::count::operations;
 use crate::error::Error;
 use crate::notation::read;
 use crate::parameters;
-use crate::report::{Report, Validated};
+use crate::report::{AssumedParameter, Failure, FailureKind, Operations, Report, Validated};
 use crate::rules::{self, Licensed};
-use crate::search::{as_it_came, linearized, search, verified};
+use crate::search::{AS_IT_CAME, Fold, Found, Told, as_it_came, linearized, search, violations, without_rules};
 use crate::smallest::{self, Smallest, Wrong};
-use crate::stages::{Stages, VALIDATE};
+use crate::stages::{ACCURACY, Stages, VALIDATE};
+use crate::stated::Stated;
 use crate::temporaries;
 use crate::validation::{self, Steps};
 
@@ -39,17 +48,24 @@ pub struct Optimized {
 /// Optimizes a kernel.
 ///
 /// # Errors
-/// If the input is at fault, or the result is found wrong ([`Error::is_wrong_result`]).
+/// If the input is at fault, or no result holds ([`Error::is_wrong_result`]).
 pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
     let mut stages = Stages::new(config.memory_probe);
-    let input = stages.run("read", || read(source))?.program;
-    match optimize_program(&input, config, stages) {
+    let input = stages.run("read", || read(source))?;
+    let span = |id: &str| {
+        let kernel = input.program.kernel();
+        kernel.insn_ids().find(|&insn| kernel[insn].id == id).map(|insn| input.spans.instruction(insn))
+    };
+    match optimize_program(&input.program, &source.name, config, stages) {
         Err(Error::NotEqual { kernel, difference, rules, .. }) if config.validation == Validation::Explained => {
-            let smallest =
-                smallest_wrong(&input, config, Wrong { difference: *difference.clone(), rules: rules.clone() })?;
+            let smallest = smallest_wrong(
+                &input.program,
+                config,
+                Wrong { difference: *difference.clone(), rules: rules.clone() },
+            )?;
             Err(Error::NotEqual { kernel, difference, rules, smallest: smallest.map(Box::new) })
         }
-        res => res,
+        res => res.map_err(|error| error.located(source, span)),
     }
 }
 
@@ -60,7 +76,7 @@ fn smallest_wrong(input: &Program, config: &Config, wrong: Wrong) -> Result<Opti
     let config = Config { validation: Validation::On, memory_probe: None, ..config.clone() };
     let goes_wrong = |program: &LinearizedKernel| {
         let program = Program::Linearized(program.clone());
-        match optimize_program(&program, &config, Stages::new(None)) {
+        match optimize_program(&program, "", &config, Stages::new(None)) {
             Err(Error::NotEqual { difference, rules, .. }) => Some(Wrong { difference: *difference, rules }),
             _ => None,
         }
@@ -68,56 +84,327 @@ fn smallest_wrong(input: &Program, config: &Config, wrong: Wrong) -> Result<Opti
     Ok(smallest::smallest(linearized(input)?, wrong, licence, &goes_wrong))
 }
 
-fn optimize_program(input: &Program, config: &Config, mut stages: Stages) -> Result<Optimized, Error> {
+fn optimize_program(input: &Program, file: &str, config: &Config, mut stages: Stages) -> Result<Optimized, Error> {
     let assumed = parameters::assumed(input.kernel(), &config.parameters)?;
     let values = parameters::values(&assumed);
     let (book, name) = rules::of_config(config)?;
     let Licensed { strategy, licence, left_out } = rules::licensed(&book, &name, config)?;
-    let semantics = Semantics { licence, traps: config.traps };
+    let of_caller = rules::of_caller(&book);
 
     let before = stages.run("count input", || operations(input, &values))?;
-    let found = search(input, &strategy, semantics, &values, config, &mut stages)?;
-    verified("the optimizer", &Program::Linearized(found.program.clone()))?;
-    let counted = stages.run("count output", || operations(&Program::Linearized(found.program.clone()), &values))?;
-    let wins_nothing = matches!(input, Program::Linearized(_))
-        && counted == before
-        && found.is_only_reordered(&as_it_came(input)?, &values);
-    let (found, after) = if counted.total > before.total || wins_nothing {
-        stages.run("keep the input", || {
-            let kept = found.refused(as_it_came(input)?, counted.total);
-            let after = operations(&Program::Linearized(kept.program.clone()), &values)?;
-            Ok::<_, Error>((kept, after))
-        })?
-    } else {
-        (found, counted)
+    let told = Told {
+        strategy: &strategy,
+        semantics: Semantics { licence, traps: config.traps },
+        values: &values,
+        config,
+        is_strict: !of_caller.is_empty() || config.validation == Validation::EachSeed,
     };
-    let output = Program::Linearized(found.program);
-    let validation = match config.validation {
-        Validation::On | Validation::EachSeed | Validation::Explained => {
-            let steps = Steps { folds: found.folds, approximated: found.approximated };
-            let checked = stages.run(VALIDATE, || validation::check(input, steps, &output, &values, licence));
-            checked.map_err(|error| error.after(found.rules.keys()))?
-        }
-        Validation::Off => Validated::NotCompared { reason: "switched off".to_owned() },
+    let found = search(input, told, &mut stages)?;
+    let judge = Judge { input, found: &found, told, of_caller: &of_caller };
+    if config.validation == Validation::EachSeed {
+        stages.run(VALIDATE, || judge.each_seed())?;
+    }
+    let stages = RefCell::new(stages);
+    let mut rest = Rest::new(input, &found, told, &before)?;
+    let Trials { held, refused } = first_that_holds(
+        || rest.next(&mut stages.borrow_mut()),
+        |candidate| judge.judge(candidate, &mut stages.borrow_mut()),
+    )
+    .map_err(|error| judge.with_failures(error, file, &assumed))?;
+    let failures = judge.failures(&refused, file, &assumed);
+    let Some((candidate, Accepted { validated, stated, accuracy })) = held else {
+        let kernel = input.kernel().name.clone();
+        let reason = refused.last().map_or_else(|| "there is none".to_owned(), |(_, refusal)| refusal.reason());
+        return Err(Error::NotValidated { kernel, reason, failures });
     };
+    let mut stages = stages.into_inner();
+    let Candidate { mut program, seed, mut rules, mut limits, gap, saved, .. } = candidate;
+    stated.add_to(&mut program.kernel);
+    let output = Program::Linearized(program);
+    let after = stages.run("count output", || operations(&output, &values))?;
     let Program::Linearized(program) = output else { unreachable!("the output was made linearized above") };
+    let mut seeds = found.seeds;
+    if seed == AS_IT_CAME {
+        // What the rules gave is in what was found and not taken.
+        let best = found.ranking.first();
+        rules = best.map(|best| best.rules.clone()).unwrap_or_default();
+        limits = best.map(|best| best.limits.clone()).unwrap_or_default();
+        if seeds.is_empty() {
+            seeds.extend(best.map(|best| (best.seed.clone(), best.cost)));
+        }
+    }
+    limits.extend(found.limits);
     let report = Report {
         kernel: program.kernel.name.clone(),
         strategy: name,
         float: licence.name(),
         left_out,
-        seed: found.seed,
-        seeds: found.seeds,
+        seed,
+        seeds,
         cost: config.cost,
         parameters: assumed,
         before,
         after,
-        temporaries: temporaries::describe(&program, &values, &found.saved),
-        rules: found.rules,
-        limits: found.limits,
-        gap: found.gap,
-        validation,
+        temporaries: temporaries::describe(&program, &values, &saved),
+        rules,
+        limits,
+        gap,
+        validation: validated,
+        accuracy,
+        failures,
         stages: stages.into_done(),
     };
     Ok(Optimized { program, report })
+}
+
+/// Candidates that are left, the best first.
+struct Rest<'a> {
+    input: &'a Program,
+    form: Option<&'a LinearizedKernel>,
+    told: Told<'a>,
+    /// Operations of the input: nothing that does more is a candidate.
+    limit: u128,
+    ranked: VecDeque<&'a Candidate>,
+    last: VecDeque<Last>,
+    /// What the input is called among the seeds.
+    name: &'static str,
+}
+
+/// Candidates that are made only when they are needed.
+enum Last {
+    WithoutRules,
+    WithoutDeadCode,
+    AsItCame,
+}
+
+impl<'a> Rest<'a> {
+    fn new(input: &'a Program, found: &'a Found, told: Told<'a>, before: &Operations) -> Result<Self, Error> {
+        let limit = before.total;
+        let mut ranked: VecDeque<&Candidate> =
+            found.ranking.iter().filter(|candidate| candidate.cost <= limit).collect();
+        if let (Program::Linearized(_), Some(best)) = (input, ranked.front())
+            && best.cost == limit
+            && operations(&Program::Linearized(best.program.clone()), told.values)? == *before
+            && best.is_only_reordered(&as_it_came(input)?, told.values)
+        {
+            ranked.clear();
+        }
+        let mut last = VecDeque::from([Last::WithoutDeadCode, Last::AsItCame]);
+        if !ranked.is_empty() || !found.failed.is_empty() {
+            last.push_front(Last::WithoutRules);
+        }
+        let name = if found.ranking.is_empty() && found.failed.is_empty() { "rolled" } else { AS_IT_CAME };
+        Ok(Self { input, form: found.form.as_ref(), told, limit, ranked, last, name })
+    }
+
+    fn next(&mut self, stages: &mut Stages) -> Result<Option<Candidate>, Error> {
+        if let Some(next) = self.ranked.pop_front() {
+            return Ok(Some(next.clone()));
+        }
+        while let Some(last) = self.last.pop_front() {
+            let made = match last {
+                Last::WithoutRules => match self.form {
+                    Some(form) => {
+                        without_rules(form, self.told, stages)?.filter(|candidate| candidate.cost <= self.limit)
+                    }
+                    None => None,
+                },
+                Last::WithoutDeadCode => Some(stages.run("keep the input", || {
+                    Candidate::untouched(as_it_came(self.input)?, self.name, self.told.values)
+                })?),
+                Last::AsItCame => Some(Candidate::untouched(linearized(self.input)?, self.name, self.told.values)?),
+            };
+            if made.is_some() {
+                return Ok(made);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What decides whether a candidate is the result.
+struct Judge<'a> {
+    input: &'a Program,
+    found: &'a Found,
+    told: Told<'a>,
+    /// Rules of the caller's.
+    of_caller: &'a BTreeSet<String>,
+}
+
+impl Judge<'_> {
+    /// Whether a candidate is a kernel, is equal to the input, and has no larger rounding errors than are allowed.
+    ///
+    /// # Errors
+    /// If the input cannot be compared with anything, or a rule of the caller's had a part in what is not equal to it.
+    fn judge(&self, candidate: &Candidate, stages: &mut Stages) -> Result<Result<Accepted, Refusal>, Error> {
+        let LinearizedKernel { kernel, linearization } = &candidate.program;
+        if let Some(violations) = violations(kernel, Some(linearization)) {
+            return Ok(Err(Refusal::Broken(violations)));
+        }
+        if self.told.config.validation == Validation::Off {
+            let validated = Validated::NotCompared { reason: "switched off".to_owned() };
+            let tolerance = candidate.approximated.as_ref().map(|(_, tolerance)| *tolerance);
+            let stated = Stated::of_steps(self.folds(candidate).len(), tolerance);
+            return Ok(Ok(Accepted { validated, stated, accuracy: None }));
+        }
+        let (validated, stated) = match stages.run(VALIDATE, || self.check(candidate))? {
+            Ok(checked) => checked,
+            Err(Refusal::NotEqual(difference)) if candidate.rules.keys().any(|rule| self.of_caller.contains(rule)) => {
+                let rules = candidate.rules.keys().cloned().collect();
+                return Err(Error::NotEqual { kernel: kernel.name.clone(), difference, rules, smallest: None });
+            }
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        Ok(stages.run(ACCURACY, || self.measure(candidate))?.map(|accuracy| Accepted { validated, stated, accuracy }))
+    }
+
+    fn check(&self, candidate: &Candidate) -> Result<Result<(Validated, Stated), Refusal>, Error> {
+        let steps = Steps { folds: self.folds(candidate), approximated: candidate.approximated.as_ref() };
+        let output = Program::Linearized(candidate.program.clone());
+        validation::check(self.input, steps, &output, self.told.values, self.told.semantics.licence)
+    }
+
+    /// Where constants were folded on the way to a candidate.
+    fn folds(&self, candidate: &Candidate) -> &[Fold] {
+        if candidate.is_of_form { &self.found.folds } else { &[] }
+    }
+
+    /// Rounding errors that are within what is allowed. Those of the input itself always are.
+    fn measure(&self, candidate: &Candidate) -> Result<Result<Option<Accuracy>, Refusal>, Error> {
+        let of_form = if candidate.approximated.is_some() { accuracy::LIMIT_COMPUTED } else { accuracy::LIMIT_EXACT };
+        let limit = self.told.config.accuracy.unwrap_or(of_form);
+        if !candidate.is_of_form || limit == f64::INFINITY {
+            return Ok(Ok(None));
+        }
+        let output = Program::Linearized(candidate.program.clone());
+        let found = accuracy::measure(self.input, &output, self.told.values)?;
+        let refusal = found.exceeds(limit).map(|worst| {
+            Refusal::Inaccurate(format!(
+                "on {} data its rounding errors are {:.0} times those of the input, {limit} times are allowed",
+                worst.data, worst.ratio
+            ))
+        });
+        Ok(refusal.map_or(Ok(Some(found)), Err))
+    }
+
+    /// Whether what was made of each seed is equal to the input.
+    ///
+    /// # Errors
+    /// If one is not; the error names the seed beside the rules.
+    fn each_seed(&self) -> Result<(), Error> {
+        for candidate in &self.found.ranking {
+            match self.check(candidate) {
+                Ok(Err(Refusal::NotEqual(difference))) => {
+                    let seed = format!("seed {}", candidate.seed);
+                    let rules = [seed].into_iter().chain(candidate.rules.keys().cloned()).collect();
+                    let kernel = self.input.kernel().name.clone();
+                    return Err(Error::NotEqual { kernel, difference, rules, smallest: None });
+                }
+                Ok(_) | Err(Error::NotValidated { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The failures, for the report.
+    fn failures(&self, refused: &[(Candidate, Refusal)], file: &str, assumed: &[AssumedParameter]) -> Vec<Failure> {
+        let failure = |seed: &str, kind, reason| Failure {
+            seed: seed.to_owned(),
+            operations: None,
+            kind,
+            reason,
+            rules: Vec::new(),
+            parameters: assumed.to_vec(),
+            data_seeds: validation::data_seeds(),
+            command: self.told.config.command(file),
+        };
+        let of_passes =
+            self.found.failed.iter().map(|(seed, error)| failure(seed, FailureKind::Broken, with_causes(error)));
+        let of_candidates = refused.iter().map(|(candidate, refusal)| Failure {
+            operations: Some(candidate.cost),
+            rules: candidate.rules.keys().cloned().collect(),
+            ..failure(&candidate.seed, refusal.kind(), refusal.reason())
+        });
+        of_passes.chain(of_candidates).collect()
+    }
+
+    /// An error, with the failures of passes that came before it.
+    fn with_failures(&self, mut error: Error, file: &str, assumed: &[AssumedParameter]) -> Error {
+        if let Error::NotValidated { failures, .. } = &mut error {
+            *failures = self.failures(&[], file, assumed);
+        }
+        error
+    }
+}
+
+/// An error and what caused it, on one line.
+fn with_causes(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Strategy;
+    use crate::same::is_same;
+
+    /// A kernel with several seeds at O3, dead code, and a constant that folds.
+    const KERNEL: &str = "kernel k
+domain { [q, j] : 0 <= q < 4 and 0 <= j < 3 }
+arg A : float64[3] readwrite
+arg f : float64[4] read
+table phi : float64[4, 3] = [[0.5, 0.25, 0.25], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.3, 0.3, 0.4]]
+temp dead : float64
+for j
+  dead = f[j]*f[j]
+  A[j] = A[j] + (0.1*3.0)*sum(q, f[q]*phi[q, j] + f[q]*phi[q, j])
+end
+";
+
+    fn optimized(config: Config) -> Optimized {
+        optimize(&Source::new("k.knl", KERNEL), &config).unwrap()
+    }
+
+    fn o3() -> Config {
+        Config { strategy: Strategy::Named("O3".to_owned()), ..Config::default() }
+    }
+
+    /// What loses no digits at all is the input alone, so that all other candidates are refused.
+    #[test]
+    fn the_input_is_the_last_candidate() {
+        let Optimized { program, report } = optimized(Config { accuracy: Some(0.0), ..o3() });
+        let input = read(&Source::new("k.knl", KERNEL)).unwrap().program;
+        assert!(is_same(&program, &as_it_came(&input).unwrap()));
+        assert_eq!(report.seed, AS_IT_CAME);
+        assert!(matches!(report.validation, Validated::Equal { .. }));
+        let seeds: Vec<&str> = report.failures.iter().map(|failure| failure.seed.as_str()).collect();
+        assert!(seeds.len() > 2 && seeds.contains(&"rolled"), "{seeds:?}");
+        assert!(report.failures.iter().all(|failure| failure.kind == FailureKind::Inaccurate && !failure.is_bug()));
+        let costs: Vec<Option<u128>> = report.failures.iter().map(|failure| failure.operations).collect();
+        assert!(costs.is_sorted(), "the best comes first: {costs:?}");
+        assert!(
+            report.failures[0].command.ends_with("k.knl --level O3 --accuracy 0"),
+            "{}",
+            report.failures[0].command
+        );
+    }
+
+    #[test]
+    fn where_nothing_fails_nothing_is_reported() {
+        let Optimized { program, report } = optimized(o3());
+        assert!(report.failures.is_empty());
+        assert!(report.after.total < report.before.total);
+        assert!(!Stated::of(&program.kernel).is_exact(), "the constant is rounded");
+        // Without validation the same is the result, and it states the same.
+        let unvalidated = optimized(Config { validation: Validation::Off, ..o3() });
+        assert!(is_same(&unvalidated.program, &program));
+        assert_eq!(unvalidated.program.kernel.meta, program.kernel.meta);
+    }
 }

@@ -11,6 +11,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::accuracy::Accuracy;
 use crate::config::CostModel;
 use crate::stages::Stage;
 
@@ -47,6 +48,10 @@ pub struct Report {
     pub gap: Gap,
     /// What the comparison with the input said.
     pub validation: Validated,
+    /// Rounding errors of the result beside those of the input, if they were measured.
+    pub accuracy: Option<Accuracy>,
+    /// Results with fewer operations that were not taken, the best first.
+    pub failures: Vec<Failure>,
     /// Each stage with its time, in order.
     pub stages: Vec<Stage>,
 }
@@ -144,6 +149,74 @@ pub enum Validated {
         /// In words.
         reason: String,
     },
+}
+
+/// A result that was not taken, with what is needed to see that again.
+#[derive(Clone, Debug, PartialEq, Serialize, thiserror::Error, miette::Diagnostic)]
+#[error("{} was not taken: {reason}", of_seed(seed, *operations))]
+#[diagnostic(severity(Warning), code(driver::not_taken), help("{}", self.way_out()))]
+pub struct Failure {
+    /// The seed that it was made of.
+    pub seed: String,
+    /// Its operations; none if a pass failed before there was a result.
+    pub operations: Option<u128>,
+    /// What kind of failure it is.
+    pub kind: FailureKind,
+    /// What is wrong, in words: for two values the element and both.
+    pub reason: String,
+    /// The rules that found something.
+    pub rules: Vec<String>,
+    /// The values of parameters that were assumed.
+    pub parameters: Vec<AssumedParameter>,
+    /// The seeds of the data that results are compared on.
+    pub data_seeds: Vec<u64>,
+    /// The command that shows it.
+    pub command: String,
+}
+
+/// Why a result was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// It is not equal to the input.
+    NotEqual,
+    /// It could not be compared with the input.
+    NotCompared,
+    /// Its rounding errors are too large beside those of the input.
+    Inaccurate,
+    /// A pass refused or broke it.
+    Broken,
+}
+
+impl Failure {
+    /// Whether nestegg made a mistake. To lose more digits than allowed is none: the next best result is there for that.
+    #[must_use]
+    pub fn is_bug(&self) -> bool {
+        self.kind != FailureKind::Inaccurate
+    }
+
+    fn way_out(&self) -> String {
+        if !self.is_bug() {
+            return "`--accuracy FACTOR` allows larger rounding errors".to_owned();
+        }
+        let rules = match self.rules.as_slice() {
+            [] => String::new(),
+            rules => format!("; rules fired: {}", rules.join(", ")),
+        };
+        let seeds: Vec<String> = self.data_seeds.iter().map(u64::to_string).collect();
+        format!(
+            "the next best result is right; this is a bug of nestegg: please report it with the kernel, and with this: `{}`, data seeds {}{rules}",
+            self.command,
+            seeds.join(", ")
+        )
+    }
+}
+
+fn of_seed(seed: &str, operations: Option<u128>) -> String {
+    match operations {
+        Some(operations) => format!("a result of {operations} operations, made of the seed `{seed}`,"),
+        None => format!("the seed `{seed}`"),
+    }
 }
 
 /// One line: its loops, its value, its uses.

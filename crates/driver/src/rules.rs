@@ -1,5 +1,7 @@
 //! The rules and strategies of a run: the built-in ones with those of the caller's files.
 
+use std::collections::BTreeSet;
+
 use nestegg_ir::Licence;
 use nestegg_rules::{Grant, OptionValue, ResolvedPhase, ResolvedStrategy, Rule, RuleBook, Vocabulary};
 use nestegg_span::Source;
@@ -44,6 +46,13 @@ pub(crate) fn of_config(config: &Config) -> Result<(RuleBook, String), Error> {
         }
     };
     Ok((book, name))
+}
+
+/// The names of the rules that are not built in.
+pub(crate) fn of_caller(book: &RuleBook) -> BTreeSet<String> {
+    let built_in = nestegg_egraph::builtin::sources();
+    let rules = book.rules.values().filter(|rule| !built_in.contains(&rule.source));
+    rules.map(|rule| rule.name.to_string()).collect()
 }
 
 /// A strategy that may run, and under which licence.

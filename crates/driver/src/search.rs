@@ -9,113 +9,114 @@
 //! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
 //! made; none knows of another.
 //! Each seed that the strategy asks for gets an e-graph of its own. Of what selection made of those that came near the best, with its reductions in order and its
-//! temporaries in arrays, further seeds are made. The result with the fewest operations is kept, of equals one that is equal to the kernel exactly, and the first of these.
+//! temporaries in arrays, further seeds are made. All results are kept, those with the fewest operations first, of equals what is equal to the kernel exactly, and then the first made.
+//! A seed that a pass refuses or breaks is a failure of that seed alone.
 
 use indexmap::IndexMap;
 use nestegg_egraph::pattern::Functions;
 use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Cost, Extracted, Search};
-use nestegg_forms::Tolerance;
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{Array, FunctionId, Item, Kernel, LinearizedKernel, Program, Semantics, Traps};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 
-use crate::config::{Config, Validation};
+use crate::candidates::Candidate;
+use crate::config::Config;
 use crate::count::operations;
 use crate::error::Error;
 use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit};
 use crate::seeds::{self, Seed};
-use crate::stages::{Stages, VALIDATE};
+use crate::stages::Stages;
 use crate::temporaries;
-use crate::validation;
 
 /// The name of the input among seeds, where no seed gave anything better.
 pub(crate) const AS_IT_CAME: &str = "as it came";
 
-/// Pairs of a kernel and what was made of it.
-pub(crate) type Folds = Vec<(LinearizedKernel, LinearizedKernel)>;
+/// The name of the kernel without any rule among seeds.
+const WITHOUT_RULES: &str = "rolled, without rules";
+
+/// A kernel and what was made of it.
+pub(crate) type Fold = (LinearizedKernel, LinearizedKernel);
 
 /// What a strategy made of a kernel.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// The result.
-    pub program: LinearizedKernel,
-    /// What selection made of the seed, before reductions were realized and loops scheduled.
-    pub selected: Option<Seed>,
-    /// The seed that it was made of.
-    pub seed: String,
+    /// The results, the best first.
+    pub(crate) ranking: Vec<Candidate>,
     /// Operations of what was made of each seed.
-    pub seeds: IndexMap<String, u128>,
-    /// That seed and what was done to its numbers, if it is not equal to the input exactly.
-    pub approximated: Option<(LinearizedKernel, Tolerance)>,
+    pub(crate) seeds: IndexMap<String, u128>,
+    /// The value form that all of them were made of, if there is one.
+    pub(crate) form: Option<LinearizedKernel>,
     /// Kernels before and after constants were folded that are equal to the bit, but not in exact arithmetic, in the order of passes.
-    pub folds: Folds,
-    /// Rules that found something, with how often.
-    pub rules: IndexMap<String, u64>,
-    /// Limits that were hit.
-    pub limits: Vec<LimitHit>,
-    /// How far the choice can be from the best one.
-    pub gap: Gap,
-    /// Operations that each temporary saves, by its name.
-    pub saved: IndexMap<String, u128>,
+    pub(crate) folds: Vec<Fold>,
+    /// Limits that kept results from being taken.
+    pub(crate) limits: Vec<LimitHit>,
+    /// Seeds that a pass refused or broke, and the error.
+    pub(crate) failed: Vec<(String, Error)>,
+}
+
+/// What a run is told of the search: the same for all seeds.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<'a> {
+    /// The strategy.
+    pub(crate) strategy: &'a ResolvedStrategy<'a>,
+    /// What may be done to floats.
+    pub(crate) semantics: Semantics,
+    /// Values of parameters.
+    pub(crate) values: &'a [(String, i64)],
+    /// The rest.
+    pub(crate) config: &'a Config,
+    /// Whether an error of a pass is one of the caller's, not of one seed: where the caller's own rules run.
+    pub(crate) is_strict: bool,
 }
 
 /// Runs a strategy on a program.
-pub(crate) fn search(
-    input: &Program,
-    strategy: &ResolvedStrategy<'_>,
-    semantics: Semantics,
-    values: &[(String, i64)],
-    config: &Config,
-    stages: &mut Stages,
-) -> Result<Found, Error> {
-    let search = selection(strategy, Cost::INFINITE);
-    if search == Search::BottomUp && strategy.phases.is_empty() {
+pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Result<Found, Error> {
+    let mut found = Found {
+        ranking: Vec::new(),
+        seeds: IndexMap::new(),
+        form: None,
+        folds: Vec::new(),
+        limits: Vec::new(),
+        failed: Vec::new(),
+    };
+    if told.strategy.phases.is_empty() && selection(told.strategy, Cost::INFINITE) == Search::BottomUp {
         let program = stages.run("eliminate dead", || as_it_came(input))?;
-        return Ok(Found::untouched(program));
+        found.ranking.push(Candidate::untouched(program, "rolled", told.values)?);
+        return Ok(found);
     }
     let linearized = stages.run("linearize", || linearized(input))?;
-    let mut pass = Passes { kernel: linearized.kernel.name.clone(), semantics, values, compared: None };
-    let (form, folds) = value_form(linearized, &pass, stages)?;
-    pass.compared = (config.validation == Validation::EachSeed).then_some((input, folds.as_slice()));
-    let mut race =
-        Race { best: None, costs: IndexMap::new(), selected: IndexMap::new(), limits: Vec::new(), values, config };
-    let seeds = if keeps_places(&form, &pass)? {
-        race.limits.push(LimitHit { place: "seeds".to_owned(), limit: "traps".to_owned(), value: None });
-        vec![seeds::rolled(&form)]
-    } else {
-        stages.run("seeds", || seeds::seeds(&form, strategy, (values, config.max_statements)))?
-    };
-    let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
-    let mut unfinished = Vec::new();
-    for seed in seeds {
-        let found = optimized(&seed, &pass, &trial, race.worth_proving(), stages)?;
-        let is_finished = found.limits.iter().all(|hit| hit.limit != "nodes");
-        let cost = race.enter(found)?;
-        if !is_finished && trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes) {
-            unfinished.push((cost, seed));
+    let pass = Passes::new(&linearized, &told);
+    match value_form(linearized, &pass, stages) {
+        Ok((form, folds)) => (found.form, found.folds) = (Some(form), folds),
+        Err(error) if error.is_of_one_form() && !told.is_strict => {
+            found.failed.push(("value form".to_owned(), error));
+            return Ok(found);
         }
+        Err(error) => return Err(error),
     }
-    unfinished.sort_by_key(|seed| seed.0);
-    for (cost, seed) in unfinished {
-        if race.best.as_ref().is_none_or(|best| cost <= best.0.0.saturating_mul(PROMISING)) {
-            race.enter(optimized(&seed, &pass, strategy, race.worth_proving(), stages)?)?;
-        }
-    }
-    for selected in race.promising() {
-        if let Some(seed) = stages.run("seeds", || seeds::of_selected(&selected, strategy))? {
-            race.enter(optimized(&seed, &pass, &trial, race.worth_proving(), stages)?)?;
-        }
-    }
-    let Race { best, costs, limits, .. } = race;
-    match best {
-        Some((_, mut found)) => {
-            found.limits.extend(limits);
-            Ok(Found { seeds: costs, folds, ..found })
-        }
-        // Nothing may be taken: the kernel stays as it came.
-        None => Ok(Found { limits, ..Found::untouched(as_it_came(input)?) }),
+    let Some(form) = &found.form else { return Ok(found) };
+    let mut race = Race::new(told);
+    race.run(form, &pass, stages)?;
+    (found.ranking, found.seeds, found.limits, found.failed) = (race.ranking, race.costs, race.limits, race.failed);
+    found.ranking.sort_by_key(Candidate::rank);
+    Ok(found)
+}
+
+/// What selection makes of a value form without any rule: less can go wrong with it than with the results of a strategy.
+pub(crate) fn without_rules(
+    form: &LinearizedKernel,
+    told: Told<'_>,
+    stages: &mut Stages,
+) -> Result<Option<Candidate>, Error> {
+    let mut strategy = told.strategy.clone();
+    strategy.phases.clear();
+    let seed = Seed { name: WITHOUT_RULES.to_owned(), ..seeds::rolled(form) };
+    match optimized(&seed, &Passes::new(form, &told), &strategy, Cost::ZERO, stages) {
+        Ok((candidate, _)) => Ok(Some(candidate)),
+        Err(error) if error.is_of_one_form() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -127,7 +128,7 @@ fn value_form(
     linearized: LinearizedKernel,
     pass: &Passes<'_>,
     stages: &mut Stages,
-) -> Result<(LinearizedKernel, Folds), Error> {
+) -> Result<(LinearizedKernel, Vec<Fold>), Error> {
     let mut folds = Vec::new();
     let mut form = linearized;
     for _ in 0..MAX_ROUNDS {
@@ -175,67 +176,145 @@ fn with_nodes<'b>(strategy: &ResolvedStrategy<'b>, part: u32) -> ResolvedStrateg
     res
 }
 
-/// The results of seeds, and the best of them: of equal costs what is equal to the input exactly, then the first.
+/// The results of seeds.
 struct Race<'a> {
-    best: Option<((u128, bool), Found)>,
+    told: Told<'a>,
+    /// In the order in which they were made.
+    ranking: Vec<Candidate>,
     /// Operations of what was made of each seed.
     costs: IndexMap<String, u128>,
     /// What selection made of each seed, and what came of it.
     selected: IndexMap<String, (u128, Seed)>,
     /// Limits that kept results from being taken.
     limits: Vec<LimitHit>,
-    values: &'a [(String, i64)],
-    config: &'a Config,
+    /// Seeds of which nothing came.
+    failed: Vec<(String, Error)>,
 }
 
-impl Race<'_> {
+impl<'a> Race<'a> {
+    fn new(told: Told<'a>) -> Self {
+        Self {
+            told,
+            ranking: Vec::new(),
+            costs: IndexMap::new(),
+            selected: IndexMap::new(),
+            limits: Vec::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, form: &LinearizedKernel, pass: &Passes<'_>, stages: &mut Stages) -> Result<(), Error> {
+        let Told { strategy, values, config, .. } = self.told;
+        let seeds = self.seeds(form, pass, |form| {
+            stages.run("seeds", || seeds::seeds(form, strategy, (values, config.max_statements)))
+        })?;
+        let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
+        let mut unfinished = Vec::new();
+        for seed in seeds {
+            let Some((cost, is_finished)) = self.enter(&seed, pass, &trial, stages)? else { continue };
+            if !is_finished && trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes) {
+                unfinished.push((cost, seed));
+            }
+        }
+        unfinished.sort_by_key(|seed| seed.0);
+        for (cost, seed) in unfinished {
+            if self.best_cost().is_none_or(|best| cost <= best.saturating_mul(PROMISING)) {
+                self.enter(&seed, pass, strategy, stages)?;
+            }
+        }
+        for selected in self.promising() {
+            let made = stages.run("seeds", || seeds::of_selected(&selected, strategy));
+            if let Some(Some(seed)) = self.done(&selected.name, made)? {
+                self.enter(&seed, pass, &trial, stages)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The seeds of a value form; of one whose floats may trap under its conditions, or of which no others can be made, the form itself.
+    fn seeds(
+        &mut self,
+        form: &LinearizedKernel,
+        pass: &Passes<'_>,
+        make: impl FnOnce(&LinearizedKernel) -> Result<Vec<Seed>, Error>,
+    ) -> Result<Vec<Seed>, Error> {
+        let Some(keeps_places) = self.done("rolled", keeps_places(form, pass))? else { return Ok(Vec::new()) };
+        if keeps_places {
+            self.limits.push(LimitHit { place: "seeds".to_owned(), limit: "traps".to_owned(), value: None });
+            return Ok(vec![seeds::rolled(form)]);
+        }
+        Ok(self.done("all but rolled", make(form))?.unwrap_or_else(|| vec![seeds::rolled(form)]))
+    }
+
+    /// What a pass made for one seed. What it could not make is a failure of that seed.
+    fn done<T>(&mut self, seed: &str, res: Result<T, Error>) -> Result<Option<T>, Error> {
+        match res {
+            Ok(made) => Ok(Some(made)),
+            Err(error) if error.is_of_one_form() && !self.told.is_strict => {
+                self.failed.push((seed.to_owned(), error));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn best_cost(&self) -> Option<u128> {
+        self.ranking.iter().map(|candidate| candidate.cost).min()
+    }
+
     /// Up to what a result may cost to be worth a proof: that of the best.
     fn worth_proving(&self) -> Cost {
-        self.best.as_ref().map_or(Cost::INFINITE, |best| Cost::new(best.0.0))
+        self.best_cost().map_or(Cost::INFINITE, Cost::new)
     }
 
     /// What selection made of seeds that came near the best.
     fn promising(&mut self) -> Vec<Seed> {
-        let Some(best) = self.best.as_ref().map(|best| best.0.0) else { return Vec::new() };
+        let Some(best) = self.best_cost() else { return Vec::new() };
         let all = std::mem::take(&mut self.selected).into_values();
         all.filter(|(cost, _)| *cost <= best.saturating_mul(PROMISING)).map(|(_, seed)| seed).collect()
     }
 
-    /// Takes a result if it is the best; answers its cost.
-    fn enter(&mut self, mut found: Found) -> Result<u128, Error> {
-        let cost = operations(&Program::Linearized(found.program.clone()), self.values)?.total;
-        if let Some(selected) = found.selected.take()
-            && self.selected.get(&found.seed).is_none_or(|known| cost < known.0)
-        {
-            self.selected.insert(found.seed.clone(), (cost, selected));
+    /// Optimizes a seed; answers the cost of the result, and whether all e-nodes were allowed that it wanted. `None` if it failed.
+    fn enter(
+        &mut self,
+        seed: &Seed,
+        pass: &Passes<'_>,
+        strategy: &ResolvedStrategy<'_>,
+        stages: &mut Stages,
+    ) -> Result<Option<(u128, bool)>, Error> {
+        let made = optimized(seed, pass, strategy, self.worth_proving(), stages);
+        let Some((candidate, selected)) = self.done(&seed.name, made)? else { return Ok(None) };
+        let cost = candidate.cost;
+        let is_finished = candidate.limits.iter().all(|hit| hit.limit != "nodes");
+        if self.selected.get(&seed.name).is_none_or(|known| cost < known.0) {
+            self.selected.insert(seed.name.clone(), (cost, selected));
         }
-        if let (Some(limit), needed) = (self.config.memory, temporaries::bytes(&found.program, self.values))
+        let Told { config, values, .. } = self.told;
+        if let (Some(limit), needed) = (config.memory, temporaries::bytes(&candidate.program, values))
             && needed.is_none_or(|needed| needed > u128::from(limit))
         {
-            let hit = LimitHit { place: found.seed, limit: "memory".to_owned(), value: Some(limit) };
+            let hit = LimitHit { place: candidate.seed, limit: "memory".to_owned(), value: Some(limit) };
             if !self.limits.contains(&hit) {
                 self.limits.push(hit);
             }
-            return Ok(cost);
+            return Ok(Some((cost, is_finished)));
         }
-        let known = self.costs.entry(found.seed.clone()).or_insert(cost);
+        let known = self.costs.entry(candidate.seed.clone()).or_insert(cost);
         *known = cost.min(*known);
-        let rank = (cost, found.approximated.is_some());
-        if self.best.as_ref().is_none_or(|best| rank < best.0) {
-            self.best = Some((rank, found));
-        }
-        Ok(cost)
+        self.ranking.push(candidate);
+        Ok(Some((cost, is_finished)))
     }
 }
 
-/// The cheapest kernel that the rules make of one seed. How near the best it is matters up to a cost.
+/// The cheapest kernel that the rules make of one seed, and what selection made of it before reductions were realized and loops scheduled.
+/// How near the best it is matters up to a cost.
 fn optimized(
     seed: &Seed,
     pass: &Passes<'_>,
     strategy: &ResolvedStrategy<'_>,
     worth_proving: Cost,
     stages: &mut Stages,
-) -> Result<Found, Error> {
+) -> Result<(Candidate, Seed), Error> {
     let form = &seed.linearized;
     pass.verified("seeds", form)?;
     let context = nestegg_isl::Context::new();
@@ -270,25 +349,21 @@ fn optimized(
         Gap::NotProved
     };
     let saved = constructed.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.saved.operations()));
-    let found = Found {
+    let candidate = Candidate {
+        cost: operations(&Program::Linearized(program.clone()), pass.values)?.total,
         program,
-        selected: Some(selected),
         seed: seed.name.clone(),
-        seeds: IndexMap::new(),
+        is_of_form: true,
         approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
-        folds: Vec::new(),
         rules: saturation.fired.iter().map(|(rule, &times)| (rule.clone(), times as u64)).collect(),
         limits: limits(strategy, &saturation, &selection.limits_hit),
         gap,
         saved: saved.collect(),
     };
-    if let Some((input, folds)) = pass.compared {
-        stages.run(VALIDATE, || validation::check_seed(input, folds, &found, pass.values, licence))?;
-    }
-    Ok(found)
+    Ok((candidate, selected))
 }
 
-impl Found {
+impl Candidate {
     /// Whether a result differs from the input, without its dead code, in nothing but its order.
     pub(crate) fn is_only_reordered(&self, input: &LinearizedKernel, values: &[(String, i64)]) -> bool {
         let bytes = |program: &LinearizedKernel| temporaries::bytes(program, values);
@@ -304,29 +379,6 @@ impl Found {
             && bytes(&self.program) == bytes(input)
             && self.program.kernel.instructions.len() == input.kernel.instructions.len()
     }
-
-    /// What was found does more operations than the input, which is the result instead.
-    pub(crate) fn refused(self, input: LinearizedKernel, operations: u128) -> Self {
-        let limits = self.limits;
-        let seeds = if self.seeds.is_empty() { IndexMap::from([(self.seed, operations)]) } else { self.seeds };
-        Self { seeds, limits, seed: AS_IT_CAME.to_owned(), rules: self.rules, ..Self::untouched(input) }
-    }
-
-    /// A result that no rule had a part in.
-    fn untouched(program: LinearizedKernel) -> Self {
-        Self {
-            program,
-            selected: None,
-            seed: "rolled".to_owned(),
-            seeds: IndexMap::new(),
-            approximated: None,
-            folds: Vec::new(),
-            rules: IndexMap::new(),
-            limits: Vec::new(),
-            gap: Gap::NotProved,
-            saved: IndexMap::new(),
-        }
-    }
 }
 
 /// A program in its order, without its dead code.
@@ -339,11 +391,13 @@ struct Passes<'a> {
     kernel: String,
     semantics: Semantics,
     values: &'a [(String, i64)],
-    /// The input and its folded constants, where every result is compared with it.
-    compared: Option<(&'a Program, &'a [(LinearizedKernel, LinearizedKernel)])>,
 }
 
-impl Passes<'_> {
+impl<'a> Passes<'a> {
+    fn new(input: &LinearizedKernel, told: &Told<'a>) -> Self {
+        Self { kernel: input.kernel.name.clone(), semantics: told.semantics, values: told.values }
+    }
+
     fn done<T, E>(&self, pass: &'static str, res: Result<T, E>) -> Result<T, Error>
     where
         E: std::error::Error + Send + Sync + 'static,
@@ -357,18 +411,18 @@ impl Passes<'_> {
     }
 }
 
-/// Refuses what a pass made if it is no kernel.
-pub(crate) fn verified(pass: &'static str, program: &Program) -> Result<(), Error> {
-    no_violations(pass, program.kernel(), program.linearization().map(Vec::as_slice))
+fn no_violations(pass: &'static str, kernel: &Kernel, linearization: Option<&[Item]>) -> Result<(), Error> {
+    match violations(kernel, linearization) {
+        None => Ok(()),
+        Some(violations) => Err(Error::Broken { pass, kernel: kernel.name.clone(), violations }),
+    }
 }
 
-fn no_violations(pass: &'static str, kernel: &Kernel, linearization: Option<&[Item]>) -> Result<(), Error> {
+/// What is wrong with a kernel, if anything is.
+pub(crate) fn violations(kernel: &Kernel, linearization: Option<&[Item]>) -> Option<String> {
     let violations = nestegg_ir::verify::verify_parts(kernel, linearization);
-    if violations.is_empty() {
-        return Ok(());
-    }
     let shown: Vec<String> = violations.iter().take(5).map(|error| error.violation.to_string()).collect();
-    Err(Error::Broken { pass, kernel: kernel.name.clone(), violations: shown.join("; ") })
+    (!shown.is_empty()).then(|| shown.join("; "))
 }
 
 /// The kernel in its order.

@@ -9,6 +9,9 @@ use crate::config::MemoryProbe;
 /// The stage that compares the result with the input: evidence, no part of the optimization.
 pub const VALIDATE: &str = "validate";
 
+/// The stage that measures rounding errors.
+pub const ACCURACY: &str = "measure accuracy";
+
 /// One stage of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stage {

@@ -3,30 +3,40 @@
 //! # Input
 //! Two programs and the values that are assumed for parameters.
 //! # Output
-//! The evidence that they are equal; or an error that names the first difference.
+//! The evidence that they are equal; or the first difference; or why they cannot be compared.
 //! # Method
+//! There is one notion of equality ([`Equality`], `docs/evidence.md`): two programs are equal exactly, or in floats where a result
+//! [states](crate::stated) that it is not made to be equal exactly.
+//!
 //! They are compared at the assumed values; where that would run too long, at the largest halves of them that do not, and
 //! where there are parameters, once more at a small size, where loops are short and their ends matter.
+//!
+//! The optimizer knows more of a result than the result states: each step on the way to it is compared on its own.
 //! # Not done
-//! A kernel whose interpretation stops (it divides by zero, or reads what has no value) is not compared; the report says
-//! so.
+//! Two programs are not compared where the first cannot be run (it divides by zero, or reads what has no value), or writes nothing.
 
 use nestegg_forms::Tolerance;
-use nestegg_interp::{Agreement, Difference, Evidence, ValidateOptions, Verdict, validate};
+use nestegg_interp::{Agreement, Difference, Evidence, Trap, ValidateOptions, Verdict, validate};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::{Licence, LinearizedKernel, Program};
+use nestegg_ir::{Expr, ExprId, Kernel, Licence, LinearizedKernel, Program};
 use nestegg_isl::Context;
 
+use crate::candidates::Refusal;
 use crate::count::operations;
 use crate::error::Error;
 use crate::report::Validated;
-use crate::search::{Folds, Found};
+use crate::search::Fold;
+use crate::stated::Stated;
 
 /// Parameters are halved until the first program does at most so many operations.
 const MAX_OPERATIONS: u128 = 20_000_000;
 
 /// The value of all parameters in the comparison at a small size.
 const SMALL: i64 = 3;
+
+/// The tolerance for tables that is documented (`docs/forms.md`): a result may state no larger change, and none of its elements may be further off,
+/// relative to their condition.
+const TABLE_TOLERANCE: f64 = 1e-10;
 
 /// What comparing two programs found.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,14 +50,33 @@ pub enum Comparison {
     Different(Difference),
     /// The first one cannot be run.
     Stopped(nestegg_interp::Error),
+    /// The first one writes no element of any output at the values that were tried, in words.
+    Nothing {
+        /// Those values.
+        at: String,
+    },
 }
 
-/// Compares two programs on the same data.
+/// Compares two programs on the same data: as exactly as they state to be equal.
 ///
 /// # Errors
 /// If the operations of the first cannot be counted.
 pub fn compare(first: &Program, second: &Program, values: &[(String, i64)]) -> Result<Comparison, Error> {
-    compare_in(first, second, values, &ValidateOptions::default())
+    let equality = Equality::stated(first, second);
+    let found = compare_in(first, second, values, &equality.options(Licence::default()))?;
+    Ok(match found {
+        Comparison::Equal { evidence } if equality == Equality::Floats => Comparison::Equal {
+            evidence: format!(
+                "{evidence}; not exactly, for one of them states that its tables or constants were computed"
+            ),
+        },
+        found => found,
+    })
+}
+
+/// The seeds of the data on which programs are compared.
+pub(crate) fn data_seeds() -> Vec<u64> {
+    ValidateOptions::default().seeds
 }
 
 fn compare_in(
@@ -58,137 +87,176 @@ fn compare_in(
 ) -> Result<Comparison, Error> {
     let sizes = sizes(first, values)?;
     let mut all_evidence = Vec::new();
+    let mut stopped = None;
     for (size_idx, values) in sizes.iter().enumerate() {
         let options = ValidateOptions { parameters: values.iter().cloned().collect(), ..options.clone() };
         match validate(first, second, &options) {
-            Ok(Verdict::Equal(evidence)) => all_evidence.push(in_words(&evidence, values, options.agreement)),
+            Ok(Verdict::Equal(evidence)) => {
+                // Evidence of nothing is none, unless there are no other sizes.
+                if evidence.n_exact + evidence.n_floats > 0 || values.is_empty() {
+                    all_evidence.push(in_words(&evidence, values, options.agreement));
+                }
+            }
             Ok(Verdict::Different(difference)) => return Ok(Comparison::Different(difference)),
-            Err(error) if size_idx == 0 => return Ok(Comparison::Stopped(error)),
-            // The kernel may need more than a small size.
-            Err(_) => {}
+            Err(error) if size_idx == 0 && is_undefined(first.kernel(), &error) => {
+                return Ok(Comparison::Stopped(error));
+            }
+            // Another size may do: the kernel may need more than a small one.
+            Err(error) => stopped = stopped.or(Some(error)),
         }
     }
-    Ok(Comparison::Equal { evidence: all_evidence.join("; ") })
+    Ok(match (all_evidence.as_slice(), stopped) {
+        ([], Some(error)) => Comparison::Stopped(error),
+        ([], None) => {
+            let at: Vec<String> = sizes.iter().map(|values| at(values)).collect();
+            Comparison::Nothing { at: at.join(" and ") }
+        }
+        (evidence, _) => Comparison::Equal { evidence: evidence.join("; ") },
+    })
+}
+
+/// Whether a run stopped because the kernel means nothing, whatever the data: it reads outside its arrays, or what has no value.
+fn is_undefined(kernel: &Kernel, error: &nestegg_interp::Error) -> bool {
+    let nestegg_interp::Error::Trap { trap, .. } = error else { return false };
+    match trap {
+        Trap::Uninitialised { .. } => true,
+        Trap::OutOfBounds { array, .. } => !is_indexed_by_data(kernel, array),
+        _ => false,
+    }
+}
+
+/// Whether an index of an array is read from memory somewhere, so that other data may keep it inside.
+fn is_indexed_by_data(kernel: &Kernel, name: &str) -> bool {
+    let is_read = |&index: &ExprId| {
+        kernel.exprs.reachable([index]).into_iter().any(|id| matches!(kernel.exprs[id], Expr::Access { .. }))
+    };
+    kernel.exprs.iter().any(|(_, expr)| {
+        matches!(expr, Expr::Access { array, indices } if kernel[*array].name == name && indices.iter().any(is_read))
+    })
 }
 
 /// Kernels between input and result, where the two are not equal in exact arithmetic.
-#[derive(Debug, Default)]
-pub(crate) struct Steps {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steps<'a> {
     /// Before and after constants were folded to the bit.
-    pub(crate) folds: Folds,
+    pub(crate) folds: &'a [Fold],
     /// A seed whose tables were computed, within a tolerance.
-    pub(crate) approximated: Option<(LinearizedKernel, Tolerance)>,
+    pub(crate) approximated: Option<&'a (LinearizedKernel, Tolerance)>,
 }
 
-/// How two kernels must be equal.
+/// How two programs must be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Equality {
-    /// In the prime field, and in floats.
+    /// Exactly, in the prime field; and in floats.
     Full,
-    /// In floats, as close as rounding allows.
+    /// In floats, as close as rounding and the tolerance for tables allow.
     Floats,
     /// In floats, to the bit.
     Bits,
 }
 
 impl Equality {
+    /// What two programs state: they are equal exactly, unless they state different changes, within the tolerance.
+    fn stated(first: &Program, second: &Program) -> Self {
+        let (first, second) = (Stated::of(first.kernel()), Stated::of(second.kernel()));
+        let is_within = |stated: Stated| {
+            stated.tables.is_none_or(|tables| (0.0..=TABLE_TOLERANCE).contains(&tables.largest_change))
+        };
+        if first != second && is_within(first) && is_within(second) { Self::Floats } else { Self::Full }
+    }
+
     /// Under a strict licence floats are equal to the bit.
     fn options(self, licence: Licence) -> ValidateOptions {
         let agreement = if licence == Licence::Strict { Agreement::Bits } else { Agreement::Close };
         let full = ValidateOptions { agreement, ..ValidateOptions::default() };
         match self {
             Self::Full => full,
-            Self::Floats => ValidateOptions { seeds: Vec::new(), ..full },
+            Self::Floats => ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, ..full },
             Self::Bits => ValidateOptions { seeds: Vec::new(), tolerance: 0.0, tolerance_single: 0.0, ..full },
         }
     }
 }
 
 /// A result must be equal to its input: directly, or step by step where constants were rounded or tables computed, and then both in floats. Where no number of a
-/// table was changed, only coefficients may have been rounded: that is tried first.
+/// table was changed, only coefficients may have been rounded: that is tried first. Answers the evidence, and what the result must state.
+///
+/// # Errors
+/// If the input itself cannot be compared with anything: that is no fault of the result.
 pub(crate) fn check(
     input: &Program,
-    steps: Steps,
+    steps: Steps<'_>,
     output: &Program,
     values: &[(String, i64)],
     licence: Licence,
-) -> Result<Validated, Error> {
-    let may_be_exact = steps.approximated.as_ref().is_some_and(|(_, tolerance)| tolerance.n_changed == 0);
-    if may_be_exact
-        && steps.folds.is_empty()
-        && let Comparison::Equal { evidence } = compare(input, output, values)?
-    {
-        return Ok(Validated::Equal { evidence });
+) -> Result<Result<(Validated, Stated), Refusal>, Error> {
+    let exactly = |evidence| (Validated::Equal { evidence }, Stated::default());
+    let may_be_exact = steps.approximated.is_none_or(|(_, tolerance)| tolerance.n_changed == 0);
+    if may_be_exact && steps.folds.is_empty() {
+        let found = compared(input, output, values, (Equality::Full, licence), true)?;
+        match found {
+            Err(_) if steps.approximated.is_some() => {}
+            found => return Ok(found.map(exactly)),
+        }
     }
     // What each is called on the way to it and from it.
     let mut links: Vec<((&str, &str), Equality, Program)> = Vec::new();
     for (before, after) in steps.folds {
-        links.push((("value form", "value form"), Equality::Full, Program::Linearized(before)));
-        links.push((("folded constants", "folded constants"), Equality::Bits, Program::Linearized(after)));
+        links.push((("value form", "value form"), Equality::Full, Program::Linearized(before.clone())));
+        links.push((("folded constants", "folded constants"), Equality::Bits, Program::Linearized(after.clone())));
     }
-    let tolerance = steps.approximated.map(|(seed, tolerance)| {
-        links.push((("computed tables", "tables"), Equality::Floats, Program::Linearized(seed)));
-        tolerance
-    });
-    if links.is_empty() {
-        return compared(input, output, values, (Equality::Full, licence)).map(|found| match found {
-            Ok(evidence) => Validated::Equal { evidence },
-            Err(reason) => Validated::NotCompared { reason },
-        });
+    if let Some((seed, _)) = steps.approximated {
+        links.push((("computed tables", "tables"), Equality::Floats, Program::Linearized(seed.clone())));
     }
     links.push((("result", "result"), Equality::Full, output.clone()));
     let mut evidence = Vec::new();
     let (mut name, mut from) = ("input", input);
-    for ((next, next_from), equality, to) in &links {
-        match compared(from, to, values, (*equality, licence))? {
+    for (idx, ((next, next_from), equality, to)) in links.iter().enumerate() {
+        match compared(from, to, values, (*equality, licence), idx == 0)? {
             Ok(found) if *equality == Equality::Bits => {
                 evidence.push(format!("{name} and {next}, to the bit: {found}"))
             }
             Ok(found) => evidence.push(format!("{name} and {next}: {found}")),
-            Err(reason) => return Ok(Validated::NotCompared { reason }),
+            Err(refusal) => return Ok(Err(refusal)),
         }
         (name, from) = (next_from, to);
     }
-    match compared(input, output, values, (Equality::Floats, licence))? {
+    match compared(input, output, values, (Equality::Floats, licence), true)? {
         Ok(found) => evidence.push(format!("input and result: {found}")),
-        Err(reason) => return Ok(Validated::NotCompared { reason }),
+        Err(refusal) => return Ok(Err(refusal)),
     }
+    let tolerance = steps.approximated.map(|(_, tolerance)| *tolerance);
     if let Some(Tolerance { n_changed, largest_change }) = tolerance {
         evidence.push(format!("{n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most"));
     }
-    Ok(Validated::Equal { evidence: evidence.join("; ") })
+    let stated = Stated::of_steps(steps.folds.len(), tolerance);
+    Ok(Ok((Validated::Equal { evidence: evidence.join("; ") }, stated)))
 }
 
-/// The same for what was made of one seed; an error names the seed beside the rules.
-pub(crate) fn check_seed(
-    input: &Program,
-    folds: &[(LinearizedKernel, LinearizedKernel)],
-    found: &Found,
-    values: &[(String, i64)],
-    licence: Licence,
-) -> Result<(), Error> {
-    let steps = Steps { folds: folds.to_vec(), approximated: found.approximated.clone() };
-    let output = Program::Linearized(found.program.clone());
-    let seed = format!("seed {}", found.seed);
-    let checked = check(input, steps, &output, values, licence);
-    checked.map(drop).map_err(|error| error.after([&seed].into_iter().chain(found.rules.keys())))
-}
-
-/// The evidence that two programs are equal, or why they cannot be compared.
+/// The evidence that two programs are equal, or what is wrong with the second.
+///
+/// # Errors
+/// If the first is the input and cannot be run, or writes nothing.
 fn compared(
     first: &Program,
     second: &Program,
     values: &[(String, i64)],
     (equality, licence): (Equality, Licence),
-) -> Result<Result<String, String>, Error> {
-    match compare_in(first, second, values, &equality.options(licence))? {
-        Comparison::Equal { evidence } => Ok(Ok(evidence)),
-        Comparison::Stopped(error) => Ok(Err(error.to_string())),
-        Comparison::Different(difference) => {
+    is_input: bool,
+) -> Result<Result<String, Refusal>, Error> {
+    let reason = match compare_in(first, second, values, &equality.options(licence))? {
+        Comparison::Equal { evidence } => return Ok(Ok(evidence)),
+        Comparison::Different(difference) => return Ok(Err(Refusal::NotEqual(Box::new(difference)))),
+        Comparison::Stopped(error) if is_input && is_undefined(first.kernel(), &error) => {
             let kernel = first.kernel().name.clone();
-            Err(Error::NotEqual { kernel, difference: Box::new(difference), rules: Vec::new(), smallest: None })
+            return Err(Error::Undefined { kernel, source: Box::new(error), text: None, at: None });
         }
+        Comparison::Stopped(error) => error.to_string(),
+        Comparison::Nothing { at } => format!("it writes no element of any output {at}"),
+    };
+    if is_input {
+        return Err(Error::NotValidated { kernel: first.kernel().name.clone(), reason, failures: Vec::new() });
     }
+    Ok(Err(Refusal::NotCompared(reason)))
 }
 
 /// The parameter values to compare at: what is assumed, or less of it; and small ones.
@@ -236,8 +304,13 @@ fn in_words(evidence: &Evidence, values: &[(String, i64)], agreement: Agreement)
         text += &format!(", {} in floats {within}", evidence.n_floats);
     }
     if !values.is_empty() {
-        let values: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        text += &format!(", at {}", values.join(", "));
+        text += &format!(", {}", at(values));
     }
-    text
+    if text.is_empty() { "no element is written".to_owned() } else { text }
+}
+
+/// Values of parameters, in words.
+fn at(values: &[(String, i64)]) -> String {
+    let values: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    format!("at {}", values.join(", "))
 }

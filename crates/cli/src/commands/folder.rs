@@ -1,6 +1,6 @@
 //! `nestegg optimize FOLDER`: every kernel below a folder, in parallel.
 //!
-//! One bad kernel does not stop the others. Errors and the summary come in the order of the paths, whatever the
+//! One bad kernel does not stop the others. Errors, warnings and the summary come in the order of the paths, whatever the
 //! number of threads; the exit status is the worst one.
 
 use std::collections::BTreeMap;
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ParallelProgressIterator, ProgressBar, ProgressStyle};
-use nestegg_driver::report::{Report, Validated};
+use nestegg_driver::report::{self, Report, Validated};
 use rayon::prelude::*;
 
 use crate::args::ReportFormat;
-use crate::commands::optimize::optimized;
+use crate::commands::optimize::{optimized, warn};
 use crate::config::{OptimizeConfig, UsageError};
 use crate::exit::ExitStatus;
 use crate::files::{self, FileError};
@@ -109,7 +109,11 @@ fn show_failure(row: &Row) -> ExitStatus {
             terminal::show(report);
             *status
         }
-        Ok(_) | Err(Failure::BrokenPipe) => ExitStatus::Done,
+        Ok(report) => {
+            warn(report);
+            ExitStatus::Done
+        }
+        Err(Failure::BrokenPipe) => ExitStatus::Done,
     }
 }
 
@@ -148,6 +152,7 @@ fn summary(rows: &[Row]) -> String {
 
 fn validated(report: &Report) -> &'static str {
     match report.validation {
+        Validated::Equal { .. } if report.failures.iter().any(report::Failure::is_bug) => "equal, next best",
         Validated::Equal { .. } => "equal",
         Validated::NotCompared { .. } => "no",
     }

@@ -27,6 +27,7 @@ fn one(path: &Path, config: &OptimizeConfig) -> Result<ExitStatus, Failure> {
         ReportFormat::Json => report.to_json() + "\n",
         ReportFormat::None => String::new(),
     };
+    warn(&report);
     match &config.output {
         Some(output) => {
             files::write_all(&config.outputs(output, products))?;
@@ -55,6 +56,13 @@ pub fn optimized(path: &Path, config: &OptimizeConfig) -> Result<(Vec<Product>, 
         }
     }
     Ok((products, optimized.report))
+}
+
+/// Says which results are not right: the one that is written is another.
+pub fn warn(report: &Report) {
+    for failure in report.failures.iter().filter(|failure| failure.is_bug()) {
+        terminal::show(&miette::Report::new(failure.clone()));
+    }
 }
 
 /// What the driver could not do: the caller's input is at fault, or the result is.

@@ -14,6 +14,14 @@ use crate::terminal::{self, Failure};
 #[diagnostic(code(nestegg::cannot_run))]
 struct Stopped(#[source] nestegg_interp::Error);
 
+/// Two kernels that do nothing cannot be told apart.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[error("the first kernel writes no element of any output {at}")]
+#[diagnostic(code(nestegg::nothing_to_compare), help("`--param NAME=VALUE` chooses other sizes"))]
+struct Nothing {
+    at: String,
+}
+
 pub fn run(args: &ValidateArgs) -> Result<ExitStatus, Failure> {
     let a = nestegg_driver::read(&files::read(&args.a)?)?.program;
     let b = nestegg_driver::read(&files::read(&args.b)?)?.program;
@@ -28,5 +36,6 @@ pub fn run(args: &ValidateArgs) -> Result<ExitStatus, Failure> {
             Ok(ExitStatus::Negative)
         }
         Comparison::Stopped(error) => Err(Stopped(error).into()),
+        Comparison::Nothing { at } => Err(Nothing { at }.into()),
     }
 }

@@ -26,7 +26,8 @@ impl fmt::Display for Report {
         )?;
         if self.seed == AS_IT_CAME {
             let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
-            writeln!(f, "kept as it came, without dead code; nothing found does less: {}", costs.join(", "))?;
+            let why = if self.failures.is_empty() { "nothing found does less" } else { "found" };
+            writeln!(f, "kept as it came, without dead code; {why}: {}", costs.join(", "))?;
         } else if self.seeds.len() > 1 {
             let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
             writeln!(f, "made of: {}; of all: {}", self.seed, costs.join(", "))?;
@@ -51,6 +52,7 @@ impl fmt::Display for Report {
             }
             Gap::NotProved => writeln!(f, "choice: best found, gap not proved")?,
         }
+        self.failures.iter().try_for_each(|failure| writeln!(f, "failed: {failure}"))?;
         match &self.validation {
             Validated::Equal { evidence } => writeln!(f, "validated: equal; {evidence}")?,
             Validated::NotCompared { reason } => writeln!(f, "not validated: {reason}")?,

@@ -1,0 +1,204 @@
+//! Results that compete to be the one: each is judged, and the best that holds is taken.
+//!
+//! # Input
+//! Candidates one after the other, the best first, made only when they are asked for; and a judge.
+//! # Output
+//! The first candidate that holds, with the evidence; and those before it, with what is wrong with them.
+//! # Method
+//! A candidate that is the same program as one that failed is not judged again.
+//! # Complexity
+//! One judgement where nothing fails.
+//! # Not done
+//! Nothing here knows how candidates are made, or how they are judged.
+
+use indexmap::IndexMap;
+use nestegg_forms::Tolerance;
+use nestegg_interp::Difference;
+use nestegg_ir::{LinearizedKernel, Program};
+
+use crate::accuracy::Accuracy;
+use crate::count::operations;
+use crate::error::Error;
+use crate::report::{FailureKind, Gap, LimitHit, Validated};
+use crate::same::is_same;
+use crate::stated::Stated;
+
+/// A result that may be taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// The result.
+    pub(crate) program: LinearizedKernel,
+    /// Its operations.
+    pub(crate) cost: u128,
+    /// The seed that it was made of.
+    pub(crate) seed: String,
+    /// Whether it was made of the value form, in which constants may be folded.
+    pub(crate) is_of_form: bool,
+    /// That seed and what was done to its numbers, if it is not equal to the input exactly.
+    pub(crate) approximated: Option<(LinearizedKernel, Tolerance)>,
+    /// Rules that found something, with how often.
+    pub(crate) rules: IndexMap<String, u64>,
+    /// Limits that were hit.
+    pub(crate) limits: Vec<LimitHit>,
+    /// How far the choice can be from the best one.
+    pub(crate) gap: Gap,
+    /// Operations that each temporary saves, by its name.
+    pub(crate) saved: IndexMap<String, u128>,
+}
+
+impl Candidate {
+    /// A program that no rule had a part in.
+    pub(crate) fn untouched(program: LinearizedKernel, seed: &str, values: &[(String, i64)]) -> Result<Self, Error> {
+        let cost = operations(&Program::Linearized(program.clone()), values)?.total;
+        Ok(Self {
+            program,
+            cost,
+            seed: seed.to_owned(),
+            is_of_form: false,
+            approximated: None,
+            rules: IndexMap::new(),
+            limits: Vec::new(),
+            gap: Gap::NotProved,
+            saved: IndexMap::new(),
+        })
+    }
+
+    /// The order of candidates: fewer operations first, of equals what is equal to the input exactly.
+    pub(crate) fn rank(&self) -> (u128, bool) {
+        (self.cost, self.approximated.is_some())
+    }
+}
+
+/// Why a candidate is not the result.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Refusal {
+    /// An element differs from the input's.
+    NotEqual(Box<Difference>),
+    /// It could not be compared with the input, and why.
+    NotCompared(String),
+    /// Its rounding errors are beyond what is allowed: how, in words.
+    Inaccurate(String),
+    /// It is no kernel: what [`nestegg_ir::verify`] found.
+    Broken(String),
+}
+
+impl Refusal {
+    pub(crate) fn kind(&self) -> FailureKind {
+        match self {
+            Self::NotEqual(_) => FailureKind::NotEqual,
+            Self::NotCompared(_) => FailureKind::NotCompared,
+            Self::Inaccurate(_) => FailureKind::Inaccurate,
+            Self::Broken(_) => FailureKind::Broken,
+        }
+    }
+
+    /// In words, after "because".
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::NotEqual(difference) => format!("it is not equal to the input: {difference}"),
+            Self::NotCompared(reason) => format!("it could not be compared with the input: {reason}"),
+            Self::Inaccurate(reason) => reason.clone(),
+            Self::Broken(violations) => format!("it is no kernel: {violations}"),
+        }
+    }
+}
+
+/// What was found of a candidate that holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Accepted {
+    /// The evidence.
+    pub(crate) validated: Validated,
+    /// What the result must state, for it may not be equal to the input exactly.
+    pub(crate) stated: Stated,
+    /// Its rounding errors, if they were measured.
+    pub(crate) accuracy: Option<Accuracy>,
+}
+
+/// What became of the candidates.
+#[derive(Debug)]
+pub(crate) struct Trials {
+    /// The first candidate that holds, and what was said of it; `None` if there is none.
+    pub(crate) held: Option<(Candidate, Accepted)>,
+    /// Those before it, the best first.
+    pub(crate) refused: Vec<(Candidate, Refusal)>,
+}
+
+/// Takes the first candidate that the judge finds nothing wrong with.
+///
+/// # Errors
+/// Those of making candidates and of judging them; they end the search.
+pub(crate) fn first_that_holds(
+    mut next: impl FnMut() -> Result<Option<Candidate>, Error>,
+    mut judge: impl FnMut(&Candidate) -> Result<Result<Accepted, Refusal>, Error>,
+) -> Result<Trials, Error> {
+    let mut refused: Vec<(Candidate, Refusal)> = Vec::new();
+    while let Some(candidate) = next()? {
+        if refused.iter().any(|(known, _)| is_same(&known.program, &candidate.program)) {
+            continue;
+        }
+        match judge(&candidate)? {
+            Ok(judged) => return Ok(Trials { held: Some((candidate, judged)), refused }),
+            Err(refusal) => refused.push((candidate, refusal)),
+        }
+    }
+    Ok(Trials { held: None, refused })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use nestegg_span::Source;
+
+    use super::*;
+
+    fn candidate(factor: &str, seed: &str) -> Candidate {
+        let text = format!(
+            "kernel k\ndomain {{ [i] : 0 <= i < 4 }}\narg x : float64[4] read\narg y : float64[4] write\nfor i\n  y[i] = {factor}*x[i]\nend\n"
+        );
+        let program = crate::read(&Source::new("k.knl", text)).unwrap().program.into_linearized().unwrap();
+        Candidate::untouched(program, seed, &[]).unwrap()
+    }
+
+    /// Judges candidates `(factor, seed)`; those of the factor 2 hold. Answers who was judged, and the trials.
+    fn check(candidates: &[(&str, &str)]) -> (Vec<String>, Trials) {
+        let mut left: VecDeque<Candidate> = candidates.iter().map(|(factor, seed)| candidate(factor, seed)).collect();
+        let mut judged = Vec::new();
+        let right = candidate("2.0", "").program;
+        let judge = |candidate: &Candidate| {
+            judged.push(candidate.seed.clone());
+            Ok(if is_same(&candidate.program, &right) {
+                let validated = Validated::Equal { evidence: "as is known".to_owned() };
+                Ok(Accepted { validated, stated: Stated::default(), accuracy: None })
+            } else {
+                Err(Refusal::NotCompared("nobody knows".to_owned()))
+            })
+        };
+        let trials = first_that_holds(|| Ok(left.pop_front()), judge).unwrap();
+        (judged, trials)
+    }
+
+    #[test]
+    fn the_next_best_is_taken_and_no_more_are_made() {
+        let (judged, trials) = check(&[("3.0", "a"), ("4.0", "b"), ("2.0", "c"), ("2.0", "d")]);
+        assert_eq!(judged, ["a", "b", "c"]);
+        assert_eq!(trials.held.map(|(candidate, _)| candidate.seed).as_deref(), Some("c"));
+        let refused: Vec<&str> = trials.refused.iter().map(|(candidate, _)| candidate.seed.as_str()).collect();
+        assert_eq!(refused, ["a", "b"]);
+    }
+
+    #[test]
+    fn what_failed_is_not_judged_twice() {
+        let (judged, trials) = check(&[("3.0", "a"), ("3.0", "the same"), ("4.0", "b")]);
+        assert_eq!(judged, ["a", "b"]);
+        assert!(trials.held.is_none());
+    }
+
+    #[test]
+    fn errors_end_the_search() {
+        let mut left = VecDeque::from([candidate("3.0", "a"), candidate("2.0", "b")]);
+        let judge = |_: &Candidate| Err(Error::NoStrategy { file: "an error".to_owned() });
+        assert!(first_that_holds(|| Ok(left.pop_front()), judge).is_err());
+        assert_eq!(left.len(), 1);
+    }
+}

@@ -1,0 +1,188 @@
+//! What a result says of itself in its `meta`: where it is not equal to its input exactly.
+//!
+//! `{"nestegg": {"tables": {"changed": 12, "largest_change": 3e-16}, "constants": {"rounded": 2}}}`: computing with tables changed or
+//! rounded numbers, and constants were computed as C does. A result that says nothing is equal to its input exactly.
+//!
+//! # Input
+//! The `meta` of a kernel, which is free: everything else in it is the user's.
+//! # Output
+//! The statement; or the `meta` with a statement, and nothing else changed. A `meta` that is no object is kept as `"meta"` in one.
+//! # Not done
+//! A statement is not believed: comparison allows no more than the tolerance that is documented, whatever is stated.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use nestegg_forms::Tolerance;
+use nestegg_ir::Kernel;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The key of all that nestegg states.
+const KEY: &str = "nestegg";
+
+/// In how far a result is not equal to its input exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Stated {
+    /// Numbers of tables that are not what the input says, if tables were computed.
+    pub(crate) tables: Option<Tables>,
+    /// Constants that were computed as C does, if any were.
+    pub(crate) constants: Option<Constants>,
+}
+
+/// Numbers of tables were changed, within the tolerance for tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Tables {
+    /// How many.
+    changed: u64,
+    /// By how much at most, as a fraction of the largest number of its column; at least as much as rounding does.
+    pub(crate) largest_change: f64,
+}
+
+/// Constants were computed in floats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Constants {
+    /// In how many passes.
+    rounded: u64,
+}
+
+impl Stated {
+    /// What is to be said of a result.
+    pub(crate) fn of_steps(n_folds: usize, tolerance: Option<Tolerance>) -> Self {
+        Self {
+            tables: tolerance.map(|tolerance| Tables {
+                changed: tolerance.n_changed as u64,
+                largest_change: tolerance.largest_change.max(f64::EPSILON),
+            }),
+            constants: (n_folds > 0).then_some(Constants { rounded: n_folds as u64 }),
+        }
+    }
+
+    /// What a kernel says of itself. What cannot be read is not said.
+    pub(crate) fn of(kernel: &Kernel) -> Self {
+        let mut ours = kernel.meta.as_deref().map(fields).unwrap_or_default();
+        let ours = ours.swap_remove(KEY).map(|ours| fields(ours.get())).unwrap_or_default();
+        Self {
+            tables: ours.get("tables").and_then(|text| serde_json::from_str(text.get()).ok()),
+            constants: ours.get("constants").and_then(|text| serde_json::from_str(text.get()).ok()),
+        }
+    }
+
+    /// Whether nothing is said.
+    pub(crate) fn is_exact(self) -> bool {
+        self == Self::default()
+    }
+
+    /// What is said of what was made in two steps. A number may move in both.
+    fn and(self, other: Self) -> Self {
+        let tables = |a: Tables, b: Tables| Tables {
+            changed: a.changed.saturating_add(b.changed),
+            largest_change: a.largest_change + b.largest_change,
+        };
+        let constants = |a: Constants, b: Constants| Constants { rounded: a.rounded.saturating_add(b.rounded) };
+        Self {
+            tables: both(self.tables, other.tables, tables),
+            constants: both(self.constants, other.constants, constants),
+        }
+    }
+
+    /// Says it of a kernel, together with what its `meta` says already.
+    pub(crate) fn add_to(self, kernel: &mut Kernel) {
+        if self.is_exact() {
+            return;
+        }
+        let all = Self::of(kernel).and(self);
+        let meta = kernel.meta.as_deref().unwrap_or("{}");
+        let mut ours = fields(meta).swap_remove(KEY).map_or("{}".to_owned(), |ours| ours.get().to_owned());
+        if let Some(tables) = &all.tables {
+            ours = with_field(&ours, "tables", &json(tables));
+        }
+        if let Some(constants) = &all.constants {
+            ours = with_field(&ours, "constants", &json(constants));
+        }
+        kernel.meta = Some(Arc::from(with_field(meta, KEY, &ours)));
+    }
+}
+
+/// Both, joined, or the one that there is.
+fn both<T>(first: Option<T>, second: Option<T>, join: impl Fn(T, T) -> T) -> Option<T> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(join(first, second)),
+        (first, second) => first.or(second),
+    }
+}
+
+/// The fields of an object, as they are written; of anything else none.
+fn fields(object: &str) -> IndexMap<String, Box<RawValue>> {
+    serde_json::from_str(object).unwrap_or_default()
+}
+
+/// An object with one field set anew; all others are kept as they are written. What is no object becomes the field `meta` of one.
+fn with_field(object: &str, name: &str, value: &str) -> String {
+    let text = object.trim();
+    let Some(inside) = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else {
+        return format!("{{\"meta\":{text},\"{name}\":{value}}}");
+    };
+    let known = fields(text);
+    if !known.contains_key(name) {
+        let comma = if inside.trim().is_empty() { "" } else { "," };
+        return format!("{{{}{comma}\"{name}\":{value}}}", inside.trim_end());
+    }
+    let fields = known.iter().map(|(key, old)| {
+        let value = if key == name { value } else { old.get() };
+        format!("{}:{value}", json(key))
+    });
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain data of finite numbers is JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLES: Stated = Stated { tables: Some(Tables { changed: 3, largest_change: 3e-16 }), constants: None };
+
+    /// The `meta` after a statement, and whether that is read back.
+    fn check(meta: Option<&str>, stated: Stated, expected: &str) {
+        let mut kernel = Kernel::default();
+        kernel.meta = meta.map(Arc::from);
+        let before = Stated::of(&kernel);
+        stated.add_to(&mut kernel);
+        assert_eq!(kernel.meta.as_deref(), Some(expected));
+        assert_eq!(Stated::of(&kernel), before.and(stated));
+    }
+
+    #[test]
+    fn what_the_user_says_is_kept_to_the_letter() {
+        let ours = r#""nestegg":{"tables":{"changed":3,"largest_change":3e-16}}"#;
+        check(None, TABLES, &format!("{{{ours}}}"));
+        check(Some("{ }"), TABLES, &format!("{{{ours}}}"));
+        check(
+            Some(r#"{"a":1e400,"b":[1.50,{"x":null}],"a":2}"#),
+            TABLES,
+            &format!(r#"{{"a":1e400,"b":[1.50,{{"x":null}}],"a":2,{ours}}}"#),
+        );
+        check(Some("[1, 2]"), TABLES, &format!("{{\"meta\":[1, 2],{ours}}}"));
+        check(Some("\"{}\""), TABLES, &format!("{{\"meta\":\"{{}}\",{ours}}}"));
+    }
+
+    #[test]
+    fn statements_add_up() {
+        let first = r#"{"a":1e400,"nestegg":{"tables":{"changed":3,"largest_change":1e-16},"more":[1.50]},"b":"ü"}"#;
+        let sum = r#"{"a":1e400,"nestegg":{"tables":{"changed":6,"largest_change":4e-16},"more":[1.50],"constants":{"rounded":2}},"b":"ü"}"#;
+        check(Some(first), Stated { constants: Some(Constants { rounded: 2 }), ..TABLES }, sum);
+    }
+
+    #[test]
+    fn what_is_exact_says_nothing() {
+        let mut kernel = Kernel::default();
+        Stated::of_steps(0, None).add_to(&mut kernel);
+        assert_eq!(kernel.meta, None);
+        assert!(Stated::of(&kernel).is_exact());
+        kernel.meta = Some(Arc::from(r#"{"nestegg":{"tables":{"changed":"many"}}}"#));
+        assert!(Stated::of(&kernel).is_exact());
+    }
+}
