@@ -15,6 +15,8 @@
 //! # Source
 //! As for the data: [`nestegg_interp::Hard`].
 
+use std::fmt;
+
 use indexmap::IndexMap;
 use nestegg_interp::{Family, Hard, Inputs, Sample, deviations};
 use nestegg_ir::Program;
@@ -84,6 +86,26 @@ impl Accuracy {
     #[must_use]
     pub fn exceeds(&self, limit: f64) -> Option<&OfFamily> {
         self.worst().filter(|worst| worst.ratio > limit)
+    }
+}
+
+/// Prints a sentence.
+impl fmt::Display for Accuracy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(worst) = self.worst() else {
+            let reason = self.not_measured.as_deref().unwrap_or("the input has no digits on any data");
+            return write!(f, "not measured: {reason}");
+        };
+        let OfFamily { data, input, result, ratio } = worst;
+        match ratio.log10() {
+            lost if lost < 0.05 => f.write_str("no digits lost")?,
+            lost => write!(f, "{lost:.1} digits lost")?,
+        }
+        write!(f, " against the input at worst; {data}: {input:.0e} in the input, {result:.0e} in the result")?;
+        match self.n_lost {
+            0 => Ok(()),
+            n => write!(f, "; {n} data left out, on which the input has no digits"),
+        }
     }
 }
 
