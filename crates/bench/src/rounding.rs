@@ -1,24 +1,29 @@
-//! Rounding: errors of results beside those of their inputs, on friendly and on hard data.
+//! Rounding: errors of results beside those of their inputs, on friendly and on hard data, and what the accuracy guard costs.
 //!
 //! # Input
 //! The chosen fixtures, and levels.
 //! # Output
-//! For each group and level the median and the worst ratio of the result's error to the input's on friendly data, the worst
-//! on any data, and how many kernels are beyond the guard's limit; then every kernel and level that is beyond it, with the data
-//! where it loses most and the seed that it was made of, and with `--all` every kernel; then the kernels that cannot be measured, with the reason.
+//! For each group and level, of what would be the results without the guard: the median and the worst ratio of the result's error to the input's, on friendly
+//! data and on any, and how many kernels are above [`LIMIT_EXACT`]; how many results the guard refuses, the operations of what it takes instead over theirs in
+//! the geometric mean, and how many results lose more than it allows to any then.
+//! Then each kernel and level above, with the data where it loses most, and what the guard makes of it; with `--all` every kernel; then the
+//! kernels that cannot be measured, with the reason.
 //! # Method
 //! That of the guard: [`nestegg_driver::accuracy`].
 
 use clap::Args;
 use miette::IntoDiagnostic;
 use nestegg_bench::fixtures::{Fixture, GROUPS};
-use nestegg_driver::accuracy::{Accuracy, measure};
+use nestegg_driver::Optimized;
+use nestegg_driver::accuracy::{Accuracy, LIMIT_COMPUTED, LIMIT_EXACT, measure};
 use nestegg_driver::config::{Config, Strategy, Validation};
+use nestegg_driver::report::FailureKind;
 use nestegg_ir::Program;
+use nestegg_span::Source;
 use rayon::prelude::*;
 
 use crate::CommonArgs;
-use crate::statistics::{largest, median};
+use crate::statistics::{geometric_mean, largest, median};
 use crate::table::{ratio, table};
 
 /// `nestegg-bench rounding`.
@@ -32,9 +37,6 @@ pub struct RoundingArgs {
     /// Show every kernel
     #[arg(long)]
     all: bool,
-    /// What counts as beyond the guard
-    #[arg(long, default_value_t = 10.0)]
-    limit: f64,
     /// Show every family of data
     #[arg(long)]
     families: bool,
@@ -48,9 +50,34 @@ struct Measured {
     seed: String,
     operations: u128,
     accuracy: Accuracy,
+    /// What the guard makes of it, where it is above the limit for exact forms.
+    guarded: Option<Guarded>,
+}
+
+/// A result with the guard on.
+struct Guarded {
+    /// How many better ones were refused.
+    n_refused: usize,
+    operations: u128,
+    seed: String,
+    accuracy: Accuracy,
 }
 
 impl Measured {
+    /// Operations with the guard over those without.
+    fn cost(&self) -> f64 {
+        self.guarded.as_ref().map_or(1.0, |guarded| guarded.operations as f64 / self.operations as f64)
+    }
+
+    /// Whether the result that the guard takes loses more than it allows to any.
+    fn is_beyond(&self) -> bool {
+        self.guarded.as_ref().is_some_and(|guarded| guarded.accuracy.exceeds(LIMIT_COMPUTED).is_some())
+    }
+
+    fn is_refused(&self) -> bool {
+        self.guarded.as_ref().is_some_and(|guarded| guarded.n_refused > 0)
+    }
+
     fn worst(&self) -> f64 {
         self.accuracy.worst().map_or(0.0, |worst| worst.ratio)
     }
@@ -76,9 +103,9 @@ pub fn run(args: &RoundingArgs) -> miette::Result<String> {
     let mut text = "error of the result over that of the input\n\n".to_owned();
     text += &summary(args, &found);
     found.sort_by(|a, b| b.worst().total_cmp(&a.worst()));
-    let shown: Vec<&Measured> = found.iter().filter(|one| args.all || one.worst() > args.limit).collect();
+    let shown: Vec<&Measured> = found.iter().filter(|one| args.all || one.worst() > LIMIT_EXACT).collect();
     if !shown.is_empty() {
-        let title = if args.all { "all".to_owned() } else { format!("beyond {}", args.limit) };
+        let title = if args.all { "all".to_owned() } else { format!("above {LIMIT_EXACT}") };
         text += &format!("\n{title}:\n\n{}", rows(args, &shown));
     }
     if !failures.is_empty() {
@@ -90,31 +117,62 @@ pub fn run(args: &RoundingArgs) -> miette::Result<String> {
 fn measured(fixture: &Fixture, level: &str) -> miette::Result<Measured> {
     let source = fixture.read().into_diagnostic()?;
     let input = nestegg_driver::read(&source)?.program;
-    let config =
-        Config { strategy: Strategy::Named(level.to_owned()), validation: Validation::Off, ..Config::default() };
-    let optimized = nestegg_driver::optimize(&source, &config)?;
-    let values: Vec<(String, i64)> =
-        optimized.report.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect();
-    let result = Program::Linearized(optimized.program);
-    let accuracy = measure(&input, &result, &values)?;
+    let (without, accuracy) = optimized(&source, &input, level, Validation::Off)?;
     if let Some(reason) = accuracy.not_measured {
         return Err(miette::miette!("{reason}"));
     }
+    let guarded = match accuracy.exceeds(LIMIT_EXACT) {
+        None => None,
+        Some(_) => {
+            let (with, accuracy) = optimized(&source, &input, level, Validation::On)?;
+            let is_refused = |kind: FailureKind| kind == FailureKind::Inaccurate;
+            let n_refused = with.report.failures.iter().filter(|failure| is_refused(failure.kind)).count();
+            Some(Guarded { n_refused, operations: with.report.after.total, seed: with.report.seed, accuracy })
+        }
+    };
     Ok(Measured {
         kernel: fixture.full_name(),
         group: fixture.group,
         level: level.to_owned(),
-        seed: optimized.report.seed,
-        operations: optimized.report.after.total,
+        seed: without.report.seed,
+        operations: without.report.after.total,
         accuracy,
+        guarded,
     })
+}
+
+/// A result, guarded only where it is validated, and its accuracy.
+fn optimized(
+    source: &Source,
+    input: &Program,
+    level: &str,
+    validation: Validation,
+) -> miette::Result<(Optimized, Accuracy)> {
+    let config = Config { strategy: Strategy::Named(level.to_owned()), validation, ..Config::default() };
+    let optimized = nestegg_driver::optimize(source, &config)?;
+    let values: Vec<(String, i64)> =
+        optimized.report.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect();
+    let accuracy = measure(input, &Program::Linearized(optimized.program.clone()), &values)?;
+    Ok((optimized, accuracy))
 }
 
 /// One row for each group and level.
 fn summary(args: &RoundingArgs, found: &[Measured]) -> String {
-    let header =
-        ["group", "level", "median, friendly", "worst, friendly", "median", "worst", "on", "beyond", "kernels"]
-            .map(str::to_owned);
+    let header = [
+        "group",
+        "level",
+        "median, friendly",
+        "worst, friendly",
+        "median",
+        "worst",
+        "on",
+        "above 10",
+        "refused",
+        "operations",
+        "beyond the guard",
+        "kernels",
+    ]
+    .map(str::to_owned);
     let mut rows = Vec::new();
     for group in GROUPS {
         for level in &args.levels {
@@ -130,7 +188,10 @@ fn summary(args: &RoundingArgs, found: &[Measured]) -> String {
                 ratio(median(&ratios)),
                 ratio(largest(&ratios)),
                 worst.kernel.clone(),
-                ratios.iter().filter(|&&ratio| ratio > args.limit).count().to_string(),
+                ratios.iter().filter(|&&ratio| ratio > LIMIT_EXACT).count().to_string(),
+                own.iter().filter(|one| one.is_refused()).count().to_string(),
+                ratio(geometric_mean(&own.iter().map(|one| one.cost()).collect::<Vec<_>>())),
+                own.iter().filter(|one| one.is_beyond()).count().to_string(),
                 ratios.len().to_string(),
             ]);
         }
@@ -139,8 +200,20 @@ fn summary(args: &RoundingArgs, found: &[Measured]) -> String {
 }
 
 fn rows(args: &RoundingArgs, shown: &[&Measured]) -> String {
-    let header =
-        ["kernel", "level", "operations", "made of", "friendly", "data", "input", "result", "ratio"].map(str::to_owned);
+    let header = [
+        "kernel",
+        "level",
+        "operations",
+        "made of",
+        "friendly",
+        "data",
+        "input",
+        "result",
+        "ratio",
+        "with the guard",
+        "made of",
+    ]
+    .map(str::to_owned);
     let mut rows: Vec<Vec<String>> = Vec::new();
     for one in shown {
         let families: Vec<_> = if args.families {
@@ -148,6 +221,7 @@ fn rows(args: &RoundingArgs, shown: &[&Measured]) -> String {
         } else {
             one.accuracy.worst().into_iter().collect()
         };
+        let guarded = one.guarded.as_ref().filter(|guarded| guarded.n_refused > 0);
         for worst in families {
             rows.push(vec![
                 one.kernel.clone(),
@@ -159,6 +233,8 @@ fn rows(args: &RoundingArgs, shown: &[&Measured]) -> String {
                 format!("{:.1e}", worst.input),
                 format!("{:.1e}", worst.result),
                 format!("{:.1}", worst.ratio),
+                guarded.map_or_else(String::new, |guarded| guarded.operations.to_string()),
+                guarded.map_or_else(String::new, |guarded| guarded.seed.clone()),
             ]);
         }
     }

@@ -5,22 +5,23 @@
 //! # Output
 //! An [`Accuracy`]: for each family of data the largest errors of input and result, and how many times the one is the other.
 //! # Method
-//! Both run in floats on friendly data and on each [`Family`] of hard data that is about the kernel, on [`SEEDS`] of each, and are compared with the input in
+//! Elements of both are evaluated in floats on friendly data and on each [`Family`] of hard data that is about the kernel, on [`SEEDS`] of each, and are compared with the input in
 //! high precision. An error is the largest one of an element over the largest magnitude in its output; of the seeds of a family the
 //! largest error of the input stands beside the largest of the result, for a single error may be small by chance. Errors below
 //! the unit roundoff count as that. Data on which the input has an error above [`LOST`] prove nothing about the result, and are left out.
 //! # Complexity
-//! Parameters are at most [`MAX_PARAMETER`]: errors of elements do not depend on how many there are. Where the
-//! data would take more than [`MAX_OPERATIONS`] operations of input and result, each family has one seed; where one run does, the result is not measured.
+//! Parameters are at most [`MAX_PARAMETER`]: errors of elements do not depend on how many there are. [`SAMPLE`] bounds the elements and the
+//! steps of each of some thirty data.
 //! # Source
 //! As for the data: [`nestegg_interp::Hard`].
 
+use std::fmt;
+
 use indexmap::IndexMap;
-use nestegg_interp::{Family, Hard, Inputs, Rounding, RunOptions};
+use nestegg_interp::{Family, Hard, Inputs, Sample, deviations};
 use nestegg_ir::Program;
 use serde::Serialize;
 
-use crate::count::operations;
 use crate::error::Error;
 use crate::validation::is_assumed;
 
@@ -39,8 +40,8 @@ const MAX_PARAMETER: i64 = 8;
 /// An input that is further off has no digits left that a result could lose.
 const LOST: f64 = 1e-4;
 
-/// All runs together do at most so many operations in floats, and as many in high precision.
-const MAX_OPERATIONS: u128 = 200_000_000;
+/// What is evaluated of each of the data.
+const SAMPLE: Sample = Sample { n_elements: 24, max_steps: 20_000 };
 
 /// How far input and result are from what they stand for, on friendly and on hard data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -88,23 +89,33 @@ impl Accuracy {
     }
 }
 
+/// Prints a sentence.
+impl fmt::Display for Accuracy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(worst) = self.worst() else {
+            let reason = self.not_measured.as_deref().unwrap_or("the input has no digits on any data");
+            return write!(f, "not measured: {reason}");
+        };
+        let OfFamily { data, input, result, ratio } = worst;
+        match ratio.log10() {
+            lost if lost < 0.05 => f.write_str("no digits lost")?,
+            lost => write!(f, "{lost:.1} digits lost")?,
+        }
+        write!(f, " against the input at worst; {data}: {input:.0e} in the input, {result:.0e} in the result")?;
+        match self.n_lost {
+            0 => Ok(()),
+            n => write!(f, "; {n} data left out, on which the input has no digits"),
+        }
+    }
+}
+
 /// Measures a result beside its input.
 ///
 /// # Errors
-/// If operations cannot be counted.
+/// None today: what cannot be measured says why.
 pub fn measure(input: &Program, result: &Program, values: &[(String, i64)]) -> Result<Accuracy, Error> {
-    let values = small(input, values);
-    let once = operations(input, &values)?.total + operations(result, &values)?.total;
-    if once > MAX_OPERATIONS {
-        return Ok(not_measured("it takes too many operations"));
-    }
-    let n_seeds =
-        if once.saturating_mul((Family::ALL.len() * SEEDS.len()) as u128) > MAX_OPERATIONS { 1 } else { SEEDS.len() };
-    let n_families = usize::try_from(MAX_OPERATIONS / once.max(1)).unwrap_or(usize::MAX);
-    let families = &Family::ALL[..Family::ALL.len().min(n_families)];
-    let parameters = values.into_iter().collect();
-    Ok(measured(input, result, &parameters, (families, &SEEDS[..n_seeds]))
-        .unwrap_or_else(|error| not_measured(&error.to_string())))
+    let parameters = small(input, values).into_iter().collect();
+    Ok(measured(input, result, &parameters).unwrap_or_else(|error| not_measured(&error.to_string())))
 }
 
 fn not_measured(reason: &str) -> Accuracy {
@@ -115,33 +126,42 @@ fn measured(
     input: &Program,
     result: &Program,
     parameters: &IndexMap<String, i64>,
-    (families, seeds): (&[Family], &[u64]),
 ) -> Result<Accuracy, nestegg_interp::Error> {
-    let rounding = Rounding::new(&[input, result], parameters)?;
     let hard = Hard::new(input.kernel(), parameters)?;
     let has_single = input.kernel().has_single() || result.kernel().has_single();
     let roundoff = if has_single { f64::from(f32::EPSILON) } else { f64::EPSILON } / 2.0;
-    let friendly = seeds.iter().map(|&seed| Inputs::random(input.kernel(), parameters, seed));
-    let friendly: Vec<Inputs> = friendly.collect::<Result<_, _>>()?;
-    let mut res = Accuracy::default();
-    for &family in families {
-        let mut found: Option<(f64, f64)> = None;
-        for (inputs, &seed) in friendly.iter().zip(seeds) {
-            let Some(inputs) = hard.inputs(inputs, family, seed) else { continue };
-            let [of_input, of_result] = rounding.deviations(&inputs, &RunOptions::default())?[..] else { continue };
-            res.n_elements += of_input.n_elements;
-            if of_input.largest > LOST {
-                res.n_lost += 1;
-            } else if of_input.n_elements > 0 {
-                let (input, result) = found.unwrap_or_default();
-                found = Some((of_input.largest.max(input), of_result.largest.max(result)));
+    let mut families = Vec::new();
+    let mut data = Vec::new();
+    for seed in SEEDS {
+        let friendly = Inputs::random(input.kernel(), parameters, seed)?;
+        for family in Family::ALL {
+            if let Some(inputs) = hard.inputs(&friendly, family, seed) {
+                families.push(family);
+                data.push(inputs);
             }
         }
-        if let Some((input, result)) = found {
-            let ratio = result.max(roundoff) / input.max(roundoff);
-            res.families.push(OfFamily { data: family.name(), input, result, ratio });
+    }
+    let mut found: IndexMap<String, (f64, f64)> = IndexMap::new();
+    let mut res = Accuracy::default();
+    for (family, deviations) in families.into_iter().zip(deviations(&[input, result], &data, SAMPLE)?) {
+        let [of_input, of_result] = deviations[..] else { continue };
+        res.n_elements += of_input.n_elements;
+        if of_input.largest > LOST {
+            res.n_lost += 1;
+        } else if of_input.n_elements > 0 {
+            let errors = found.entry(family.name()).or_default();
+            *errors = (of_input.largest.max(errors.0), of_result.largest.max(errors.1));
         }
     }
+    res.families = found
+        .into_iter()
+        .map(|(data, (input, result))| OfFamily {
+            data,
+            input,
+            result,
+            ratio: result.max(roundoff) / input.max(roundoff),
+        })
+        .collect();
     if res.n_elements == 0 {
         res.not_measured = Some("no element has an exact value to compare with".to_owned());
     }

@@ -2,8 +2,8 @@
 //!
 //! The machine evaluates integers and truth values itself, exactly. Everything it does with floats goes through a
 //! [`World`]: IEEE arithmetic ([`Floats`](crate::float::Floats)), a prime field ([`Field`](crate::field::Field)),
-//! floats with a bound of their condition ([`Conditioned`](crate::conditioned::Conditioned)), or floats of twice the length
-//! ([`Doubled`](crate::doubled::Doubled)).
+//! floats with a bound of their condition ([`Conditioned`](crate::conditioned::Conditioned)), or real numbers in high precision
+//! ([`Real`](crate::real::Real)).
 
 use std::fmt::Debug;
 
