@@ -255,6 +255,7 @@ mod tests {
                 steps: 0,
                 fired: 0,
                 limits_hit: BTreeSet::new(),
+                equations: None,
             };
             assert_eq!(products(&mut pass, class).len(), n);
         };
