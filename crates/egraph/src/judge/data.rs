@@ -21,8 +21,10 @@ pub(super) enum Profile {
     Positive,
     /// Between -1 and 1.
     Fractions,
-    /// Small whole numbers and halves: zeros and ties.
+    /// Small whole numbers: zeros and ties.
     Ties,
+    /// Of both signs, of the size of 1, the same in arrays that expressions compare.
+    Tied,
     /// Of both signs and many magnitudes.
     Wide,
     /// Above 0, of many magnitudes.
@@ -36,7 +38,7 @@ pub(super) enum Profile {
 }
 
 /// The profiles of samples, in their order.
-pub(super) const PROFILES: [Profile; 12] = [
+pub(super) const PROFILES: [Profile; 14] = [
     Profile::Plain,
     Profile::Positive,
     Profile::Palette,
@@ -49,6 +51,8 @@ pub(super) const PROFILES: [Profile; 12] = [
     Profile::WidePositive,
     Profile::Huge,
     Profile::Palette,
+    Profile::Tied,
+    Profile::Ties,
 ];
 
 /// Constants that expressions decide on.
@@ -111,10 +115,10 @@ impl Data {
             Rational::from_int(2).power(exponent).map_or(Rational::ONE, |power| power.times(&Rational::from_int(numer)))
         };
         match profile {
-            Profile::Plain | Profile::Mixed => scaled(plain, -19),
+            Profile::Plain | Profile::Tied | Profile::Mixed => scaled(plain, -19),
             Profile::Positive => scaled(plain.abs(), -18),
             Profile::Fractions => scaled(plain, -20),
-            Profile::Ties => scaled([-6, -4, -2, -2, -1, 0, 0, 0, 1, 2, 2, 4, 6][below(fresh, 13)], -1),
+            Profile::Ties => scaled([-1, 0, 1, 2][below(fresh, 4)], 0),
             Profile::Wide => scaled(plain, -32 + span(fresh, 24)),
             Profile::WidePositive => scaled(plain.abs(), -32 + span(fresh, 24)),
             Profile::Huge => scaled(plain, -50 + span(fresh, 120)),

@@ -23,7 +23,7 @@ use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{ArrayId, FunctionId, InameId, Kernel, Number, Op, ReduceOp};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::data::{Data, PROFILES, Palette, mixed};
+use super::data::{Data, PROFILES, Palette, Profile, mixed};
 use super::function::{Function, extreme, pow, quotient, to_whole};
 use super::gap::Gap;
 use super::places::{Places, WeightedPoint};
@@ -384,7 +384,11 @@ impl<'a> Sample<'a> {
             }
         };
         debug_assert!(read_at(access).iter().all(|&iname| self.iname(iname, frame).is_ok()));
-        let place = [access.array.index() as i64, state].into_iter().chain(indices).chain(pinned);
+        let source = match self.data.profile {
+            Profile::Tied => world.terms.stand_in(access.array),
+            _ => access.array,
+        };
+        let place = [source.index() as i64, state].into_iter().chain(indices).chain(pinned);
         Ok(self.drawn(self.data.key(place), array.dtype.into(), &world.terms.palette))
     }
 

@@ -45,7 +45,7 @@ use real::{Precise, Real};
 use terms::Terms;
 
 /// At how many samples an equation is judged.
-pub const N_SAMPLES: usize = 24;
+pub const N_SAMPLES: usize = 28;
 /// At how many of them it is judged once a rule has made [`MAX_FULL`] equations.
 pub const N_QUICK: usize = 4;
 /// How many equations of a rule are judged at all samples.

@@ -3,9 +3,11 @@
 //! Every id of an e-graph has the e-node that it was made for, whose children have smaller ids: a term, which no union changes.
 //! Its value is what the e-class is said to have, and the values of two terms are the evidence for or against their union.
 
+use std::collections::BTreeMap;
+
 use egg::{Id, Language};
 use nestegg_ir::sets::{EMPTY, SetId, SetPool};
-use nestegg_ir::{InameId, Op};
+use nestegg_ir::{ArrayId, InameId, Op};
 
 use super::data::Palette;
 use crate::analysis::Graph;
@@ -20,12 +22,14 @@ pub(super) struct Terms {
     free: Vec<SetId>,
     /// Constants that terms decide on.
     pub(super) palette: Palette,
+    /// Arrays whose elements are compared with those of another one, which stands for them.
+    compared: BTreeMap<ArrayId, ArrayId>,
 }
 
 impl Terms {
-    /// Takes terms in that are new; answers whether they decide on constants that are new too.
+    /// Takes terms in that are new; answers whether they decide on constants, or compare arrays, that are new too.
     pub(super) fn extend(&mut self, graph: &Graph) -> bool {
-        let mut has_new_constants = false;
+        let mut is_another = false;
         for node in &graph.nodes()[self.free.len()..] {
             let free = self.free_in(graph, node);
             self.free.push(free);
@@ -33,11 +37,12 @@ impl Terms {
                 && (op.is_comparison() || matches!(op, Op::Min | Op::Max | Op::FloorDiv | Op::Mod))
             {
                 for &operand in operands {
-                    has_new_constants |= self.note_constants(graph, operand);
+                    is_another |= self.note_constants(graph, operand);
                 }
+                is_another |= self.note_arrays(graph, operands);
             }
         }
-        has_new_constants
+        is_another
     }
 
     /// The inames that are free in a term.
@@ -48,6 +53,31 @@ impl Terms {
     /// The members of a set of inames.
     pub(super) fn members(&self, set: SetId) -> &[InameId] {
         self.inames.get(set)
+    }
+
+    /// The array that stands for one where arrays that are compared hold the same.
+    pub(super) fn stand_in(&self, array: ArrayId) -> ArrayId {
+        self.compared.get(&array).copied().unwrap_or(array)
+    }
+
+    /// Takes in which arrays are compared element by element.
+    fn note_arrays(&mut self, graph: &Graph, operands: &[Id]) -> bool {
+        let array = |&id: &Id| match graph.id_to_node(id) {
+            Node::Access(access, _) => Some((graph.analysis.context.access(*access).array, graph[id].data.dtype)),
+            _ => None,
+        };
+        let mut arrays = operands.iter().filter_map(array);
+        let Some((first, ty)) = arrays.next() else { return false };
+        let mut is_new = false;
+        for (other, _) in arrays.filter(|(_, other)| *other == ty) {
+            let (kept, left) = (self.stand_in(first), self.stand_in(other));
+            if kept != left {
+                is_new = true;
+                self.compared.values_mut().filter(|known| **known == left).for_each(|known| *known = kept);
+                self.compared.insert(left, kept);
+            }
+        }
+        is_new
     }
 
     /// Takes in the constant that an operand is, or has as a term or factor.
