@@ -391,16 +391,16 @@ fn reading(index: &str) -> String {
 
 #[test]
 fn what_is_not_validated_is_not_written() {
-    let unbounded = "kernel k\nparam n : int32\ndomain [n] -> { [i] : 0 <= i < n }\nassume [n] -> { : n <= 0 }\n\
-                     arg x : float64[10] read\narg y : float64[10] write\nfor i\n  y[i] = x[i] + x[i]\nend\n";
+    let empty = "kernel k\nparam n : int32 = 0\nassume [n] -> { : n = 0 or n >= 50 }\ndomain [n] -> { [i] : 0 <= i < n }\n\
+                 arg x : float64[n] read\narg y : float64[n] write\nfor i\n  y[i] = x[i] + x[i]\nend\n";
     let huge = "kernel k\ndomain { [i, j] : 0 <= i, j < 3000000 }\narg x : float64[3000000, 3000000] read\n\
                 arg y : float64[3000000, 3000000] write\nfor i, j\n  y[i, j] = x[i, j] + x[i, j]\nend\n";
     let (outside, before) = (reading("x[i + 1]"), reading("t[i]"));
     let folder =
-        folder(&[("outside.knl", &outside), ("before.knl", &before), ("empty.knl", unbounded), ("huge.knl", huge)]);
+        folder(&[("outside.knl", &outside), ("before.knl", &before), ("empty.knl", empty), ("huge.knl", huge)]);
     for (name, code, said) in [
-        ("outside.knl", 2, "driver::undefined"),
-        ("before.knl", 2, "driver::undefined"),
+        ("outside.knl", 2, "outside.knl:8"),
+        ("before.knl", 2, "before.knl:8"),
         ("empty.knl", 3, "driver::not_validated"),
         ("huge.knl", 3, "driver::not_validated"),
     ] {
@@ -410,9 +410,6 @@ fn what_is_not_validated_is_not_written() {
         assert!(!folder.path().join("out.json").exists(), "{name}");
         exits(&nestegg(folder.path(), &["optimize", name, "-o", "unvalidated.json", "--unvalidated"]), 0);
     }
-    let output = nestegg(folder.path(), &["optimize", "outside.knl"]);
-    assert!(stderr(&output).contains("outside.knl:8"), "the error has a place: {}", stderr(&output));
-    assert!(stderr(&output).contains("index [8] of `x`"), "{}", stderr(&output));
 }
 
 #[test]
@@ -443,7 +440,7 @@ fn results_with_computed_tables_say_so_and_are_accepted() {
         exits(&nestegg(folder.path(), &["validate", mass, name, "--param", "n=20"]), 1);
     }
     // A statement is no excuse for other numbers.
-    let wrong = text.replacen("*scale", "*1.0000001*scale", 1);
+    let wrong = text.replacen("scale**2", "1.0000001*scale**2", 1);
     fs::write(folder.path().join("wrong.knl"), &wrong).unwrap();
     assert_ne!(wrong, text);
     exits(&nestegg(folder.path(), &["validate", mass, "wrong.knl", "--param", "n=20"]), 1);
