@@ -57,6 +57,7 @@ impl fmt::Display for Report {
             Validated::Equal { evidence } => writeln!(f, "validated: equal; {evidence}")?,
             Validated::NotCompared { reason } => writeln!(f, "not validated: {reason}")?,
         }
+        self.accuracy.iter().try_for_each(|accuracy| writeln!(f, "accuracy: {accuracy}"))?;
         self.write_stages(f)
     }
 }
