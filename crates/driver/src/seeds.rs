@@ -312,17 +312,22 @@ impl Seeds {
 
     /// Stores as linear maps, in straight-line code and in loops.
     fn add_linear_maps(&mut self, form: &LinearizedKernel) -> Result<(), Error> {
-        for (kind, shape) in [("linear-map", Shape::StraightLine), ("merged", Shape::Loops)] {
+        let kinds = [
+            ("linear-map", "linear-map", Shape::StraightLine, Sums::Expanded),
+            ("linear-map", "linear-map of sums", Shape::StraightLine, Sums::Kept),
+            ("merged", "merged", Shape::Loops, Sums::Expanded),
+        ];
+        for (kind, name, shape, sums) in kinds {
             if !self.wishes.wants(kind) {
                 continue;
             }
             let isolated = self.isolated(form)?;
-            let options = Options { shape, ..self.wishes.options };
+            let options = Options { shape, sums, ..self.wishes.options };
             if let Some(LinearMaps { linearized, tolerance, .. }) =
                 self.done("linear maps", linear_maps(&isolated, &options))?
             {
                 let linearized = eliminate_dead(linearized);
-                self.add(Seed { name: kind.to_owned(), linearized, tolerance: Some(tolerance) });
+                self.add(Seed { name: name.to_owned(), linearized, tolerance: Some(tolerance) });
             }
         }
         Ok(())

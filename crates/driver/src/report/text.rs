@@ -63,6 +63,7 @@ impl Report {
             Validated::Equal { evidence } => format!("validated: equal; {evidence}"),
             Validated::NotCompared { reason } => format!("not validated: {reason}"),
         });
+        self.accuracy.iter().for_each(|accuracy| story.line(&format!("accuracy: {accuracy}")));
         self.tell_seconds(&mut story);
         story.text
     }
