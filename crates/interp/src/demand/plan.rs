@@ -80,7 +80,6 @@ pub(crate) struct Plan<'k> {
 
 struct Draft {
     array: ArrayId,
-    insn: usize,
     result: usize,
     place: Place,
     dims: Vec<Dim>,
@@ -326,7 +325,7 @@ fn draft(
             let dtype = Type::from(lowering.kernel[assignee.array].dtype);
             let value = lowering.convert(value, dtype)?;
             let dims = lowering.assignee(&assignee.indices, place)?;
-            drafts.push(Draft { array: assignee.array, insn, result: 0, place, dims, value, conditions: around });
+            drafts.push(Draft { array: assignee.array, result: 0, place, dims, value, conditions: around });
         }
         InstructionKind::Call { assignees, function, arguments } => {
             let arguments = lowering.values(arguments, place)?;
@@ -340,7 +339,7 @@ fn draft(
                 let value = lowering.convert(value, dtype)?;
                 let dims = lowering.assignee(&assignee.indices, place)?;
                 let conditions = around.clone();
-                drafts.push(Draft { array: assignee.array, insn, result, place, dims, value, conditions });
+                drafts.push(Draft { array: assignee.array, result, place, dims, value, conditions });
             }
         }
         InstructionKind::Opaque { .. } => {

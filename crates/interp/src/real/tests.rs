@@ -276,8 +276,8 @@ fn whole_numbers() {
     assert_eq!(w.truncate(w.integer(i64::MAX)), Some(i64::MAX));
     assert_eq!(w.truncate(w.literal(1e19)), None);
     assert_eq!(w.truncate(w.integer(0)), Some(0));
-    assert_eq!(w.floor_div(w.literal(-7.0), w.literal(2.0)).to_float(), -4.0);
-    assert_eq!(w.modulo(w.literal(-7.0), w.literal(2.0)).to_float(), 1.0);
+    assert_eq!(w.floor_div(w.literal(-7.0), w.literal(2.0)).unwrap().to_float(), -4.0);
+    assert_eq!(w.modulo(w.literal(-7.0), w.literal(2.0)).unwrap().to_float(), 1.0);
 }
 
 #[test]
