@@ -37,7 +37,7 @@ fn the_signature_does_not_depend_on_temporaries() {
     let prototype = |declarations, statements| {
         let linearized = read(&kernel(declarations, statements)).into_linearized().unwrap();
         let text = emit(&linearized, &COptions { notes: BTreeMap::new(), symbol: None }).unwrap();
-        (text.source.contains("malloc("), text.prototype)
+        (text.source.contains("alloc("), text.prototype)
     };
     let (without_heap, plain) = prototype("", "y[i] = x[i] + x[i]  {inames=i}");
     let (with_heap, kept) =

@@ -19,8 +19,8 @@ pub const WIDTH: usize = 100;
 /// Longer definitions are cut off here, however much room there is.
 const MAX_DEFINITION: usize = 72;
 
-/// Of definitions at least so much is shown.
-const MIN_DEFINITION: usize = 16;
+/// Of definitions at least so much is shown, which the heading of their column needs anyway.
+const MIN_DEFINITION: usize = 10;
 
 /// More temporaries than this are not listed one by one.
 const MAX_TEMPORARIES: usize = 60;
@@ -218,7 +218,7 @@ fn columns(temporary: &Temporary, width: usize) -> [String; 4] {
     };
     let loops = if temporary.loops.is_empty() { "-".to_owned() } else { temporary.loops.join(" ") };
     let saved = temporary.saved.map_or_else(|| "-".to_owned(), |saved| saved.to_string());
-    [shortened(&name, width / 3), shortened(&loops, width / 5), temporary.uses.to_string(), saved]
+    [shortened(&name, width / 4), shortened(&loops, width / 5), temporary.uses.to_string(), saved]
 }
 
 /// A table without lines, indented.
