@@ -34,7 +34,8 @@ fn main() {
             trials.push(Trial::test(format!("{name}/{level}"), move || {
                 for seed in 0..N_SEEDS {
                     let generated = generate_seed(seed, &knobs);
-                    let source = Source::new(format!("{name}, seed {seed}"), nestegg_dump::write_text(&generated.program));
+                    let source =
+                        Source::new(format!("{name}, seed {seed}"), nestegg_dump::write_text(&generated.program));
                     all_die(&source, level, &generated.parameters)?;
                 }
                 Ok(())

@@ -54,8 +54,7 @@ fn the_same_seed_gives_the_same_mutants() {
 fn every_family_breaks_some_kernel() {
     let mut found = BTreeSet::new();
     for_each(40, |_, mutants| found.extend(mutants.iter().map(|mutant| mutant.family)));
-    let missing: Vec<&str> =
-        FAMILIES.iter().map(|family| family.name).filter(|name| !found.contains(name)).collect();
+    let missing: Vec<&str> = FAMILIES.iter().map(|family| family.name).filter(|name| !found.contains(name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 

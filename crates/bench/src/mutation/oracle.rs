@@ -6,7 +6,7 @@
 //! An [`Oracle`], which says of mutants whether some data tell them apart.
 //! # Method
 //! The kernel is run on all [kinds](super::data::Kind) of data at the given sizes and at small ones, in floats and in the prime field. A mutant
-//! is different if it fails where the kernel does not, if integers or the set of written elements differ, if floats differ by far more than rounding explains, or
+//! is different if it fails where the kernel does not, if it leaves an element without the value that the kernel gives it, if integers differ, if floats differ by far more than rounding explains, or
 //! if elements differ in the field. Where the kernel has functions or comparisons of floats, which the field replaces by oracles that know few laws, a difference there
 //! counts only together with one in floats.
 //! # Not done
@@ -86,7 +86,7 @@ impl Oracle {
         let distance = distance(&case.floats, &floats);
         let field = || {
             let other = run_field(mutant, &case.inputs, case.seed, &LIMIT).ok()?;
-            Some(case.field.as_ref()? != &other)
+            Some(differ_in_field(case.field.as_ref()?, &other))
         };
         match (distance, has_oracles) {
             (None, _) => true,
@@ -111,34 +111,62 @@ fn of_size(program: &Program, parameters: &IndexMap<String, i64>) -> Vec<Case> {
 
 /// How far floats are apart, relative to the largest element of their array; `None` if something else differs.
 fn distance(first: &Outputs, second: &Outputs) -> Option<f64> {
-    if first.arrays.len() != second.arrays.len() {
-        return None;
-    }
     let mut largest = 0.0_f64;
-    for ((_, a), (_, b)) in first.arrays.iter().zip(&second.arrays) {
-        if a.is_set != b.is_set {
-            return None;
-        }
+    for (a, b) in first.arrays.values().zip(second.arrays.values()) {
+        let set = written(a, b)?;
         match (&a.values, &b.values) {
-            (Values::Ints(x), Values::Ints(y)) => {
-                let is_set = |at: usize| a.is_set.as_ref().is_none_or(|is_set| is_set[at]);
-                if x.len() != y.len() || (0..x.len()).any(|at| is_set(at) && x[at] != y[at]) {
-                    return None;
-                }
-            }
-            (Values::Floats(x), Values::Floats(y)) if x.len() == y.len() => largest = largest.max(of_floats(a, x, y)?),
+            (Values::Ints(x), Values::Ints(y)) if set.iter().all(|&at| x[at] == y[at]) => {}
+            (Values::Floats(x), Values::Floats(y)) => largest = largest.max(of_floats(&set, x, y)?),
             _ => return None,
         }
     }
     Some(largest)
 }
 
-/// The same for one array. What is not finite in the first may be anything that is not finite in the second.
-fn of_floats(output: &Output<Values>, x: &[f64], y: &[f64]) -> Option<f64> {
-    let set = |at: &usize| output.is_set.as_ref().is_none_or(|is_set| is_set[*at]);
-    let scale = (0..x.len()).filter(set).map(|at| x[at].abs()).filter(|size| size.is_finite()).fold(0.0, f64::max);
+/// Whether elements differ in the field.
+fn differ_in_field(first: &Outputs<FieldValues>, second: &Outputs<FieldValues>) -> bool {
+    first.arrays.values().zip(second.arrays.values()).any(|(a, b)| match (written(a, b), &a.values, &b.values) {
+        (Some(set), FieldValues::Elements(x), FieldValues::Elements(y)) => set.iter().any(|&at| x[at] != y[at]),
+        (Some(set), FieldValues::Ints(x), FieldValues::Ints(y)) => set.iter().any(|&at| x[at] != y[at]),
+        _ => true,
+    })
+}
+
+/// The elements that have a value in the first; `None` if one of them has none in the second. What the first leaves without a value
+/// may have any in the second.
+fn written<V: Elements>(first: &Output<V>, second: &Output<V>) -> Option<Vec<usize>> {
+    let is_set = |output: &Output<V>, at: usize| output.is_set.as_ref().is_none_or(|is_set| is_set[at]);
+    let set: Vec<usize> = (0..first.values.n()).filter(|&at| is_set(first, at)).collect();
+    let is_kept = first.values.n() == second.values.n() && set.iter().all(|&at| is_set(second, at));
+    is_kept.then_some(set)
+}
+
+/// Elements of an array.
+trait Elements {
+    /// How many there are.
+    fn n(&self) -> usize;
+}
+
+impl Elements for Values {
+    fn n(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Elements for FieldValues {
+    fn n(&self) -> usize {
+        match self {
+            Self::Elements(values) => values.len(),
+            Self::Ints(values) => values.len(),
+        }
+    }
+}
+
+/// The distance of one array. What is not finite in the first may be anything that is not finite in the second.
+fn of_floats(set: &[usize], x: &[f64], y: &[f64]) -> Option<f64> {
+    let scale = set.iter().map(|&at| x[at].abs()).filter(|size| size.is_finite()).fold(0.0, f64::max);
     let mut largest = 0.0_f64;
-    for at in (0..x.len()).filter(set) {
+    for &at in set {
         match (x[at].is_finite(), y[at].is_finite()) {
             (true, true) if x[at] == y[at] => {}
             (true, true) => largest = largest.max((x[at] - y[at]).abs() / scale.max(f64::MIN_POSITIVE)),
