@@ -5,8 +5,8 @@
 //! # Output
 //! An [`Accuracy`]: for each family of data the largest errors of input and result, and how many times the one is the other.
 //! # Method
-//! Elements of both are evaluated in floats on friendly data and on each [`Family`] of hard data that is about the kernel, on [`SEEDS`] of each, and are compared with the input in
-//! high precision. An error is the largest one of an element over the largest magnitude in its output; of the seeds of a family the
+//! Elements of both are evaluated in floats on friendly data and on each [`Family`] of hard data that is about the kernel, on [`SEEDS`] of each. Where
+//! they are within [`LIMIT_EXACT`] roundoffs of each other the result is within the guard; of the rest those furthest apart are compared with the input in high precision. An error is the largest one of an element over the largest magnitude in its output; of the seeds of a family the
 //! largest error of the input stands beside the largest of the result, for a single error may be small by chance. Errors below
 //! the unit roundoff count as that. Data on which the input has an error above [`LOST`] prove nothing about the result, and are left out.
 //! # Complexity
@@ -18,11 +18,10 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use nestegg_interp::{Family, Hard, Inputs, Sample, deviations};
+use nestegg_interp::{Case, Family, Sample, deviations};
 use nestegg_ir::Program;
 use serde::Serialize;
 
-use crate::error::Error;
 use crate::validation::is_assumed;
 
 /// How many times the error of the input an exact result may have.
@@ -40,8 +39,8 @@ const MAX_PARAMETER: i64 = 8;
 /// An input that is further off has no digits left that a result could lose.
 const LOST: f64 = 1e-4;
 
-/// What is evaluated of each of the data.
-const SAMPLE: Sample = Sample { n_elements: 24, max_steps: 20_000 };
+/// What is evaluated of each of the data: with the guard on, exactly only where input and result are apart.
+const SAMPLE: Sample = Sample { n_elements: 24, max_steps: 20_000, close: Some(LIMIT_EXACT - 1.0), max_exact: 8 };
 
 /// How far input and result are from what they stand for, on friendly and on hard data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -50,6 +49,8 @@ pub struct Accuracy {
     pub families: Vec<OfFamily>,
     /// Elements that have an exact value and were compared, over all data.
     pub n_elements: usize,
+    /// Data on which input and result are within a few roundoffs of each other, and nothing more was measured.
+    pub n_close: usize,
     /// Data that were left out because the input has no digits on them.
     pub n_lost: usize,
     /// Why nothing was measured, if so.
@@ -93,6 +94,9 @@ impl Accuracy {
 impl fmt::Display for Accuracy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(worst) = self.worst() else {
+            if self.n_close > 0 {
+                return write!(f, "no digits lost: within {LIMIT_EXACT} roundoffs of the input on all {} data", self.n_close);
+            }
             let reason = self.not_measured.as_deref().unwrap_or("the input has no digits on any data");
             return write!(f, "not measured: {reason}");
         };
@@ -109,42 +113,44 @@ impl fmt::Display for Accuracy {
     }
 }
 
-/// Measures a result beside its input.
-///
-/// # Errors
-/// None today: what cannot be measured says why.
-pub fn measure(input: &Program, result: &Program, values: &[(String, i64)]) -> Result<Accuracy, Error> {
-    let parameters = small(input, values).into_iter().collect();
-    Ok(measured(input, result, &parameters).unwrap_or_else(|error| not_measured(&error.to_string())))
+/// Measures a result beside its input: exactly on the data on which they are furthest apart.
+#[must_use]
+pub fn guard(input: &Program, result: &Program, values: &[(String, i64)]) -> Accuracy {
+    in_sample(input, result, values, SAMPLE)
 }
 
-fn not_measured(reason: &str) -> Accuracy {
-    Accuracy { not_measured: Some(reason.to_owned()), ..Accuracy::default() }
+/// Measures a result beside its input exactly, on all data.
+#[must_use]
+pub fn measure(input: &Program, result: &Program, values: &[(String, i64)]) -> Accuracy {
+    in_sample(input, result, values, Sample { close: None, max_exact: usize::MAX, ..SAMPLE })
+}
+
+fn in_sample(input: &Program, result: &Program, values: &[(String, i64)], sample: Sample) -> Accuracy {
+    let parameters = small(input, values).into_iter().collect();
+    let res = measured(input, result, &parameters, sample);
+    res.unwrap_or_else(|error| Accuracy { not_measured: Some(error.to_string()), ..Accuracy::default() })
 }
 
 fn measured(
     input: &Program,
     result: &Program,
     parameters: &IndexMap<String, i64>,
+    sample: Sample,
 ) -> Result<Accuracy, nestegg_interp::Error> {
-    let hard = Hard::new(input.kernel(), parameters)?;
     let has_single = input.kernel().has_single() || result.kernel().has_single();
     let roundoff = if has_single { f64::from(f32::EPSILON) } else { f64::EPSILON } / 2.0;
-    let mut families = Vec::new();
-    let mut data = Vec::new();
-    for seed in SEEDS {
-        let friendly = Inputs::random(input.kernel(), parameters, seed)?;
-        for family in Family::ALL {
-            if let Some(inputs) = hard.inputs(&friendly, family, seed) {
-                families.push(family);
-                data.push(inputs);
-            }
-        }
-    }
+    let cases: Vec<(Family, u64)> = SEEDS.iter().flat_map(|&seed| Family::ALL.map(|family| (family, seed))).collect();
     let mut found: IndexMap<String, (f64, f64)> = IndexMap::new();
     let mut res = Accuracy::default();
-    for (family, deviations) in families.into_iter().zip(deviations(&[input, result], &data, SAMPLE)?) {
-        let [of_input, of_result] = deviations[..] else { continue };
+    for ((family, _), case) in cases.iter().zip(deviations(&[input, result], parameters, &cases, sample)?) {
+        let [of_input, of_result] = match &case {
+            Case::Measured(deviations) => deviations[..].try_into().unwrap_or_default(),
+            Case::Close => {
+                res.n_close += 1;
+                continue;
+            }
+            Case::Absent | Case::NotMeasured => continue,
+        };
         res.n_elements += of_input.n_elements;
         if of_input.largest > LOST {
             res.n_lost += 1;
@@ -162,7 +168,7 @@ fn measured(
             ratio: result.max(roundoff) / input.max(roundoff),
         })
         .collect();
-    if res.n_elements == 0 {
+    if res.n_elements == 0 && res.n_close == 0 {
         res.not_measured = Some("no element has an exact value to compare with".to_owned());
     }
     Ok(res)

@@ -183,7 +183,7 @@ mod tests {
             accuracy: Some(f64::INFINITY),
             ..Config::default()
         };
-        let expected = "nestegg optimize k.knl --strategy 'my strategy.rules' --rules a.rules --rules 'it'\\''s.rules' \
+        let expected = "nestegg optimize k.knl --level 'my strategy.rules' --rules a.rules --rules 'it'\\''s.rules' \
                         --param n=-3 --float strict --traps keep --accuracy off";
         assert_eq!(config.command("k.knl"), expected);
         assert_eq!(Config::default().command("k.knl"), "nestegg optimize k.knl --level O1");

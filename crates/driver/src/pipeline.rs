@@ -257,7 +257,8 @@ impl Judge<'_> {
             }
             Err(refusal) => return Ok(Err(refusal)),
         };
-        Ok(stages.run(ACCURACY, || self.measure(candidate))?.map(|accuracy| Accepted { validated, stated, accuracy }))
+        let measured = stages.run(ACCURACY, || self.measure(candidate));
+        Ok(measured.map(|accuracy| Accepted { validated, stated, accuracy }))
     }
 
     fn check(&self, candidate: &Candidate) -> Result<Result<(Validated, Stated), Refusal>, Error> {
@@ -272,21 +273,21 @@ impl Judge<'_> {
     }
 
     /// Rounding errors that are within what is allowed. Those of the input itself always are.
-    fn measure(&self, candidate: &Candidate) -> Result<Result<Option<Accuracy>, Refusal>, Error> {
+    fn measure(&self, candidate: &Candidate) -> Result<Option<Accuracy>, Refusal> {
         let of_form = if candidate.approximated.is_some() { accuracy::LIMIT_COMPUTED } else { accuracy::LIMIT_EXACT };
         let limit = self.told.config.accuracy.unwrap_or(of_form);
         if !candidate.is_of_form || limit == f64::INFINITY {
-            return Ok(Ok(None));
+            return Ok(None);
         }
         let output = Program::Linearized(candidate.program.clone());
-        let found = accuracy::measure(self.input, &output, self.told.values)?;
+        let found = accuracy::guard(self.input, &output, self.told.values);
         let refusal = found.exceeds(limit).map(|worst| {
             Refusal::Inaccurate(format!(
                 "on {} data its rounding errors are {:.0} times those of the input, {limit} times are allowed",
                 worst.data, worst.ratio
             ))
         });
-        Ok(refusal.map_or(Ok(Some(found)), Err))
+        refusal.map_or(Ok(Some(found)), Err)
     }
 
     /// Whether what was made of each seed is equal to the input.
@@ -391,7 +392,8 @@ end
         assert!(seeds.len() > 2 && seeds.contains(&"rolled"), "{seeds:?}");
         assert!(report.failures.iter().all(|failure| failure.kind == FailureKind::Inaccurate && !failure.is_bug()));
         let costs: Vec<Option<u128>> = report.failures.iter().map(|failure| failure.operations).collect();
-        assert!(costs.is_sorted(), "the best comes first: {costs:?}");
+        // Those of seeds, and then two that come last whatever they cost.
+        assert!(costs[..costs.len() - 2].is_sorted(), "the best comes first: {costs:?}");
         assert!(
             report.failures[0].command.ends_with("k.knl --level O3 --accuracy 0"),
             "{}",

@@ -34,7 +34,7 @@ use crate::stated::Stated;
 const SMALL: i64 = 3;
 
 /// Programs are compared at this many sizes.
-const MAX_SIZES: usize = 8;
+const MAX_SIZES: usize = 9;
 
 /// Sizes beside larger numbers are not tried.
 const MAX_NUMBER: i64 = 300;
@@ -272,7 +272,7 @@ fn sizes(programs: [&Program; 2], values: &[(String, i64)]) -> Vec<Vec<(String, 
     let all = |value: i64| values.iter().map(|(name, _)| (name.clone(), value)).collect::<Vec<_>>();
     let apart = (SMALL..).zip(values).map(|(value, (name, _))| (name.clone(), value)).collect();
     let mut candidates = vec![apart];
-    candidates.extend([0, 1, 2, SMALL].map(all));
+    candidates.extend([0, 1, 2, SMALL, 7].map(all));
     let bounds: BTreeSet<i64> = programs.iter().flat_map(|program| numbers(program.kernel())).collect();
     let beside = bounds.into_iter().filter(|&number| number <= MAX_NUMBER).flat_map(|number| [number - 1, number, number + 1]);
     candidates.extend(beside.map(all));

@@ -70,7 +70,8 @@ fn small_kernels_access_what_is_there() {
     }
     // Those are undefined on purpose.
     paths.retain(|path| {
-        !path.components().any(|part| part.as_os_str() == "error") && !path.ends_with("run/undefined.knl")
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        !path.components().any(|part| part.as_os_str() == "error") && !name.starts_with("undefined")
     });
     assert!(paths.len() > 100);
     for path in paths {

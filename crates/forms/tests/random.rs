@@ -184,7 +184,7 @@ fn check(kind: &str, input: &Program, found: &Program, is_exact: bool) {
         options.seeds.clear();
     }
     match validate(input, found, &options) {
-        Ok(Verdict::Equal(evidence)) => assert!(evidence.n_floats > 0, "{kind} is compared\n{}", texts()),
+        Ok(Verdict::Equal(evidence)) => assert!(evidence.n_elements > 0, "{kind} is compared\n{}", texts()),
         Ok(Verdict::Different(difference)) => panic!("{kind}: {difference}\n{}", texts()),
         Err(error) => panic!("{kind}: {error}\n{}", texts()),
     }

@@ -37,7 +37,7 @@ pub(crate) enum Profile {
     Positive,
     /// Half of the elements as in `Signed`, half from the palette.
     Palette,
-    /// Small whole numbers: ties and zeros.
+    /// Few small whole numbers: ties and zeros.
     Whole,
     /// Sizes over all magnitudes up to those of the palette, of either sign.
     Wide,
@@ -118,6 +118,12 @@ impl Plan {
         Ok(Self { arguments, position, indices, parameters, decides: decisions.any() })
     }
 
+    /// Whether all arguments that are read may be held as arrays.
+    pub(crate) fn check_held(&self) -> Result<(), Error> {
+        let mut read = self.arguments.iter().filter(|argument| argument.is_read);
+        read.try_for_each(|argument| argument.layout.check_held())
+    }
+
     pub(crate) fn data(&self, seed: u64, profile: Profile, from_zero: bool) -> DataSet<'_> {
         DataSet { plan: self, seed, profile, from_zero }
     }
@@ -173,7 +179,7 @@ impl DataSet<'_> {
                 _ if choice & 1 == 0 => value,
                 palette => beside(palette[(choice >> 8) as usize % palette.len()], (choice >> 1) % 8, value),
             },
-            Profile::Whole => (choice % 7) as f64 - 3.0,
+            Profile::Whole => self.whole(choice) as f64,
             Profile::Wide => {
                 let exponent = (choice % (2 * u64::from(argument.reach) + 3)) as i32 - argument.reach as i32 - 1;
                 value * 2.0_f64.powi(exponent)
@@ -204,17 +210,30 @@ impl DataSet<'_> {
         }
         let whole = |palette: &[f64]| palette[(choice >> 8) as usize % palette.len()].clamp(-1e9, 1e9) as i64;
         match self.profile {
-            Profile::Signed | Profile::Positive => (mix(hash) % 8) as i64,
+            // A zero would hide what it is multiplied with.
+            Profile::Signed | Profile::Positive => 1 + (mix(hash) % 8) as i64,
             Profile::Palette | Profile::Daring if choice & 1 == 1 && !argument.palette.is_empty() => {
                 whole(&argument.palette) + (choice >> 1) as i64 % 3 - 1
             }
-            Profile::Palette | Profile::Daring | Profile::Whole => (mix(hash) % 9) as i64 - 4,
+            Profile::Palette | Profile::Daring => (mix(hash) % 9) as i64 - 4,
+            Profile::Whole => self.whole(choice),
             Profile::Wide => {
                 let size = 1_u64 << (mix(hash) % u64::from(argument.reach.min(28) + 2));
                 let value = (choice % size) as i64;
                 if hash & 1 == 0 { value } else { -value }
             }
         }
+    }
+
+    /// A whole number: of two, three or more that this data set has.
+    fn whole(&self, choice: u64) -> i64 {
+        let n_values = [7, 2, 3, 5][(mix(self.seed) % 4) as usize];
+        (choice % n_values) as i64 - (n_values / 2) as i64
+    }
+
+    /// The argument of that name.
+    pub(crate) fn array(&self, name: &str) -> Option<ArrayId> {
+        self.plan.arguments.iter().find(|argument| argument.layout.name == name).map(|argument| argument.array)
     }
 
     /// A float of an argument before the run.

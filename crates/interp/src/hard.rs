@@ -23,6 +23,7 @@
 
 use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind, Dtype, Expr, Kernel, Number, Op, ReduceOp};
 
+use crate::data::DataSet;
 use crate::error::Error;
 use crate::input::{Inputs, Values, parameter_values};
 use crate::memory::Layout;
@@ -136,30 +137,61 @@ impl Hard {
         Ok(Self { arguments: arguments.collect::<Result<_, Error>>()? })
     }
 
-    /// These inputs made hard; `None` if the family is about no argument of the kernel.
-    #[must_use]
-    pub fn inputs(&self, friendly: &Inputs, family: Family, seed: u64) -> Option<Inputs> {
-        if family == Family::Friendly {
-            return Some(friendly.clone());
-        }
-        let is_meant = |role: Role| match role {
+    /// Whether a family makes an argument hard.
+    fn makes_hard(&self, family: Family, (layout, role): &(Layout, Role)) -> bool {
+        let is_meant = match role {
             Role::Shape => family.is_about_shapes(),
             Role::Factor => family.is_about_factors(),
         };
+        // A single factor is hard only by its size.
+        is_meant && (*role == Role::Shape || layout.len >= 2 || matches!(family, Family::Spread(_)))
+    }
+
+    /// These inputs made hard; `None` if the family is about no argument of the kernel.
+    #[must_use]
+    pub fn inputs(&self, friendly: &Inputs, family: Family, seed: u64) -> Option<Inputs> {
         let mut res = friendly.clone();
-        let mut is_changed = false;
-        for (layout, role) in self.arguments.iter().filter(|(_, role)| is_meant(*role)) {
-            if *role == Role::Factor && layout.len < 2 && !matches!(family, Family::Spread(_)) {
-                continue;
-            }
-            let Some(Values::Floats(values)) = res.arrays.get_mut(&layout.name) else { continue };
-            let element = Element::new(layout, *role, family, seed);
+        let mut is_changed = family == Family::Friendly;
+        for argument in self.arguments.iter().filter(|argument| self.makes_hard(family, argument)) {
+            let Some(Values::Floats(values)) = res.arrays.get_mut(&argument.0.name) else { continue };
+            let element = Element::new(&argument.0, argument.1, family, seed);
             for (idx, value) in values.iter_mut().enumerate() {
                 *value = element.at(idx, *value);
             }
             is_changed = true;
         }
         is_changed.then_some(res)
+    }
+}
+
+/// Friendly data made hard, element by element.
+pub(crate) struct HardData<'a> {
+    friendly: DataSet<'a>,
+    elements: Vec<(ArrayId, Element<'a>)>,
+}
+
+impl<'a> HardData<'a> {
+    /// `None` if the family is about no argument of the kernel.
+    pub(crate) fn new(friendly: DataSet<'a>, hard: &'a Hard, family: Family, seed: u64) -> Option<Self> {
+        let is_hard = |argument: &&(Layout, Role)| hard.makes_hard(family, argument);
+        let element = |(layout, role): &'a (Layout, Role)| {
+            friendly.array(&layout.name).map(|array| (array, Element::new(layout, *role, family, seed)))
+        };
+        let elements: Vec<_> = hard.arguments.iter().filter(is_hard).filter_map(element).collect();
+        (family == Family::Friendly || !elements.is_empty()).then_some(Self { friendly, elements })
+    }
+
+    /// A float of an argument before the run.
+    pub(crate) fn float(&self, array: ArrayId, index: &[i64]) -> f64 {
+        let friendly = self.friendly.float(array, index);
+        let Some((_, element)) = self.elements.iter().find(|element| element.0 == array) else { return friendly };
+        let value = element.at(element.layout.position(index), friendly);
+        if element.layout.dtype == Dtype::Float32 { f64::from(value as f32) } else { value }
+    }
+
+    /// An integer of an argument before the run.
+    pub(crate) fn int(&self, array: ArrayId, index: &[i64]) -> i64 {
+        self.friendly.int(array, index)
     }
 }
 

@@ -50,7 +50,9 @@ impl Inputs {
     /// # Errors
     /// A parameter without value and estimate, an unusable size.
     pub fn random(kernel: &Kernel, parameters: &IndexMap<String, i64>, seed: u64) -> Result<Self, Error> {
-        Ok(Plan::new(kernel, &[], parameters)?.data(seed, Profile::Signed, false).inputs())
+        let plan = Plan::new(kernel, &[], parameters)?;
+        plan.check_held()?;
+        Ok(plan.data(seed, Profile::Signed, false).inputs())
     }
 }
 

@@ -30,6 +30,6 @@ pub use error::{Error, Point, Trap};
 pub use field::PRIME;
 pub use hard::{Family, Hard};
 pub use input::{Inputs, Values};
-pub use rounding::{Deviation, Sample, deviations};
+pub use rounding::{Case, Deviation, Sample, deviations};
 pub use run::{FieldValues, Output, Outputs, RunOptions, run, run_field};
 pub use validate::{Agreement, Difference, Evidence, Outcome, Unreached, ValidateOptions, Verdict, validate};

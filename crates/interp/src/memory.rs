@@ -8,8 +8,8 @@ use crate::error::{Error, Trap};
 use crate::source::Source;
 use crate::world::{Batch, World};
 
-/// An array may have this many elements.
-const MAX_ELEMENTS: i64 = 1 << 33;
+/// An array that is held may have this many elements.
+const MAX_HELD: usize = 1 << 33;
 
 /// Shape and strides of an array.
 #[derive(Clone, Debug)]
@@ -37,10 +37,19 @@ impl Layout {
         let mut len = 1_i64;
         for (stride, extent) in strides.iter_mut().zip(&shape).rev() {
             *stride = len;
-            len = len.checked_mul(*extent).filter(|&len| len <= MAX_ELEMENTS).ok_or_else(|| size("it is too large"))?;
+            len = len.checked_mul(*extent).ok_or_else(|| size("it is too large"))?;
         }
         let len = usize::try_from(len).map_err(|_| size("it is too large"))?;
         Ok(Self { name: array.name.clone(), dtype: array.dtype, shape, strides, len })
+    }
+
+    /// Whether a run may hold all elements.
+    pub(crate) fn check_held(&self) -> Result<(), Error> {
+        if self.len <= MAX_HELD {
+            return Ok(());
+        }
+        let reason = format!("it has {} elements, a run may hold {MAX_HELD}", self.len);
+        Err(Error::Size { name: self.name.clone(), reason })
     }
 
     pub(crate) fn all(kernel: &Kernel, source: &Source) -> Result<Vec<Self>, Error> {

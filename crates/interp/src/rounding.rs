@@ -1,12 +1,13 @@
 //! How far kernels are from the real numbers that they stand for.
 //!
 //! # Input
-//! A program, other programs that are to compute the same, and data.
+//! A program, other programs that are to compute the same, and [families](Family) of data with their seeds.
 //! # Output
 //! For each of them and each of the data its [`Deviation`]: the largest error of an element, over the largest magnitude in its array.
 //! # Method
-//! Chosen elements of the first program's outputs are evaluated on demand as real numbers in high precision, with literals and data as the floats that they are; the same
-//! elements of all programs are evaluated in floats. Outputs begin at zero: what is added to a large value would be rounded with it.
+//! Chosen elements are evaluated on demand, in floats. Where the programs are nearly as close as rounding allows none can lose much, and that is
+//! all; else the elements of the first program are evaluated once more, as real numbers in high precision, with literals and data as the
+//! floats that they are. Outputs begin at zero: what is added to a large value would be rounded with it.
 //! # Complexity
 //! As evaluation on demand; [`Sample`] bounds elements and steps.
 //! # Not done
@@ -15,12 +16,15 @@
 
 use std::collections::BTreeSet;
 
-use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind, Dtype, Kernel, LinearizedKernel, Program};
+use indexmap::IndexMap;
+use nestegg_ir::{ArrayId, Kernel, LinearizedKernel, Program};
 
+use crate::data::{self, Profile};
 use crate::demand::{Data, Demand, Plan, Value};
 use crate::error::Error;
 use crate::float::Floats;
-use crate::input::{Inputs, Values, parameter_values};
+use crate::hard::{Family, Hard, HardData};
+use crate::input::parameter_values;
 use crate::memory::Layout;
 use crate::real::{Real, RealValue};
 use crate::source::Source;
@@ -36,70 +40,168 @@ pub struct Deviation {
 }
 
 /// How much is evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// Elements of each output.
     pub n_elements: usize,
-    /// No further element is begun after so many steps in high precision, on each of the data.
+    /// No further element of an output is begun after so many steps on one case, in floats and in high precision each.
     pub max_steps: u64,
+    /// Programs whose floats are within so many unit roundoffs of each other, relative to the largest of the output, are not measured.
+    pub close: Option<f64>,
+    /// So many cases are measured at most: those in which the programs are furthest apart.
+    pub max_exact: usize,
+}
+
+/// What became of one case.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Case {
+    /// The family is about no argument of the kernel.
+    Absent,
+    /// All programs give nearly the same floats.
+    Close,
+    /// The limit of cases, or the first program has no finite value.
+    NotMeasured,
+    /// The deviation of each program.
+    Measured(Vec<Deviation>),
 }
 
 /// An element may take this many times the steps after which no other one is begun.
 const MAX_STEPS_OF_ELEMENT: u64 = 50;
 
-/// For each of the data, which agree in the values of parameters, the deviation of each program from the exact values of the first one.
+/// One program, ready for evaluation on demand.
+struct Ready<'k> {
+    plan: Plan<'k>,
+    layouts: Vec<Layout>,
+    /// For each argument of the first program the array of this one.
+    outputs: Vec<(usize, ArrayId)>,
+}
+
+/// For each family with its seed, the deviation of each program from the exact values of the first one.
 ///
 /// # Errors
 /// If a program cannot be evaluated on demand.
-pub fn deviations(programs: &[&Program], data: &[Inputs], sample: Sample) -> Result<Vec<Vec<Deviation>>, Error> {
-    let Some(parameters) = data.first().map(|inputs| &inputs.parameters) else { return Ok(Vec::new()) };
+pub fn deviations(
+    programs: &[&Program],
+    parameters: &IndexMap<String, i64>,
+    cases: &[(Family, u64)],
+    sample: Sample,
+) -> Result<Vec<Case>, Error> {
     let linearized = programs.iter().map(|&program| program.clone().into_linearized());
     let linearized: Vec<LinearizedKernel> = linearized.collect::<Result<_, _>>()?;
-    let mut plans = Vec::with_capacity(linearized.len());
+    let mut ready = Vec::with_capacity(linearized.len());
     for program in &linearized {
         let values = parameter_values(&program.kernel, parameters)?;
         let source = Source::new(&program.kernel, &values)?;
-        plans.push((Plan::new(program, &values)?.with_stand_ins(), Layout::all(&program.kernel, &source)?));
+        let plan = Plan::new(program, &values)?.with_stand_ins();
+        let layouts = Layout::all(&program.kernel, &source)?;
+        ready.push(Ready { plan, layouts, outputs: outputs(&program.kernel).collect() });
     }
-    let Some((first, layouts)) = plans.first() else { return Ok(Vec::new()) };
-    let outputs: Vec<(usize, ArrayId)> = outputs(first.kernel).collect();
-    let world = Real::new();
-    let mut res = Vec::with_capacity(data.len());
-    for inputs in data {
-        // Elements with an exact value: of which argument, at which position, and the value.
-        let mut exact: Vec<(usize, usize, RealValue)> = Vec::new();
-        let given = Given::new(&world, first.kernel, layouts, inputs);
-        let limit = sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT);
-        let mut demand = Demand::new(&world, first, &given).with_limit(limit);
-        for &(argument, array) in &outputs {
-            let layout = &layouts[array.index()];
-            for position in positions(layout.len, sample.n_elements) {
-                if demand.steps() > sample.max_steps && exact.last().is_some_and(|last| last.0 == argument) {
-                    break;
-                }
-                match demand.element(array, &layout.index(position)) {
-                    Ok(Value::Float(value)) if value.is_defined() => exact.push((argument, position, value)),
-                    _ => {}
-                }
-            }
-        }
-        let of_program = |(plan, layouts): &(Plan<'_>, Vec<Layout>)| {
-            let given = Given::new(&Floats, plan.kernel, layouts, inputs);
-            let mut demand = Demand::new(&Floats, plan, &given);
-            let mut deviation = Deviation { largest: 0.0, n_elements: exact.len() };
-            for (argument, array) in self::outputs(plan.kernel) {
-                let own = exact.iter().filter(|element| element.0 == argument);
-                let pairs = own.map(|(_, position, value)| {
-                    let found = demand.element(array, &layouts[array.index()].index(*position));
-                    (value, if let Ok(Value::Float(found)) = found { found } else { f64::NAN })
-                });
-                deviation.largest = deviation.largest.max(largest_error(pairs));
-            }
-            deviation
+    let Some(first) = ready.first() else { return Ok(Vec::new()) };
+    let kernel = first.plan.kernel;
+    let data = data::Plan::new(kernel, &[], parameters)?;
+    let hard = Hard::new(kernel, parameters)?;
+    let case = |&(family, seed): &(Family, u64)| HardData::new(data.data(seed, Profile::Signed, true), &hard, family, seed);
+    let roundoff = if linearized.iter().any(|program| program.kernel.has_single()) { f32::EPSILON.into() } else { f64::EPSILON };
+    let mut res = Vec::with_capacity(cases.len());
+    let mut distant: Vec<(f64, usize)> = Vec::new();
+    for (idx, given) in cases.iter().map(case).enumerate() {
+        let Some(given) = given else {
+            res.push(Case::Absent);
+            continue;
         };
-        res.push(plans.iter().map(of_program).collect());
+        let Some(close) = sample.close else {
+            res.push(Case::NotMeasured);
+            distant.push((f64::INFINITY, idx));
+            continue;
+        };
+        res.push(match distance(&ready, &given, sample) {
+            None => Case::NotMeasured,
+            Some(distance) if distance <= close * roundoff / 2.0 => Case::Close,
+            Some(distance) => {
+                distant.push((distance, idx));
+                Case::NotMeasured
+            }
+        });
+    }
+    distant.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let world = Real::new();
+    for (_, idx) in distant.into_iter().take(sample.max_exact) {
+        if let Some(given) = case(&cases[idx]) {
+            res[idx] = Case::Measured(exactly(&world, &ready, &given, sample));
+        }
     }
     Ok(res)
+}
+
+/// How far the floats of programs are from those of the first, over the largest of each output. `None` if the first has no finite ones.
+fn distance(ready: &[Ready<'_>], data: &HardData<'_>, sample: Sample) -> Option<f64> {
+    let (first, others) = ready.split_first()?;
+    let given = Given { world: &Floats, data };
+    let mut demand = Demand::new(&Floats, &first.plan, &given);
+    let mut others: Vec<_> = others.iter().map(|other| (other, Demand::new(&Floats, &other.plan, &given))).collect();
+    let mut res: Option<f64> = None;
+    for &(argument, array) in &first.outputs {
+        let layout = &first.layouts[array.index()];
+        let (mut scale, mut largest) = (0.0_f64, 0.0_f64);
+        for position in positions(layout.len, sample.n_elements) {
+            if demand.steps() > sample.max_steps && scale > 0.0 {
+                break;
+            }
+            let index = layout.index(position);
+            let Ok(Value::Float(value)) = demand.element(array, &index) else { continue };
+            if !value.is_finite() {
+                continue;
+            }
+            scale = scale.max(value.abs());
+            for (other, demand) in &mut others {
+                let own = other.outputs.iter().find(|output| output.0 == argument);
+                let found = own.map(|&(_, array)| demand.element(array, &index));
+                let Some(Ok(Value::Float(found))) = found else { return Some(f64::INFINITY) };
+                largest = largest.max(if found.is_finite() { (found - value).abs() } else { f64::INFINITY });
+            }
+        }
+        if scale > 0.0 || largest > 0.0 {
+            res = Some(res.unwrap_or(0.0).max(largest / scale));
+        }
+    }
+    res
+}
+
+/// The deviation of each program on one case.
+fn exactly(world: &Real, ready: &[Ready<'_>], data: &HardData<'_>, sample: Sample) -> Vec<Deviation> {
+    let Some(first) = ready.first() else { return Vec::new() };
+    // Elements with an exact value: of which argument, at which position, and the value.
+    let mut exact: Vec<(usize, usize, RealValue)> = Vec::new();
+    let given = Given { world, data };
+    let limit = sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT);
+    let mut demand = Demand::new(world, &first.plan, &given).with_limit(limit);
+    for &(argument, array) in &first.outputs {
+        let layout = &first.layouts[array.index()];
+        for position in positions(layout.len, sample.n_elements) {
+            if demand.steps() > sample.max_steps && exact.last().is_some_and(|last| last.0 == argument) {
+                break;
+            }
+            match demand.element(array, &layout.index(position)) {
+                Ok(Value::Float(value)) if value.is_defined() => exact.push((argument, position, value)),
+                _ => {}
+            }
+        }
+    }
+    let of_program = |program: &Ready<'_>| {
+        let given = Given { world: &Floats, data };
+        let mut demand = Demand::new(&Floats, &program.plan, &given);
+        let mut deviation = Deviation { largest: 0.0, n_elements: exact.len() };
+        for &(argument, array) in &program.outputs {
+            let own = exact.iter().filter(|element| element.0 == argument);
+            let pairs = own.map(|(_, position, value)| {
+                let found = demand.element(array, &program.layouts[array.index()].index(*position));
+                (value, if let Ok(Value::Float(found)) = found { found } else { f64::NAN })
+            });
+            deviation.largest = deviation.largest.max(largest_error(pairs));
+        }
+        deviation
+    };
+    ready.iter().map(of_program).collect()
 }
 
 /// The arguments of float dtypes that a kernel writes, with their number among all arguments.
@@ -127,47 +229,18 @@ fn largest_error<'a>(pairs: impl Iterator<Item = (&'a RealValue, f64)>) -> f64 {
     if largest == 0.0 { 0.0 } else { largest / scale }
 }
 
-/// Given arrays, in the form of a world; outputs are zero.
+/// Hard data in the form of a world.
 struct Given<'a, W: World> {
     world: &'a W,
-    arrays: Vec<Option<(&'a Layout, &'a Values)>>,
-}
-
-impl<'a, W: World> Given<'a, W> {
-    fn new(world: &'a W, kernel: &Kernel, layouts: &'a [Layout], inputs: &'a Inputs) -> Self {
-        let given = |array: ArrayId| {
-            let is_zero = kernel[array].dtype.is_float()
-                && !matches!(kernel[array].kind, ArrayKind::Argument(ArgumentAccess::Read));
-            let values = inputs.arrays.get(&kernel[array].name).filter(|_| !is_zero)?;
-            Some((&layouts[array.index()], values))
-        };
-        Self { world, arrays: kernel.array_ids().map(given).collect() }
-    }
-
-    /// Where an element is kept.
-    fn at(&self, array: ArrayId, index: &[i64]) -> Option<(&'a Layout, &'a Values, usize)> {
-        let (layout, values) = self.arrays[array.index()]?;
-        let position: i64 = index.iter().zip(&layout.strides).map(|(index, stride)| index * stride).sum();
-        Some((layout, values, usize::try_from(position).ok()?))
-    }
+    data: &'a HardData<'a>,
 }
 
 impl<W: World> Data<W::Float> for Given<'_, W> {
     fn float(&self, array: ArrayId, index: &[i64]) -> W::Float {
-        let value = match self.at(array, index) {
-            Some((layout, Values::Floats(values), position)) => {
-                let value = values.get(position).copied().unwrap_or(0.0);
-                if layout.dtype == Dtype::Float32 { f64::from(value as f32) } else { value }
-            }
-            _ => 0.0,
-        };
-        self.world.literal(value)
+        self.world.literal(self.data.float(array, index))
     }
 
     fn int(&self, array: ArrayId, index: &[i64]) -> i64 {
-        match self.at(array, index) {
-            Some((_, Values::Ints(values), position)) => values.get(position).copied().unwrap_or(0),
-            _ => 0,
-        }
+        self.data.int(array, index)
     }
 }

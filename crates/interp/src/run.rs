@@ -8,7 +8,7 @@ use crate::field::Field;
 use crate::float::Floats;
 use crate::input::{Inputs, Values, data, parameter_values};
 use crate::machine::{Watch, execute};
-use crate::memory::{Data, Storage, empty};
+use crate::memory::{Data, Layout, Storage, empty};
 use crate::plan::{Code, MAX_POINTS, compile};
 use crate::world::Batch;
 
@@ -133,6 +133,7 @@ impl Compiled {
     /// The arrays at the start: arguments that are read as given.
     pub(crate) fn memory<W: Batch>(&self, world: &W, inputs: &Inputs) -> Result<Vec<Storage<W::Float>>, Error> {
         let kernel = self.kernel();
+        self.code.layouts.iter().try_for_each(Layout::check_held)?;
         let mut memory = empty(world, kernel, &self.code.layouts);
         for array in kernel.arguments() {
             if matches!(kernel[array].kind, ArrayKind::Argument(ArgumentAccess::Write)) {

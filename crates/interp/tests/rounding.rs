@@ -4,15 +4,18 @@
 mod support;
 
 use indexmap::IndexMap;
-use nestegg_interp::{Deviation, Inputs, Sample, deviations};
+use nestegg_interp::{Case, Deviation, Family, Sample, deviations};
 use support::*;
 
 /// The deviation of a kernel from itself in exact arithmetic.
 fn deviation(text: &str) -> Deviation {
     let program = kernel(text);
-    let inputs = Inputs::random(program.kernel(), &IndexMap::new(), 1).expect("sizes are literals");
-    let sample = Sample { n_elements: 10, max_steps: 1_000 };
-    deviations(&[&program], &[inputs], sample).expect("the kernel has an order")[0][0]
+    let sample = Sample { n_elements: 10, max_steps: 1_000, close: None, max_exact: 1 };
+    let found = deviations(&[&program], &IndexMap::new(), &[(Family::Friendly, 1)], sample);
+    match found.expect("the kernel has an order").as_slice() {
+        [Case::Measured(deviations)] => deviations[0],
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

@@ -294,7 +294,7 @@ fn traps_are_those_of_the_machine() {
     };
     let bodies = [
         "  y[i] = x[i + 1] {id=s}",
-        "  y[i] = x[n[i] - 7] {id=s}",
+        "  y[i] = x[n[i]*0 + 7] {id=s}",
         "  y[i] = t[3 - i] {id=s}\n  t[i] = x[i]",
         "  m[i] = 7 // (n[i] - n[i]) {id=s}\n  y[i] = 1.0*m[i]",
         "  m[i] = 2147483647 + n[i]*0 + i + 1 {id=s}\n  y[i] = x[m[i]]",

@@ -1,17 +1,19 @@
 //! Comparison of chosen elements, evaluated backwards: of programs that run long, that decide on data, or whose values are
 //! equal at most by identities of functions.
 
-use nestegg_ir::{ArrayId, LinearizedKernel};
+use nestegg_ir::{ArrayId, Dtype, LinearizedKernel};
 
+use crate::conditioned::{Conditioned, Scaled};
 use crate::data::{DataSet, Profile};
 use crate::demand::{self, Coverage, Demand, Value};
 use crate::error::Error;
 use crate::exact::Exactly;
+use crate::float::Floats;
 use crate::input::parameter_values;
 use crate::real::Real;
 use crate::validate::choose::{Chosen, choose};
 use crate::validate::compare::{Comparison, outputs};
-use crate::validate::tally::{Place, Sameness, Slot, Stop, Tally};
+use crate::validate::tally::{Known, Place, Sameness, Slot, Stop, Tally};
 use crate::world::World;
 
 /// Steps of one program on one data set; each store is looked at all the same.
@@ -90,12 +92,57 @@ impl Comparison<'_> {
         let Some(mut on_demand) = tally.on_demand.take() else { return Ok(()) };
         let world = Exactly::new(data.seed);
         let given = Given { world: &world, data };
-        let mut first = Demand::new(&world, &on_demand.first, &given);
-        let mut second = Demand::new(&world, &on_demand.second, &given);
+        let first = Demand::new(&world, &on_demand.first, &given);
+        let second = Demand::new(&world, &on_demand.second, &given);
+        let mut demands = (first, second);
+        let found = self.each_chosen(&on_demand.chosen, data, tally, &mut demands, |place, known, a, b, dtype| {
+            let sameness = self.sameness(a, b, dtype, data.profile);
+            known.is_exact |= matches!(sameness, Sameness::Equal(_));
+            if matches!(sameness, Sameness::ByIdentity) {
+                by_identity.push(place);
+            }
+            sameness
+        });
+        let seen = [demands.0.coverage().clone(), demands.1.coverage().clone()];
+        match &mut on_demand.seen {
+            None => on_demand.seen = Some(seen),
+            Some(known) => known.iter_mut().zip(&seen).for_each(|(known, seen)| known.merge(seen)),
+        }
+        tally.on_demand = Some(on_demand);
+        found
+    }
+
+    /// Chosen elements in floats.
+    pub(super) fn chosen_in_floats<'c>(
+        &'c self,
+        data: DataSet<'_>,
+        tally: &mut Tally<'c>,
+        mut compare: impl FnMut(&mut Known, &Scaled, &f64, Dtype) -> Sameness,
+    ) -> Result<(), Stop> {
+        self.prepare(tally)?;
+        let Some(on_demand) = tally.on_demand.take() else { return Ok(()) };
+        let (of_first, of_second) = (Given { world: &Conditioned, data }, Given { world: &Floats, data });
+        let first = Demand::new(&Conditioned, &on_demand.first, &of_first);
+        let second = Demand::new(&Floats, &on_demand.second, &of_second);
+        let found = self.each_chosen(&on_demand.chosen, data, tally, &mut (first, second), |_, known, a, b, dtype| {
+            compare(known, a, b, dtype)
+        });
+        tally.on_demand = Some(on_demand);
+        found
+    }
+
+    /// Enters chosen elements, until the limit of steps.
+    fn each_chosen<A: World, B: World, P: demand::Data<A::Float>, Q: demand::Data<B::Float>>(
+        &self,
+        Chosen { elements, n_least, is_all }: &Chosen,
+        data: DataSet<'_>,
+        tally: &mut Tally<'_>,
+        (first, second): &mut (Demand<'_, '_, A, P>, Demand<'_, '_, B, Q>),
+        mut compare: impl FnMut(Place, &mut Known, &A::Float, &B::Float, Dtype) -> Sameness,
+    ) -> Result<(), Stop> {
         let pairs = outputs(self.first.kernel(), self.second.kernel());
         let is_tame = matches!(data.profile, Profile::Signed | Profile::Positive);
-        let Chosen { elements, n_least, is_all } = &on_demand.chosen;
-        let (mut found, mut n_elements) = (Ok(()), 0);
+        let mut n_elements = 0;
         for &(array, position) in elements {
             if n_elements >= *n_least && first.steps().max(second.steps()) > MAX_STEPS {
                 break;
@@ -108,34 +155,17 @@ impl Comparison<'_> {
             match &a {
                 // Bold data that lead an element astray say nothing of it.
                 Err(error) if !is_gap(error) && !is_tame => continue,
-                Err(error) if !is_gap(error) => {
-                    found = Err(error.clone().into());
-                    break;
-                }
+                Err(error) if !is_gap(error) => return Err(error.clone().into()),
                 Err(_) | Ok(_) => {}
             }
             let b = if matches!(a, Ok(Value::Unwritten)) { Ok(Value::Unwritten) } else { second.element(other, &index) };
             let place = (array, other, position);
-            found = tally.enter(place, layout, slot(&a), slot(&b), |known, a, b, dtype| {
-                let sameness = self.sameness(a, b, dtype, data.profile);
-                known.is_exact |= matches!(sameness, Sameness::Equal(_));
-                if matches!(sameness, Sameness::ByIdentity) {
-                    by_identity.push(place);
-                }
-                sameness
-            });
-            if found.is_err() {
-                break;
-            }
+            let compare = |known: &mut Known, a: &A::Float, b: &B::Float, dtype| compare(place, known, a, b, dtype);
+            tally.enter(place, layout, slot(&a), slot(&b), compare)?;
         }
         tally.is_chosen |= n_elements < elements.len() || !is_all;
-        let seen = [first.coverage().clone(), second.coverage().clone()];
-        match &mut on_demand.seen {
-            None => on_demand.seen = Some(seen),
-            Some(known) => known.iter_mut().zip(&seen).for_each(|(known, seen)| known.merge(seen)),
-        }
-        tally.on_demand = Some(on_demand);
-        found
+        tally.n_steps += first.steps().max(second.steps());
+        Ok(())
     }
 
     /// Elements in real arithmetic; as many as the limits allow, the others are as close as their floats.

@@ -14,8 +14,12 @@ use crate::validate::{Agreement, Evidence, ValidateOptions, Verdict};
 const DECIDING: [Profile; 6] =
     [Profile::Palette, Profile::Whole, Profile::Wide, Profile::Palette, Profile::Positive, Profile::Daring];
 
-/// So often they are gone through, while decisions went one way only.
-const MAX_CYCLES: usize = 3;
+/// They are gone through as long as decisions went one way only, but no more often than this,
+const MAX_CYCLES: usize = 24;
+
+/// and no longer than for so many steps of one program; short programs are gone through [`MIN_CYCLES`] times.
+const MAX_STEPS_OF_CYCLES: u64 = 200_000;
+const MIN_CYCLES: usize = 3;
 
 /// Further profiles for elements that had no value yet.
 const DEFINING: [Profile; 4] = [Profile::Positive, Profile::Signed, Profile::Wide, Profile::Positive];
@@ -62,9 +66,54 @@ impl Comparison<'_> {
     fn all_rounds<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Stop> {
         self.exactly(tally)?;
         let is_bits = self.options.agreement == Agreement::Bits;
-        let is_open = tally.elements.values().any(|known| !known.is_compared());
+        if is_bits || tally.is_open() || self.options.seeds.is_empty() { self.in_floats(tally) } else { Ok(()) }
+    }
+
+    /// In floats, with tolerance or to the bit: all elements, or those that have no value in exact arithmetic. What is not finite in the first
+    /// program is tried on other data; where it is finite on none, infinities must be the same.
+    fn in_floats<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Stop> {
+        let seed = self.options.seeds.first().copied().unwrap_or(1);
+        let is_bits = self.options.agreement == Agreement::Bits;
         let is_alone = self.options.seeds.is_empty();
-        if is_bits || is_open || is_alone { self.in_floats(tally) } else { Ok(()) }
+        let base = [(Profile::Signed, false), (Profile::Signed, true)];
+        let further = [(Profile::Positive, false), (Profile::Wide, false)];
+        let last = [(Profile::Signed, false)];
+        for (round, (profile, from_zero)) in base.into_iter().chain(further).chain(last).enumerate() {
+            let (is_base, is_last) = (round < base.len(), round == base.len() + further.len());
+            if !is_base && (is_bits || (!tally.is_empty() && !tally.is_open())) {
+                break;
+            }
+            let data = self.plan.data(seed, profile, from_zero);
+            let compare = |known: &mut Known, a: &Scaled, b: &f64, dtype| {
+                let is_settled = known.is_compared() && (!is_base || !(is_bits || is_alone || known.is_in_floats));
+                let is_finite = a.value.is_finite() && a.magnitude.is_finite();
+                if is_settled || (!is_finite && !is_bits && !is_last) {
+                    return Sameness::Open;
+                }
+                known.is_in_floats = true;
+                match self.approximately(a, b, dtype) {
+                    Ok(error) => Sameness::Equal(error),
+                    Err((first, second)) => Sameness::Different { world: "floating point", first, second },
+                }
+            };
+            let res = if tally.is_whole {
+                match self.whole_in_floats(data, tally, compare) {
+                    Err(Stop::Failed(Error::StepLimit { .. })) if self.prepare(tally).is_ok() => {
+                        tally.is_whole = false;
+                        self.chosen_in_floats(data, tally, compare)
+                    }
+                    other => other,
+                }
+            } else {
+                self.chosen_in_floats(data, tally, compare)
+            };
+            match res {
+                Err(Stop::Failed(_)) if !is_base => {}
+                other => other?,
+            }
+            tally.n_data += usize::from(is_alone);
+        }
+        Ok(())
     }
 
     /// All rounds in exact arithmetic.
@@ -87,14 +136,15 @@ impl Comparison<'_> {
             // On demand decisions are watched, and an element that fails is no failure of all.
             tally.is_whole &= self.prepare(tally).is_err();
             for cycle in 0..MAX_CYCLES {
-                if cycle > 0 && tally.unreached().is_empty() {
+                let is_enough = cycle >= MIN_CYCLES || tally.n_steps > MAX_STEPS_OF_CYCLES / 8;
+                if cycle > 0 && (tally.n_steps > MAX_STEPS_OF_CYCLES || (is_enough && tally.unreached().is_empty())) {
                     break;
                 }
                 DECIDING.iter().try_for_each(|&profile| bold(profile, tally))?;
             }
         }
         for profile in DEFINING {
-            if tally.elements.values().all(|known| known.is_compared()) {
+            if !tally.is_open() {
                 break;
             }
             bold(profile, tally)?;

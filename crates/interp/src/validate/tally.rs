@@ -40,6 +40,8 @@ pub(super) struct Tally<'c> {
     /// Whether programs are run whole.
     pub(super) is_whole: bool,
     pub(super) on_demand: Option<OnDemand<'c>>,
+    /// Steps on demand of the program that took more.
+    pub(super) n_steps: u64,
 }
 
 /// A value of an output.
@@ -104,7 +106,18 @@ impl<'c> Tally<'c> {
             is_chosen: false,
             is_whole,
             on_demand: None,
+            n_steps: 0,
         }
+    }
+
+    /// Whether nothing is written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
+    /// Whether an element was not compared yet.
+    pub(super) fn is_open(&self) -> bool {
+        self.elements.values().any(|known| !known.is_compared())
     }
 
     /// Enters both programs' values of an element; `compare` is asked where both are floats.

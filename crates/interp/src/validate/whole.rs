@@ -2,8 +2,8 @@
 
 use nestegg_ir::Dtype;
 
-use crate::conditioned::Conditioned;
-use crate::data::{DataSet, Profile};
+use crate::conditioned::{Conditioned, Scaled};
+use crate::data::DataSet;
 use crate::error::Error;
 use crate::exact::Exactly;
 use crate::float::Floats;
@@ -12,11 +12,14 @@ use crate::memory::{Data, Storage};
 use crate::run::Compiled;
 use crate::validate::compare::{Comparison, MAX_HELD, outputs};
 use crate::validate::tally::{Known, Place, Sameness, Slot, Stop, Tally};
-use crate::validate::{Agreement, Difference};
+use crate::validate::Difference;
 use crate::world::Batch;
 
 /// Programs that take more steps than this are not run whole, but for those with more stores than [`MAX_STORES`].
 const MAX_STEPS: u64 = 4_000_000;
+
+/// The same in floats.
+const MAX_STEPS_IN_FLOATS: u64 = 20_000_000;
 
 /// A program with more stores is straight-line code: each needs an element, and running it whole is cheaper.
 const MAX_STORES: usize = 256;
@@ -59,34 +62,25 @@ impl Comparison<'_> {
         compared.map_err(|stop| self.explain(stop, &world, &inputs))
     }
 
-    /// All elements in floats, with tolerance or to the bit, on random data and with outputs that start at zero.
-    pub(super) fn in_floats(&self, tally: &mut Tally<'_>) -> Result<(), Stop> {
-        let seed = self.options.seeds.first().copied().unwrap_or(1);
-        for from_zero in [false, true] {
-            let inputs = self.plan.data(seed, Profile::Signed, from_zero).inputs();
-            let (first, second) = match self.run(&Conditioned, &Floats, &inputs, self.options.run.max_steps)? {
-                Pair::NoMeaning(error) => {
-                    tally.gap.get_or_insert(error);
-                    return Ok(());
-                }
-                Pair::Memories(first, second) => (first, second),
-            };
-            let is_bits = self.options.agreement == Agreement::Bits;
-            let is_alone = self.options.seeds.is_empty();
-            let compared = self.compare(&first, &second, tally, |_, known, a, b, dtype| {
-                if known.is_compared() && !known.is_in_floats && !is_bits && !is_alone {
-                    return Sameness::Open;
-                }
-                known.is_in_floats = true;
-                match self.approximately(a, b, dtype) {
-                    Ok(error) => Sameness::Equal(error),
-                    Err((first, second)) => Sameness::Different { world: "floating point", first, second },
-                }
-            });
-            tally.n_data += usize::from(is_alone);
-            compared.map_err(|stop| self.explain(stop, &Floats, &inputs))?;
-        }
-        Ok(())
+    /// All elements in floats.
+    pub(super) fn whole_in_floats(
+        &self,
+        data: DataSet<'_>,
+        tally: &mut Tally<'_>,
+        compare: impl FnMut(&mut Known, &Scaled, &f64, Dtype) -> Sameness,
+    ) -> Result<(), Stop> {
+        let inputs = data.inputs();
+        let limit = MAX_STEPS_IN_FLOATS.min(self.options.run.max_steps);
+        let (first, second) = match self.run(&Conditioned, &Floats, &inputs, limit)? {
+            Pair::NoMeaning(error) => {
+                tally.gap.get_or_insert(error);
+                return Ok(());
+            }
+            Pair::Memories(first, second) => (first, second),
+        };
+        let mut compare = compare;
+        let compared = self.compare(&first, &second, tally, |_, known, a, b, dtype| compare(known, a, b, dtype));
+        compared.map_err(|stop| self.explain(stop, &Floats, &inputs))
     }
 
     /// Runs both programs on the same data.
