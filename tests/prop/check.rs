@@ -189,7 +189,7 @@ fn unguarded(program: &Program, setting: &Setting) -> Result<(), Failure> {
     if !optimized.report.failures.is_empty() {
         return Ok(());
     }
-    let config = Config { validation: Validation::Off, ..config };
+    let config = Config { validation: Validation::On, ..config };
     let again = optimize(&source, &config).map_err(|error| Failure::of(&error))?;
     if emit::text(&again.program).text != text {
         return Err(Failure::new(

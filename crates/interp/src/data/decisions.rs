@@ -6,13 +6,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nestegg_ir::{Expr, ExprId, Kernel, Number, Op, ReduceOp};
+use nestegg_ir::{ArrayId, Expr, ExprId, Kernel, Number, Op, ReduceOp};
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use crate::source::Source;
 
-/// More constants of one argument than this are not kept: the least and the greatest are spread over.
+/// So many constants of one argument are kept: the first that are met.
 const MAX_PALETTE: usize = 64;
+
+/// So many constants and arrays are kept of the operands of one expression.
+const MAX_CONE: usize = 12;
 
 /// Of the arguments of a kernel, by name.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +24,27 @@ pub(super) struct Decisions {
     palettes: BTreeMap<String, BTreeSet<u64>>,
     divisors: BTreeSet<String>,
     any: bool,
+}
+
+/// What an expression is made of: constants, as bits, and arrays.
+#[derive(Clone, Debug, Default)]
+struct Cone {
+    constants: SmallVec<[u64; 2]>,
+    arrays: SmallVec<[ArrayId; 2]>,
+}
+
+impl Cone {
+    fn add_constant(&mut self, bits: u64) {
+        if self.constants.len() < MAX_CONE && !self.constants.contains(&bits) {
+            self.constants.push(bits);
+        }
+    }
+
+    fn add_array(&mut self, array: ArrayId) {
+        if self.arrays.len() < MAX_CONE && !self.arrays.contains(&array) {
+            self.arrays.push(array);
+        }
+    }
 }
 
 /// Calls that decide on their arguments.
@@ -30,50 +55,65 @@ const DECIDING: &[&str] = &[
 
 impl Decisions {
     pub(super) fn of(kernel: &Kernel, source: &Source) -> Self {
-        let reach = reached_by(kernel, source);
         let mut res = Self::default();
-        for (id, expr) in source.exprs.iter() {
+        // By array.
+        let mut palettes: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); kernel.arrays.len()];
+        let mut decides = vec![false; kernel.arrays.len()];
+        let mut divides = vec![false; kernel.arrays.len()];
+        let mut cones: Vec<Cone> = Vec::with_capacity(source.exprs.len());
+        for (_, expr) in source.exprs.iter() {
+            let cone = cone(expr, &cones);
             let is_affine = |operands: &[ExprId]| operands.iter().all(|id| source.forms[id.index()].is_some());
-            let (decides, divides) = match expr {
+            let is_decision = match expr {
                 Expr::Op { op, operands } => {
-                    let decides = op.is_comparison() || matches!(op, Op::Min | Op::Max);
-                    let divides = matches!(op, Op::FloorDiv | Op::Mod | Op::Shl | Op::Shr);
-                    (decides && !is_affine(operands), divides)
+                    (op.is_comparison() || matches!(op, Op::Min | Op::Max)) && !is_affine(operands)
                 }
-                Expr::Reduce { op, .. } => (matches!(op, ReduceOp::Min | ReduceOp::Max), false),
-                Expr::Call { function, .. } => (DECIDING.contains(&kernel[*function].as_str()), false),
-                Expr::Cast { .. } => (true, false),
-                _ => continue,
+                Expr::Reduce { op, .. } => matches!(op, ReduceOp::Min | ReduceOp::Max),
+                Expr::Call { function, .. } => DECIDING.contains(&kernel[*function].as_str()),
+                Expr::Cast { .. } => true,
+                _ => false,
             };
-            if decides {
-                res.decision(kernel, source, &reach, id);
-            }
-            if divides && let Some(&divisor) = expr.children().get(1) {
-                for array in arrays(kernel, source, &reach, [divisor]) {
-                    res.divisors.insert(array);
+            if is_decision {
+                for array in &cone.arrays {
+                    decides[array.index()] = true;
+                    palettes[array.index()].extend(&cone.constants);
                 }
+            }
+            if matches!(expr, Expr::Op { op: Op::FloorDiv | Op::Mod | Op::Shl | Op::Shr, .. }) {
+                for array in expr.children().get(1).iter().flat_map(|divisor| &cones[divisor.index()].arrays) {
+                    divides[array.index()] = true;
+                }
+            }
+            cones.push(cone);
+        }
+        let from = origins(kernel, source);
+        let mut pending: Vec<usize> = (0..kernel.arrays.len()).filter(|&array| decides[array] || divides[array]).collect();
+        while let Some(array) = pending.pop() {
+            for &origin in &from[array] {
+                let known = (palettes[origin].len(), decides[origin], divides[origin]);
+                decides[origin] |= decides[array];
+                divides[origin] |= divides[array];
+                let room = MAX_PALETTE.saturating_sub(palettes[origin].len());
+                let new: Vec<u64> = palettes[array].difference(&palettes[origin]).take(room).copied().collect();
+                palettes[origin].extend(new);
+                if known != (palettes[origin].len(), decides[origin], divides[origin]) {
+                    pending.push(origin);
+                }
+            }
+        }
+        for array in kernel.arguments() {
+            let name = &kernel[array].name;
+            res.any |= decides[array.index()];
+            if decides[array.index()] {
+                res.palettes.insert(name.clone(), std::mem::take(&mut palettes[array.index()]));
+            }
+            if divides[array.index()] {
+                res.divisors.insert(name.clone());
             }
         }
         // Conditions that are stored values: truth values, and numbers that are used as such.
         res.any |= kernel.instructions.iter().any(|instruction| !instruction.predicates.is_empty());
         res
-    }
-
-    fn decision(&mut self, kernel: &Kernel, source: &Source, reach: &[BTreeSet<usize>], id: ExprId) {
-        let names = arrays(kernel, source, reach, [id]);
-        self.any |= !names.is_empty();
-        let mut constants = BTreeSet::new();
-        for part in source.exprs.reachable([id]) {
-            if let Expr::Number(number) = &source.exprs[part] {
-                constants.insert(match *number {
-                    Number::Int(value) => (value as f64).to_bits(),
-                    Number::Float(value) => value.get().to_bits(),
-                });
-            }
-        }
-        for name in names {
-            self.palettes.entry(name).or_default().extend(&constants);
-        }
     }
 
     /// Adds what another kernel with the same arguments decides on.
@@ -91,10 +131,6 @@ impl Decisions {
         let mut res: Vec<f64> = constants.iter().map(|&bits| f64::from_bits(bits)).collect();
         res.retain(|value| value.is_finite());
         res.sort_unstable_by(f64::total_cmp);
-        if res.len() > MAX_PALETTE {
-            let last = res.len() - 1;
-            res = (0..MAX_PALETTE).map(|idx| res[idx * last / (MAX_PALETTE - 1)]).collect();
-        }
         res
     }
 
@@ -107,48 +143,36 @@ impl Decisions {
     }
 }
 
-/// The names of the arguments that some expressions are computed from.
-fn arrays<const N: usize>(
-    kernel: &Kernel,
-    source: &Source,
-    reach: &[BTreeSet<usize>],
-    roots: [ExprId; N],
-) -> BTreeSet<String> {
-    let mut res = BTreeSet::new();
-    for id in source.exprs.reachable(roots) {
-        if let Expr::Access { array, .. } = &source.exprs[id] {
-            for &origin in &reach[array.index()] {
-                let origin = &kernel.arrays[origin];
-                if origin.is_argument() {
-                    res.insert(origin.name.clone());
-                }
-            }
-        }
+/// What an expression is made of, given its operands' parts.
+fn cone(expr: &Expr, cones: &[Cone]) -> Cone {
+    let mut res = Cone::default();
+    match expr {
+        Expr::Number(Number::Int(value)) => res.add_constant((*value as f64).to_bits()),
+        Expr::Number(Number::Float(value)) => res.add_constant(value.get().to_bits()),
+        Expr::Access { array, .. } => res.add_array(*array),
+        _ => {}
+    }
+    for child in expr.children() {
+        let child = &cones[child.index()];
+        child.constants.iter().for_each(|&bits| res.add_constant(bits));
+        child.arrays.iter().for_each(|&array| res.add_array(array));
     }
     res
 }
 
-/// For each array the arrays that its elements are computed from, itself among them.
-fn reached_by(kernel: &Kernel, source: &Source) -> Vec<BTreeSet<usize>> {
-    let n = kernel.arrays.len();
+/// For each array those that are read where it is written.
+fn origins(kernel: &Kernel, source: &Source) -> Vec<Vec<usize>> {
     let mut edges: FxHashSet<(usize, usize)> = FxHashSet::default();
     for (reads, writes) in source.reads.iter().zip(&source.writes) {
         for (written, _) in writes {
             edges.extend(reads.iter().map(|(read, _)| (written.index(), read.index())));
         }
     }
-    let mut from: Vec<Vec<usize>> = vec![Vec::new(); n];
+    let mut res: Vec<Vec<usize>> = vec![Vec::new(); kernel.arrays.len()];
     let mut sorted: Vec<(usize, usize)> = edges.into_iter().collect();
     sorted.sort_unstable();
     for (to, origin) in sorted {
-        from[to].push(origin);
+        res[to].push(origin);
     }
-    let closure = |array: usize| {
-        let (mut seen, mut pending) = (BTreeSet::from([array]), vec![array]);
-        while let Some(next) = pending.pop() {
-            pending.extend(from[next].iter().copied().filter(|&origin| seen.insert(origin)));
-        }
-        seen
-    };
-    (0..n).map(closure).collect()
+    res
 }

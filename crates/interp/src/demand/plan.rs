@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::demand::lower::Lowering;
 use crate::demand::node::{Dim, NodeId, Place};
+use crate::demand::search::Writers;
 use crate::demand::unit::{Decision, Unit, Units, build};
 use crate::domain::{Bounds, Domains, Values};
 use crate::error::Error;
@@ -62,7 +63,7 @@ pub(crate) struct Plan<'k> {
     pub(crate) kernel: &'k Kernel,
     pub(super) sequences: Sequences,
     pub(super) shapes: Vec<Vec<i64>>,
-    pub(super) writers: Vec<Vec<Writer>>,
+    pub(super) writers: Vec<Writers>,
     pub(super) units: Vec<Unit>,
     /// For each unit and iname of it the least value and the stride in the number of a point.
     pub(super) keys: Vec<Vec<(i64, u128)>>,
@@ -161,7 +162,7 @@ impl<'k> Plan<'k> {
             keys.push(key);
             extents.push(extent);
         }
-        let mut writers: Vec<Vec<Writer>> = vec![Vec::new(); kernel.arrays.len()];
+        let mut writers = vec![Writers::default(); kernel.arrays.len()];
         let mut n_indices = 0;
         for draft in drafts {
             let loops = sequences.list[draft.place.sequence].loops.clone();

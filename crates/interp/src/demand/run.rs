@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::demand::memo::Known;
 use crate::demand::node::Place;
 use crate::demand::plan::UnitAt;
-use crate::demand::search::{Candidate, Instance, Limit, compare, is_hopeless, latest};
+use crate::demand::search::{Candidate, Element, Instance, Limit, compare, latest};
 use crate::demand::unit::{AccessCode, DimCode, FormCode, Instr, LoopCode, Reg};
 use crate::demand::{Data, Demand, Value};
 use crate::error::{Error, Point, Trap};
@@ -19,8 +19,6 @@ use crate::world::World;
 
 /// So many registers and frames may wait for values.
 const MAX_WAITING: usize = 1 << 25;
-
-pub(super) type Element = SmallVec<[i64; 4]>;
 
 /// What waits for a value.
 pub(super) enum Frame {
@@ -46,7 +44,7 @@ pub(super) struct Search {
     array: ArrayId,
     element: Element,
     /// For each writer its last instance that is not ruled out.
-    candidates: SmallVec<[Option<Candidate>; 2]>,
+    candidates: SmallVec<[(usize, Option<Candidate>); 2]>,
     /// The candidate whose conditions are asked, and the next of them.
     current: Option<usize>,
     condition: usize,
@@ -204,14 +202,10 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
     ) -> Result<Next<W::Float>, Rc<Error>> {
         let plan = self.plan;
         let mut candidates = SmallVec::new();
-        for (idx, writer) in plan.writers[array.index()].iter().enumerate() {
-            candidates.push(match is_hopeless(writer, &element) {
-                true => None,
-                false => {
-                    let limit = Limit::of(&plan.sequences, writer, place, loops);
-                    self.candidate(array, idx, &element, &limit)?
-                }
-            });
+        let writers = &plan.writers[array.index()];
+        for idx in writers.of(&element) {
+            let limit = Limit::of(&plan.sequences, &writers.all[idx], place, loops);
+            candidates.push((idx, self.candidate(array, idx, &element, &limit)?));
         }
         let search = Search { array, element, candidates, current: None, condition: 0, doubt: None };
         self.advance(Box::new(search), None)
@@ -225,7 +219,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         limit: &Limit,
     ) -> Result<Option<Candidate>, Rc<Error>> {
         let plan = self.plan;
-        let writer = &plan.writers[array.index()][idx];
+        let writer = &plan.writers[array.index()].all[idx];
         match writer.index {
             Some(number) => {
                 self.prepare(writer, number).map_err(Rc::new)?;
@@ -253,7 +247,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         mut answer: Option<Known<W::Float>>,
     ) -> Result<Next<W::Float>, Rc<Error>> {
         let plan = self.plan;
-        let writers = &plan.writers[search.array.index()];
+        let writers = &plan.writers[search.array.index()].all;
         loop {
             let current = match search.current {
                 Some(current) => current,
@@ -262,19 +256,20 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
                         .candidates
                         .iter()
                         .enumerate()
-                        .filter_map(|(idx, candidate)| Some((idx, candidate.as_ref()?)));
-                    let last = found.max_by(|(a, (first, _)), (b, (second, _))| {
-                        compare(&plan.sequences, (&writers[*a], first), (&writers[*b], second))
+                        .filter_map(|(idx, (writer, candidate))| Some((idx, &writers[*writer], candidate.as_ref()?)));
+                    let last = found.max_by(|(_, a, (first, _)), (_, b, (second, _))| {
+                        compare(&plan.sequences, (a, first), (b, second))
                     });
-                    let Some((idx, _)) = last else { return Ok(Next::Deliver(self.unwritten(&search))) };
+                    let Some((idx, ..)) = last else { return Ok(Next::Deliver(self.unwritten(&search))) };
                     search.current = Some(idx);
                     search.condition = 0;
                     search.doubt = None;
                     idx
                 }
             };
-            let writer = &writers[current];
-            let Some((instance, _)) = &search.candidates[current] else {
+            let (writer_idx, candidate) = &search.candidates[current];
+            let (writer_idx, writer) = (*writer_idx, &writers[*writer_idx]);
+            let Some((instance, _)) = candidate else {
                 return Ok(Next::Deliver(Ok(Value::Unwritten)));
             };
             let mut holds = true;
@@ -308,14 +303,14 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
             }
             if !holds {
                 let limit = Limit { values: instance.clone(), is_included: false };
-                search.candidates[current] = self.candidate(search.array, current, &search.element, &limit)?;
+                search.candidates[current].1 = self.candidate(search.array, writer_idx, &search.element, &limit)?;
                 search.current = None;
                 continue;
             }
             if let Some(error) = search.doubt.take() {
                 return Ok(Next::Deliver(Err(error)));
             }
-            if let Some((_, Some(error))) = &search.candidates[current] {
+            if let Some((_, Some(error))) = &search.candidates[current].1 {
                 return Ok(Next::Deliver(Err(Rc::clone(error))));
             }
             return Ok(match self.ask(&writer.value, instance) {

@@ -11,11 +11,15 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use nestegg_ir::sequences::Sequences;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::demand::node::Place;
 use crate::demand::plan::{Target, Writer};
 use crate::error::Error;
+
+/// The index of an element.
+pub(super) type Element = SmallVec<[i64; 4]>;
 
 /// The values of the loops of an instance.
 pub(super) type Instance = SmallVec<[i64; 6]>;
@@ -62,15 +66,46 @@ pub(super) fn compare(sequences: &Sequences, a: (&Writer, &[i64]), b: (&Writer, 
     by_values.then_with(|| item(first).cmp(&item(second))).then_with(|| a.1.cmp(b.1)).then(a.0.result.cmp(&b.0.result))
 }
 
-/// Whether no instance writes the element, since an index is another constant.
-pub(super) fn is_hopeless(writer: &Writer, element: &[i64]) -> bool {
-    writer.targets.iter().zip(element).any(|(target, &index)| match target {
-        Target::Affine { constant, terms } => terms.is_empty() && *constant != index,
-        Target::Computed(_) => false,
-    })
+/// The writers of one array, by what they may write.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Writers {
+    /// In the order of instructions.
+    pub(super) all: Vec<Writer>,
+    /// Those with an index that is not constant.
+    open: Vec<usize>,
+    /// Those that write one element, by its index.
+    fixed: FxHashMap<Element, Vec<usize>>,
 }
 
-/// The last instance within the limit that writes the element, its conditions aside; it is not [`is_hopeless`]. `steps` counts the values tried.
+impl Writers {
+    pub(super) fn push(&mut self, writer: Writer) {
+        let idx = self.all.len();
+        let constant = |target: &Target| match target {
+            Target::Affine { constant, terms } if terms.is_empty() => Some(*constant),
+            Target::Affine { .. } | Target::Computed(_) => None,
+        };
+        match writer.targets.iter().map(constant).collect::<Option<Element>>() {
+            Some(element) => self.fixed.entry(element).or_default().push(idx),
+            None => self.open.push(idx),
+        }
+        self.all.push(writer);
+    }
+
+    /// Those that may write an element.
+    pub(super) fn of<'e>(&'e self, element: &'e Element) -> impl Iterator<Item = usize> + 'e {
+        let fixed = self.fixed.get(element).map_or(&[][..], Vec::as_slice);
+        fixed.iter().copied().chain(self.open.iter().copied().filter(|&idx| self.is_hopeful(idx, element)))
+    }
+
+    fn is_hopeful(&self, idx: usize, element: &[i64]) -> bool {
+        self.all[idx].targets.iter().zip(element).all(|(target, &index)| match target {
+            Target::Affine { constant, terms } => !terms.is_empty() || *constant == index,
+            Target::Computed(_) => true,
+        })
+    }
+}
+
+/// The last instance within the limit that writes the element, its conditions aside; it is one [of](Writers::of) those that may. `steps` counts the values tried.
 pub(super) fn latest(
     writer: &Writer,
     element: &[i64],

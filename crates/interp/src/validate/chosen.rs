@@ -144,7 +144,7 @@ impl Comparison<'_> {
         let is_tame = matches!(data.profile, Profile::Signed | Profile::Positive);
         let mut n_elements = 0;
         for &(array, position) in elements {
-            if n_elements >= *n_least && first.steps().max(second.steps()) > MAX_STEPS {
+            if (tally.was_whole || n_elements >= *n_least) && first.steps().max(second.steps()) > MAX_STEPS {
                 break;
             }
             n_elements += 1;
@@ -163,7 +163,7 @@ impl Comparison<'_> {
             let compare = |known: &mut Known, a: &A::Float, b: &B::Float, dtype| compare(place, known, a, b, dtype);
             tally.enter(place, layout, slot(&a), slot(&b), compare)?;
         }
-        tally.is_chosen |= n_elements < elements.len() || !is_all;
+        tally.is_chosen |= !tally.was_whole && (n_elements < elements.len() || !is_all);
         tally.n_steps += first.steps().max(second.steps());
         Ok(())
     }

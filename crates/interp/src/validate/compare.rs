@@ -134,6 +134,7 @@ impl Comparison<'_> {
         };
         if self.plan.decides {
             // On demand decisions are watched, and an element that fails is no failure of all.
+            tally.was_whole = tally.is_whole;
             tally.is_whole &= self.prepare(tally).is_err();
             for cycle in 0..MAX_CYCLES {
                 let is_enough = cycle >= MIN_CYCLES || tally.n_steps > MAX_STEPS_OF_CYCLES / 8;

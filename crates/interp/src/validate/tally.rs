@@ -40,6 +40,8 @@ pub(super) struct Tally<'c> {
     /// Whether programs are run whole.
     pub(super) is_whole: bool,
     pub(super) on_demand: Option<OnDemand<'c>>,
+    /// Whether all elements were compared at least once.
+    pub(super) was_whole: bool,
     /// Steps on demand of the program that took more.
     pub(super) n_steps: u64,
 }
@@ -106,6 +108,7 @@ impl<'c> Tally<'c> {
             is_chosen: false,
             is_whole,
             on_demand: None,
+            was_whole: false,
             n_steps: 0,
         }
     }
