@@ -39,8 +39,11 @@ const MAX_PARAMETER: i64 = 8;
 /// An input that is further off has no digits left that a result could lose.
 const LOST: f64 = 1e-4;
 
-/// What is evaluated of each of the data: with the guard on, exactly only where input and result are apart.
-const SAMPLE: Sample = Sample { n_elements: 24, max_steps: 20_000, close: Some(LIMIT_EXACT - 1.0), max_exact: 8 };
+/// What is evaluated of each of the data.
+const SAMPLE: Sample = Sample { n_elements: 24, max_steps: 20_000, close: None, max_exact: usize::MAX };
+
+/// So many data are measured exactly to guard a result.
+const MAX_EXACT: usize = 8;
 
 /// How far input and result are from what they stand for, on friendly and on hard data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -95,7 +98,11 @@ impl fmt::Display for Accuracy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(worst) = self.worst() else {
             if self.n_close > 0 {
-                return write!(f, "no digits lost: within {LIMIT_EXACT} roundoffs of the input on all {} data", self.n_close);
+                return write!(
+                    f,
+                    "no digits lost: within {LIMIT_EXACT} roundoffs of the input on all {} data",
+                    self.n_close
+                );
             }
             let reason = self.not_measured.as_deref().unwrap_or("the input has no digits on any data");
             return write!(f, "not measured: {reason}");
@@ -113,16 +120,17 @@ impl fmt::Display for Accuracy {
     }
 }
 
-/// Measures a result beside its input: exactly on the data on which they are furthest apart.
+/// Measures a result beside its input, to tell whether it is within a limit: exactly on the data on which they are furthest apart.
 #[must_use]
-pub fn guard(input: &Program, result: &Program, values: &[(String, i64)]) -> Accuracy {
-    in_sample(input, result, values, SAMPLE)
+pub fn guard(input: &Program, result: &Program, values: &[(String, i64)], limit: f64) -> Accuracy {
+    let close = (limit > 1.0).then(|| limit.min(LIMIT_EXACT) - 1.0);
+    in_sample(input, result, values, Sample { close, max_exact: MAX_EXACT, ..SAMPLE })
 }
 
 /// Measures a result beside its input exactly, on all data.
 #[must_use]
 pub fn measure(input: &Program, result: &Program, values: &[(String, i64)]) -> Accuracy {
-    in_sample(input, result, values, Sample { close: None, max_exact: usize::MAX, ..SAMPLE })
+    in_sample(input, result, values, SAMPLE)
 }
 
 fn in_sample(input: &Program, result: &Program, values: &[(String, i64)], sample: Sample) -> Accuracy {

@@ -280,7 +280,7 @@ impl Judge<'_> {
             return Ok(None);
         }
         let output = Program::Linearized(candidate.program.clone());
-        let found = accuracy::guard(self.input, &output, self.told.values);
+        let found = accuracy::guard(self.input, &output, self.told.values, limit);
         let refusal = found.exceeds(limit).map(|worst| {
             Refusal::Inaccurate(format!(
                 "on {} data its rounding errors are {:.0} times those of the input, {limit} times are allowed",

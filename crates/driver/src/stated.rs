@@ -147,8 +147,7 @@ mod tests {
 
     /// The `meta` after a statement, and whether that is read back.
     fn check(meta: Option<&str>, stated: Stated, expected: &str) {
-        let mut kernel = Kernel::default();
-        kernel.meta = meta.map(Arc::from);
+        let mut kernel = Kernel { meta: meta.map(Arc::from), ..Kernel::default() };
         let before = Stated::of(&kernel);
         stated.add_to(&mut kernel);
         assert_eq!(kernel.meta.as_deref(), Some(expected));

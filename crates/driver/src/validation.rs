@@ -111,7 +111,9 @@ fn compare_in(
         (Some(main), _) if others.is_empty() => Comparison::Equal { evidence: main },
         (Some(main), _) => Comparison::Equal { evidence: format!("{main}; also at {}", others.join(", ")) },
         (None, Some(error)) => Comparison::Stopped(error),
-        (None, None) if !has_outputs(first.kernel()) => Comparison::Equal { evidence: "there are no outputs".to_owned() },
+        (None, None) if !has_outputs(first.kernel()) => {
+            Comparison::Equal { evidence: "there are no outputs".to_owned() }
+        }
         (None, None) => {
             let at: Vec<String> = sizes.iter().map(|values| in_equations(values)).collect();
             Comparison::Nothing { at: format!("at {}", at.join(" and at ")) }
@@ -281,7 +283,8 @@ fn sizes(programs: [&Program; 2], values: &[(String, i64)]) -> Vec<Vec<(String, 
     let mut candidates = vec![apart];
     candidates.extend([0, 1, 2, SMALL, 7].map(all));
     let bounds: BTreeSet<i64> = programs.iter().flat_map(|program| numbers(program.kernel())).collect();
-    let beside = bounds.into_iter().filter(|&number| number <= MAX_NUMBER).flat_map(|number| [number - 1, number, number + 1]);
+    let beside =
+        bounds.into_iter().filter(|&number| number <= MAX_NUMBER).flat_map(|number| [number - 1, number, number + 1]);
     candidates.extend(beside.map(all));
     for candidate in candidates {
         if res.len() == MAX_SIZES {

@@ -194,7 +194,8 @@ impl DataSet<'_> {
         if argument.layout.dtype == Dtype::Bool {
             return (hash & 1) as i64;
         }
-        if let Some((mut lower, mut upper)) = self.plan.indices.range(argument.array, &argument.layout.index(position)) {
+        if let Some((mut lower, mut upper)) = self.plan.indices.range(argument.array, &argument.layout.index(position))
+        {
             if self.profile == Profile::Daring {
                 (lower, upper) = (lower.saturating_sub(3), upper.saturating_add(3));
             }

@@ -269,7 +269,7 @@ fn widths(layout: &Layout) -> impl Iterator<Item = usize> + '_ {
     let last = layout.shape.last().and_then(|&extent| usize::try_from(extent).ok()).unwrap_or(1);
     let is_row = layout.shape.len() > 1 && (2..=4).contains(&last);
     let candidates = if is_row { [last, 0] } else { [3, 2] };
-    let fits = move |width: &usize| *width > 0 && layout.len % width == 0 && layout.len / width > *width;
+    let fits = move |width: &usize| *width > 0 && layout.len.is_multiple_of(*width) && layout.len / width > *width;
     candidates.into_iter().filter(fits)
 }
 

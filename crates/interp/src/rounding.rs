@@ -100,8 +100,10 @@ pub fn deviations(
     let kernel = first.plan.kernel;
     let data = data::Plan::new(kernel, &[], parameters)?;
     let hard = Hard::new(kernel, parameters)?;
-    let case = |&(family, seed): &(Family, u64)| HardData::new(data.data(seed, Profile::Signed, true), &hard, family, seed);
-    let roundoff = if linearized.iter().any(|program| program.kernel.has_single()) { f32::EPSILON.into() } else { f64::EPSILON };
+    let case =
+        |&(family, seed): &(Family, u64)| HardData::new(data.data(seed, Profile::Signed, true), &hard, family, seed);
+    let roundoff =
+        if linearized.iter().any(|program| program.kernel.has_single()) { f32::EPSILON.into() } else { f64::EPSILON };
     let mut res = Vec::with_capacity(cases.len());
     let mut distant: Vec<(f64, usize)> = Vec::new();
     for (idx, given) in cases.iter().map(case).enumerate() {

@@ -148,7 +148,8 @@ pub enum Outcome {
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = if self.is_chosen { "" } else { "all " };
-        let of = |n: usize| if n == self.n_elements { format!("{all}{n}") } else { format!("{n} of {}", self.n_elements) };
+        let of =
+            |n: usize| if n == self.n_elements { format!("{all}{n}") } else { format!("{n} of {}", self.n_elements) };
         let chosen = if self.is_chosen { "chosen elements" } else { "elements" };
         let mut parts = Vec::new();
         if self.n_exact > 0 {

@@ -427,10 +427,7 @@ fn data_reach_both_sides_of_every_decision() {
         let _ = different(&text(first), &text(second));
         equal(&text(first), &text(first));
     }
-    equal(
-        &text("o[i] = a[i] if a[i] == b[i] else b[i]"),
-        &text("o[i] = b[i]"),
-    );
+    equal(&text("o[i] = a[i] if a[i] == b[i] else b[i]"), &text("o[i] = b[i]"));
     equal(&text("o[i] = min(a[i], b[i]) + max(a[i], b[i])"), &text("o[i] = a[i] + b[i]"));
     equal(&text("o[i] = a[i] if a[i] < b[i] else b[i]"), &text("o[i] = min(b[i], a[i])"));
     equal(&text("o[i] = 1.0 if a[i]*a[i] >= 0.0 else b[i]"), &text("o[i] = 1.0"));

@@ -58,7 +58,7 @@ fn kernels_that_run_are_not_refused() {
         let text = text(&generated.program);
         let source = Source::new("generated.knl", text.as_str());
         let read = nestegg_dump::read(&source).unwrap_or_else(|error| panic!("{name} {seed}: {error:?}\n{text}"));
-        let parameters: Vec<(String, i64)> = generated.parameters.iter().cloned().collect();
+        let parameters: Vec<(String, i64)> = generated.parameters.to_vec();
         nestegg_dump::check_defined(&source, &read, &parameters)
             .unwrap_or_else(|error| panic!("{name} {seed}: {:?}\n{text}", error.errors()));
     });

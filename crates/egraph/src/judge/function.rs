@@ -303,7 +303,8 @@ mod tests {
 
     #[test]
     fn functions_are_those_of_doubles() {
-        let one: [(&str, fn(f64) -> f64); 19] = [
+        type Function = fn(f64) -> f64;
+        let one: [(&str, Function); 19] = [
             ("sqrt", f64::sqrt),
             ("cbrt", f64::cbrt),
             ("exp", f64::exp),

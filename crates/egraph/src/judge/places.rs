@@ -35,6 +35,9 @@ enum Corner {
     Least,
 }
 
+/// The points of a reduction, or why there are none.
+type Points = Result<Rc<[WeightedPoint]>, Gap>;
+
 /// A point of a reduction, and how many points it stands for.
 #[derive(Clone, Debug)]
 pub(super) struct WeightedPoint {
@@ -53,7 +56,7 @@ pub(super) struct Places<'a> {
     values: FxHashMap<InameId, Option<i64>>,
     weighted: FxHashMap<InameId, Rc<[(i64, i64)]>>,
     /// By reduction and the values of inames around it that it depends on.
-    points: FxHashMap<(ReductionId, Vec<i64>), Result<Rc<[WeightedPoint]>, Gap>>,
+    points: FxHashMap<(ReductionId, Vec<i64>), Points>,
 }
 
 impl<'a> Places<'a> {
@@ -127,7 +130,7 @@ impl<'a> Places<'a> {
         context: &Context,
         reduction: ReductionId,
         outer: &[(InameId, i64)],
-    ) -> Result<Rc<[WeightedPoint]>, Gap> {
+    ) -> Points {
         let key = (reduction, outer.iter().map(|&(_, value)| value).collect::<Vec<i64>>());
         if let Some(known) = self.points.get(&key) {
             return known.clone();
@@ -245,7 +248,7 @@ fn parameters(kernel: &Kernel, domains: &Domains, sample: u64, palette: &Palette
             set.fix_params(&named).and_then(|set| set.is_empty()).is_ok_and(|is_empty| !is_empty)
         }
     };
-    if sample % 3 != 0 {
+    if !sample.is_multiple_of(3) {
         for attempt in 0..MAX_TRIES {
             let draw = |idx: usize, estimate: i64| {
                 let turn = usize::try_from(sample / 3 + attempt).unwrap_or(0) + idx;

@@ -49,8 +49,20 @@ impl Cone {
 
 /// Calls that decide on their arguments.
 const DECIDING: &[&str] = &[
-    "abs", "ceil", "copysign", "fabs", "fdim", "floor", "fmax", "fmin", "fmod", "nearbyint", "remainder", "rint",
-    "round", "trunc",
+    "abs",
+    "ceil",
+    "copysign",
+    "fabs",
+    "fdim",
+    "floor",
+    "fmax",
+    "fmin",
+    "fmod",
+    "nearbyint",
+    "remainder",
+    "rint",
+    "round",
+    "trunc",
 ];
 
 impl Decisions {
@@ -87,7 +99,8 @@ impl Decisions {
             cones.push(cone);
         }
         let from = origins(kernel, source);
-        let mut pending: Vec<usize> = (0..kernel.arrays.len()).filter(|&array| decides[array] || divides[array]).collect();
+        let mut pending: Vec<usize> =
+            (0..kernel.arrays.len()).filter(|&array| decides[array] || divides[array]).collect();
         while let Some(array) = pending.pop() {
             for &origin in &from[array] {
                 let known = (palettes[origin].len(), decides[origin], divides[origin]);

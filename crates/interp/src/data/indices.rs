@@ -4,8 +4,9 @@
 //! Each index of each access is written as `Σ coefficient·element + affine form of inames`, where the elements are those of
 //! integer arrays. The value of one element is bounded for each of these: its own subscripts fix inames, the others range over their domains, and several
 //! elements in one index share the room that is left. An index that is no such sum leaves its elements zero alone.
+//! Elements that nothing reads, since affine predicates keep the first kernel from it, take wild values.
 //! # Not done
-//! Conditions around an access are not looked at: what they guard may be bounded too narrowly, never too widely.
+//! Other conditions around an access are not looked at: what they guard may be bounded too narrowly, never too widely.
 
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InstructionKind, Kernel, Number, Op};
 use rustc_hash::FxHashMap;
@@ -14,6 +15,9 @@ use crate::domain::Domains;
 use crate::error::Error;
 use crate::memory::Layout;
 use crate::source::{Form, Source, floor_div};
+
+/// The values of an element that nothing reads.
+const UNREAD: (i64, i64) = (-9, 99);
 
 /// Temporaries that are computed from temporaries are looked through so often.
 const MAX_TEMPORARIES: usize = 8;
@@ -62,6 +66,8 @@ struct Room {
     /// How many elements share the room.
     n_elements: i64,
     extent: i64,
+    /// What is not negative where the index is read.
+    guards: Vec<Form>,
 }
 
 /// What all indices of a kernel ask of its integer arrays.
@@ -78,18 +84,31 @@ impl Indices {
     pub(super) fn of(kernel: &Kernel, source: &Source, domains: &mut Domains<'_>) -> Result<Self, Error> {
         let mut res = Self::default();
         let layouts = Layout::all(kernel, source)?;
-        for (_, expr) in source.exprs.iter() {
-            let Expr::Access { array, indices } = expr else { continue };
+        // For each access the guards around it, once for each instruction; conditions of a linearization belong to none.
+        let mut accesses: Vec<(ExprId, Vec<Form>)> = Vec::new();
+        let mut is_of_instruction = vec![false; source.exprs.len()];
+        for (insn, instruction) in source.instructions.iter().enumerate() {
+            let guards: Vec<Form> = instruction.predicates.iter().flat_map(|&it| guards(source, it)).collect();
+            for &(_, access) in source.reads[insn].iter().chain(&source.writes[insn]) {
+                is_of_instruction[access.index()] = true;
+                accesses.push((access, guards.clone()));
+            }
+        }
+        let is_access = |id: &ExprId| matches!(source.exprs[*id], Expr::Access { .. });
+        let others = source.exprs.iter().map(|(id, _)| id).filter(|id| is_access(id) && !is_of_instruction[id.index()]);
+        accesses.extend(others.map(|access| (access, Vec::new())));
+        for (access, guards) in accesses {
+            let Expr::Access { array, indices } = &source.exprs[access] else { continue };
             for (&index, &extent) in indices.iter().zip(&layouts[array.index()].shape) {
                 if source.forms[index.index()].is_none() {
-                    res.add(source, index, extent);
+                    res.add(source, index, extent, &guards);
                 }
             }
         }
         res.look_through(kernel, source);
         let mut inames: Vec<InameId> = Vec::new();
         for room in res.rooms.values().flatten() {
-            let forms = room.subscripts.iter().flatten().chain([&room.rest]);
+            let forms = room.subscripts.iter().flatten().chain([&room.rest]).chain(&room.guards);
             inames.extend(forms.flat_map(|form| form.terms.iter().map(|term| term.0)));
         }
         inames.sort_unstable();
@@ -102,7 +121,7 @@ impl Indices {
         Ok(res)
     }
 
-    fn add(&mut self, source: &Source, index: ExprId, extent: i64) {
+    fn add(&mut self, source: &Source, index: ExprId, extent: i64, guards: &[Form]) {
         let of = |id: ExprId| match &source.exprs[id] {
             Expr::Access { array, indices } => Some((*array, indices)),
             _ => None,
@@ -116,7 +135,8 @@ impl Indices {
             let Some((array, indices)) = of(element).filter(|_| coefficient != 0) else { continue };
             let subscripts = indices.iter().map(|index| source.forms[index.index()].clone()).collect();
             let n_elements = sum.elements.len() as i64;
-            let room = Room { subscripts, coefficient, rest: sum.form.clone(), n_elements, extent };
+            let (rest, guards) = (sum.form.clone(), guards.to_vec());
+            let room = Room { subscripts, coefficient, rest, n_elements, extent, guards };
             self.rooms.entry(array).or_default().push(room);
         }
     }
@@ -124,8 +144,10 @@ impl Indices {
     /// What is asked of temporaries is asked of what they are computed from, at any subscript.
     fn look_through(&mut self, kernel: &Kernel, source: &Source) {
         for _ in 0..MAX_TEMPORARIES {
-            let temporaries: Vec<ArrayId> =
-                kernel.array_ids().filter(|&array| kernel[array].is_temporary() && source.written[array.index()]).collect();
+            let temporaries: Vec<ArrayId> = kernel
+                .array_ids()
+                .filter(|&array| kernel[array].is_temporary() && source.written[array.index()])
+                .collect();
             let mut is_new = false;
             for array in temporaries {
                 let rooms = self.rooms.remove(&array).unwrap_or_default();
@@ -163,7 +185,9 @@ impl Indices {
             for &(element, coefficient) in &sum.elements {
                 let Expr::Access { array, indices } = &source.exprs[element] else { continue };
                 let Some(rest) = room.rest.plus(room.coefficient, sum.form.constant, &sum.form.terms) else { continue };
-                let Some(coefficient) = room.coefficient.checked_mul(coefficient).filter(|&it| it != 0) else { continue };
+                let Some(coefficient) = room.coefficient.checked_mul(coefficient).filter(|&it| it != 0) else {
+                    continue;
+                };
                 let n_elements = room.n_elements.saturating_mul(sum.elements.len() as i64);
                 let subscripts = vec![None; indices.len()];
                 self.rooms.entry(*array).or_default().push(Room {
@@ -172,6 +196,7 @@ impl Indices {
                     rest,
                     n_elements,
                     extent: room.extent,
+                    guards: Vec::new(),
                 });
             }
         }
@@ -191,8 +216,8 @@ impl Indices {
             }
         }
         Some(match (lower, upper) {
-            // Nothing reads the element.
-            (i64::MIN, i64::MAX) => (0, 0),
+            // Nothing reads the element: it may be anything.
+            (i64::MIN, i64::MAX) => UNREAD,
             (lower, upper) if lower > upper => (0, 0),
             bounds => bounds,
         })
@@ -226,13 +251,10 @@ impl Indices {
                 }
             }
         }
-        let (mut least, mut greatest) = (i128::from(room.rest.constant), i128::from(room.rest.constant));
-        for &(iname, coefficient) in &room.rest.terms {
-            let (lower, upper) = fixed.get(&iname).map_or_else(|| self.hulls[&iname], |&value| (value, value));
-            let ends = [lower, upper].map(|end| i128::from(end) * i128::from(coefficient));
-            least += ends[0].min(ends[1]);
-            greatest += ends[0].max(ends[1]);
+        if room.guards.iter().any(|guard| self.bounds(guard, &fixed).1 < 0) {
+            return None;
         }
+        let (least, greatest) = self.bounds(&room.rest, &fixed);
         let bound = |value: i128| i64::try_from(value).ok();
         let lower = bound(-least)?;
         let upper = bound(i128::from(room.extent) - 1 - greatest)?;
@@ -240,6 +262,43 @@ impl Indices {
         let (low, high) = if room.coefficient > 0 { shared } else { (shared.1, shared.0) };
         Some((ceil_div(low, room.coefficient)?, floor_div(high, room.coefficient)?))
     }
+}
+
+impl Indices {
+    /// The least and greatest value of a form, where some inames are fixed.
+    fn bounds(&self, form: &Form, fixed: &FxHashMap<InameId, i64>) -> (i128, i128) {
+        let (mut least, mut greatest) = (i128::from(form.constant), i128::from(form.constant));
+        for &(iname, coefficient) in &form.terms {
+            let (lower, upper) = fixed.get(&iname).map_or_else(|| self.hulls[&iname], |&value| (value, value));
+            let ends = [lower, upper].map(|end| i128::from(end) * i128::from(coefficient));
+            least += ends[0].min(ends[1]);
+            greatest += ends[0].max(ends[1]);
+        }
+        (least, greatest)
+    }
+}
+
+/// Forms that are not negative where a condition holds, if it compares such forms.
+fn guards(source: &Source, condition: ExprId) -> Vec<Form> {
+    let Expr::Op { op, operands } = &source.exprs[condition] else { return Vec::new() };
+    if *op == Op::And {
+        return operands.iter().flat_map(|&operand| guards(source, operand)).collect();
+    }
+    let forms: Option<Vec<&Form>> = operands.iter().map(|it| source.forms[it.index()].as_ref()).collect();
+    let Some([a, b]) = forms.as_deref() else { return Vec::new() };
+    let less = |a: &Form, b: &Form, gap: i64| {
+        let negated = Form::default().plus(-1, a.constant, &a.terms)?;
+        negated.plus(1, b.constant, &b.terms)?.plus(1, -gap, &[])
+    };
+    let found = match op {
+        Op::Lt => [less(a, b, 1), None],
+        Op::Le => [less(a, b, 0), None],
+        Op::Gt => [less(b, a, 1), None],
+        Op::Ge => [less(b, a, 0), None],
+        Op::Eq => [less(a, b, 0), less(b, a, 0)],
+        _ => [None, None],
+    };
+    found.into_iter().flatten().collect()
 }
 
 fn ceil_div(a: i64, b: i64) -> Option<i64> {

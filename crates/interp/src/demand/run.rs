@@ -252,11 +252,10 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
             let current = match search.current {
                 Some(current) => current,
                 None => {
-                    let found = search
-                        .candidates
-                        .iter()
-                        .enumerate()
-                        .filter_map(|(idx, (writer, candidate))| Some((idx, &writers[*writer], candidate.as_ref()?)));
+                    let found =
+                        search.candidates.iter().enumerate().filter_map(|(idx, (writer, candidate))| {
+                            Some((idx, &writers[*writer], candidate.as_ref()?))
+                        });
                     let last = found.max_by(|(_, a, (first, _)), (_, b, (second, _))| {
                         compare(&plan.sequences, (a, first), (b, second))
                     });

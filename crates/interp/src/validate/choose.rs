@@ -129,12 +129,7 @@ fn stores<'l>(
 }
 
 /// A point of some loops, the outermost first; `None` where one of them is empty.
-fn point(
-    domains: &mut Domains<'_>,
-    loops: &[InameId],
-    n_inames: usize,
-    pick: u64,
-) -> Result<Option<Vec<i64>>, Error> {
+fn point(domains: &mut Domains<'_>, loops: &[InameId], n_inames: usize, pick: u64) -> Result<Option<Vec<i64>>, Error> {
     let mut env = vec![0; n_inames];
     for (depth, &iname) in loops.iter().enumerate() {
         let bounds = domains.bounds(iname, &loops[..depth])?;

@@ -16,8 +16,9 @@ use crate::validate::compare::{Comparison, outputs};
 use crate::validate::tally::{Known, Place, Sameness, Slot, Stop, Tally};
 use crate::world::World;
 
-/// Steps of one program on one data set; each store is looked at all the same.
-const MAX_STEPS: u64 = 150_000;
+/// Steps of one program on one data set; each store is looked at all the same, unless all elements were compared before.
+const MAX_STEPS: u64 = 400_000;
+const MAX_STEPS_AGAIN: u64 = 100_000;
 
 /// Elements and steps of one data set in real arithmetic.
 const MAX_REALS: usize = 64;
@@ -142,9 +143,10 @@ impl Comparison<'_> {
     ) -> Result<(), Stop> {
         let pairs = outputs(self.first.kernel(), self.second.kernel());
         let is_tame = matches!(data.profile, Profile::Signed | Profile::Positive);
+        let max_steps = if data.profile == Profile::Signed { MAX_STEPS } else { MAX_STEPS_AGAIN };
         let mut n_elements = 0;
         for &(array, position) in elements {
-            if (tally.was_whole || n_elements >= *n_least) && first.steps().max(second.steps()) > MAX_STEPS {
+            if (tally.was_whole || n_elements >= *n_least) && first.steps().max(second.steps()) > max_steps {
                 break;
             }
             n_elements += 1;
@@ -158,7 +160,8 @@ impl Comparison<'_> {
                 Err(error) if !is_gap(error) => return Err(error.clone().into()),
                 Err(_) | Ok(_) => {}
             }
-            let b = if matches!(a, Ok(Value::Unwritten)) { Ok(Value::Unwritten) } else { second.element(other, &index) };
+            let b =
+                if matches!(a, Ok(Value::Unwritten)) { Ok(Value::Unwritten) } else { second.element(other, &index) };
             let place = (array, other, position);
             let compare = |known: &mut Known, a: &A::Float, b: &B::Float, dtype| compare(place, known, a, b, dtype);
             tally.enter(place, layout, slot(&a), slot(&b), compare)?;

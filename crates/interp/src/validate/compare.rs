@@ -78,14 +78,23 @@ impl Comparison<'_> {
         let base = [(Profile::Signed, false), (Profile::Signed, true)];
         let further = [(Profile::Positive, false), (Profile::Wide, false)];
         let last = [(Profile::Signed, false)];
-        for (round, (profile, from_zero)) in base.into_iter().chain(further).chain(last).enumerate() {
-            let (is_base, is_last) = (round < base.len(), round == base.len() + further.len());
-            if !is_base && (is_bits || (!tally.is_empty() && !tally.is_open())) {
+        let n_deciding = if is_alone && self.plan.decides { MIN_CYCLES * DECIDING.len() } else { 0 };
+        let deciding = DECIDING.into_iter().cycle().take(n_deciding).map(|profile| (profile, false));
+        let rounds: Vec<(Profile, bool)> = base.into_iter().chain(deciding).chain(further).chain(last).collect();
+        for (round, &(profile, from_zero)) in rounds.iter().enumerate() {
+            let (is_base, is_last) = (round < base.len(), round + 1 == rounds.len());
+            let is_deciding = !is_base && round < base.len() + n_deciding;
+            if !is_base && !is_deciding && (is_bits || (!tally.is_empty() && !tally.is_open())) {
                 break;
             }
-            let data = self.plan.data(seed, profile, from_zero);
+            if is_deciding && round == base.len() {
+                tally.was_whole = tally.is_whole;
+                tally.is_whole &= self.prepare(tally).is_err();
+            }
+            let data = self.plan.data(seed.wrapping_add(round as u64 / 2 * 0x1000_0001), profile, from_zero);
             let compare = |known: &mut Known, a: &Scaled, b: &f64, dtype| {
-                let is_settled = known.is_compared() && (!is_base || !(is_bits || is_alone || known.is_in_floats));
+                let is_asked = is_base && (is_bits || is_alone || known.is_in_floats);
+                let is_settled = known.is_compared() && !is_asked && !is_deciding;
                 let is_finite = a.value.is_finite() && a.magnitude.is_finite();
                 if is_settled || (!is_finite && !is_bits && !is_last) {
                     return Sameness::Open;

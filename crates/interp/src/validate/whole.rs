@@ -10,9 +10,9 @@ use crate::float::Floats;
 use crate::input::Inputs;
 use crate::memory::{Data, Storage};
 use crate::run::Compiled;
+use crate::validate::Difference;
 use crate::validate::compare::{Comparison, MAX_HELD, outputs};
 use crate::validate::tally::{Known, Place, Sameness, Slot, Stop, Tally};
-use crate::validate::Difference;
 use crate::world::Batch;
 
 /// Programs that take more steps than this are not run whole, but for those with more stores than [`MAX_STORES`].
@@ -128,9 +128,10 @@ impl Comparison<'_> {
     /// Runs the second program again, and watches the element.
     pub(super) fn explain<W: Batch>(&self, stop: Stop, world: &W, inputs: &Inputs) -> Stop {
         let Stop::Different(mut difference, Some(at)) = stop else { return stop };
-        let writer = self.second.memory(world, inputs).and_then(|memory| {
-            self.second.last_writer(world, memory, self.options.run.max_steps, at)
-        });
+        let writer = self
+            .second
+            .memory(world, inputs)
+            .and_then(|memory| self.second.last_writer(world, memory, self.options.run.max_steps, at));
         if let Difference::Value { instruction, .. } = &mut *difference {
             *instruction = writer.ok().flatten().map(|insn| self.second.kernel()[insn].id.clone());
         }
