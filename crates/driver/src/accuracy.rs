@@ -42,6 +42,9 @@ const LOST: f64 = 1e-4;
 /// What is evaluated of each of the data.
 const SAMPLE: Sample = Sample { n_elements: 24, max_steps: 20_000, close: None, max_exact: usize::MAX };
 
+/// Inputs with more instructions are not measured: what their arguments are for takes too long to read off.
+const MAX_INSTRUCTIONS: usize = 2_000;
+
 /// So many data are measured exactly to guard a result.
 const MAX_EXACT: usize = 8;
 
@@ -134,6 +137,10 @@ pub fn measure(input: &Program, result: &Program, values: &[(String, i64)]) -> A
 }
 
 fn in_sample(input: &Program, result: &Program, values: &[(String, i64)], sample: Sample) -> Accuracy {
+    if input.kernel().instructions.len() > MAX_INSTRUCTIONS {
+        let reason = format!("the input has more than {MAX_INSTRUCTIONS} instructions");
+        return Accuracy { not_measured: Some(reason), ..Accuracy::default() };
+    }
     let parameters = small(input, values).into_iter().collect();
     let res = measured(input, result, &parameters, sample);
     res.unwrap_or_else(|error| Accuracy { not_measured: Some(error.to_string()), ..Accuracy::default() })

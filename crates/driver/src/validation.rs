@@ -13,7 +13,7 @@
 //!
 //! The optimizer knows more of a result than the result states: each step on the way to it is compared on its own.
 //! # Not done
-//! Two programs are not compared where the first cannot be run (it divides by zero, or reads what has no value), or writes nothing.
+//! Two programs are not compared where the first cannot be run (it divides by zero, or reads what has no value).
 
 use std::collections::BTreeSet;
 
@@ -54,11 +54,6 @@ pub enum Comparison {
     Different(Difference),
     /// The first one cannot be run.
     Stopped(nestegg_interp::Error),
-    /// The first one writes no element of any output at the values that were tried, in words.
-    Nothing {
-        /// Those values.
-        at: String,
-    },
 }
 
 /// Compares two programs on the same data: as exactly as they state to be equal.
@@ -111,19 +106,11 @@ fn compare_in(
         (Some(main), _) if others.is_empty() => Comparison::Equal { evidence: main },
         (Some(main), _) => Comparison::Equal { evidence: format!("{main}; also at {}", others.join(", ")) },
         (None, Some(error)) => Comparison::Stopped(error),
-        (None, None) if !has_outputs(first.kernel()) => {
-            Comparison::Equal { evidence: "there are no outputs".to_owned() }
-        }
         (None, None) => {
             let at: Vec<String> = sizes.iter().map(|values| in_equations(values)).collect();
-            Comparison::Nothing { at: format!("at {}", at.join(" and at ")) }
+            Comparison::Equal { evidence: format!("no element of any output is written, at {}", at.join(", ")) }
         }
     })
-}
-
-/// Whether a kernel may write anything that is seen.
-fn has_outputs(kernel: &Kernel) -> bool {
-    kernel.arguments().any(|array| kernel[array].is_writable())
 }
 
 /// Whether a run stopped because the kernel means nothing, whatever the data: it reads outside its arrays, or what has no value.
@@ -246,7 +233,7 @@ pub(crate) fn check(
 /// The evidence that two programs are equal, or what is wrong with the second.
 ///
 /// # Errors
-/// If the first is the input and cannot be run, or writes nothing.
+/// If the first is the input and cannot be run.
 fn compared(
     first: &Program,
     second: &Program,
@@ -262,8 +249,6 @@ fn compared(
             return Err(Error::Undefined { kernel, source: Box::new(error), text: None, at: None });
         }
         Comparison::Stopped(error) => error.to_string(),
-        Comparison::Nothing { at } if is_input => format!("it writes no element of any output {at}"),
-        Comparison::Nothing { .. } => return Ok(Ok("nothing is written".to_owned())),
     };
     if is_input {
         return Err(Error::NotValidated { kernel: first.kernel().name.clone(), reason, failures: Vec::new() });
@@ -300,8 +285,8 @@ fn sizes(programs: [&Program; 2], values: &[(String, i64)]) -> Vec<Vec<(String, 
 /// The whole numbers above [`SMALL`] that domains and comparisons of a kernel hold.
 fn numbers(kernel: &Kernel) -> BTreeSet<i64> {
     let mut res = BTreeSet::new();
-    for domain in &kernel.domains {
-        let digits = domain.text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    for text in kernel.domains.iter().map(|domain| &*domain.text).chain(kernel.assumptions.as_deref()) {
+        let digits = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         res.extend(digits.filter_map(|word| word.parse::<i64>().ok()));
     }
     let comparisons = kernel.exprs.iter().filter(|(_, expr)| matches!(expr, Expr::Op { op, .. } if op.is_comparison()));

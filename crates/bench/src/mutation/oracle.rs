@@ -89,9 +89,12 @@ impl Oracle {
             Some(differ_in_field(case.field.as_ref()?, &other))
         };
         match (distance, has_oracles) {
-            (None, _) => true,
+            // What overflows is no real number: where the field finds no difference there is none.
+            (None, _) => field() != Some(false),
             // Of numbers of very different magnitude rounding may leave nothing.
-            (Some(distance), true) if distance > self.certain && case.kind != Kind::Magnitudes => true,
+            (Some(distance), true) if distance > self.certain && case.kind != Kind::Magnitudes => {
+                field() != Some(false)
+            }
             (Some(distance), true) => distance > NOTICEABLE && field() == Some(true),
             (Some(distance), false) => field().unwrap_or(distance > self.certain),
         }

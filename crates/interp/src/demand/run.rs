@@ -17,6 +17,9 @@ use crate::node::Binary;
 use crate::source::floor_div;
 use crate::world::World;
 
+/// So many writers are looked at in the time of one step.
+const SCANNED_PER_STEP: u64 = 8;
+
 /// So many registers and frames may wait for values.
 const MAX_WAITING: usize = 1 << 25;
 
@@ -203,6 +206,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         let plan = self.plan;
         let mut candidates = SmallVec::new();
         let writers = &plan.writers[array.index()];
+        self.steps += writers.n_scanned() / SCANNED_PER_STEP;
         for idx in writers.of(&element) {
             let limit = Limit::of(&plan.sequences, &writers.all[idx], place, loops);
             candidates.push((idx, self.candidate(array, idx, &element, &limit)?));

@@ -91,6 +91,11 @@ impl Writers {
         self.all.push(writer);
     }
 
+    /// How many writers [`of`](Self::of) looks at.
+    pub(super) fn n_scanned(&self) -> u64 {
+        self.open.len() as u64
+    }
+
     /// Those that may write an element.
     pub(super) fn of<'e>(&'e self, element: &'e Element) -> impl Iterator<Item = usize> + 'e {
         let fixed = self.fixed.get(element).map_or(&[][..], Vec::as_slice);
