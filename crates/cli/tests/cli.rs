@@ -398,10 +398,7 @@ fn what_is_not_validated_is_not_written() {
     let (outside, before) = (reading("x[i + 1]"), reading("t[i]"));
     let folder =
         folder(&[("outside.knl", &outside), ("before.knl", &before), ("empty.knl", empty), ("huge.knl", huge)]);
-    for (name, code, said) in [
-        ("outside.knl", 2, "outside.knl:8"),
-        ("before.knl", 2, "before.knl:8"),
-    ] {
+    for (name, code, said) in [("outside.knl", 2, "outside.knl:8"), ("before.knl", 2, "before.knl:8")] {
         let output = nestegg(folder.path(), &["optimize", name, "-o", "out.json"]);
         exits(&output, code);
         assert!(stderr(&output).contains(said), "{name}: {}", stderr(&output));

@@ -125,12 +125,7 @@ impl<'a> Places<'a> {
     }
 
     /// The points of a reduction where inames around it have these values.
-    pub(super) fn points(
-        &mut self,
-        context: &Context,
-        reduction: ReductionId,
-        outer: &[(InameId, i64)],
-    ) -> Points {
+    pub(super) fn points(&mut self, context: &Context, reduction: ReductionId, outer: &[(InameId, i64)]) -> Points {
         let key = (reduction, outer.iter().map(|&(_, value)| value).collect::<Vec<i64>>());
         if let Some(known) = self.points.get(&key) {
             return known.clone();

@@ -9,7 +9,7 @@
 //! Other conditions around an access are not looked at: what they guard may be bounded too narrowly, never too widely.
 
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InstructionKind, Kernel, Number, Op};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::domain::Domains;
 use crate::error::Error;
@@ -89,9 +89,13 @@ impl Indices {
         let mut is_of_instruction = vec![false; source.exprs.len()];
         for (insn, instruction) in source.instructions.iter().enumerate() {
             let guards: Vec<Form> = instruction.predicates.iter().flat_map(|&it| guards(source, it)).collect();
+            // Conditions are asked whatever the others are.
+            let of_conditions: FxHashSet<ExprId> =
+                source.exprs.reachable(instruction.predicates.iter().copied()).into_iter().collect();
             for &(_, access) in source.reads[insn].iter().chain(&source.writes[insn]) {
                 is_of_instruction[access.index()] = true;
-                accesses.push((access, guards.clone()));
+                let is_guarded = !of_conditions.contains(&access);
+                accesses.push((access, if is_guarded { guards.clone() } else { Vec::new() }));
             }
         }
         let is_access = |id: &ExprId| matches!(source.exprs[*id], Expr::Access { .. });
