@@ -21,6 +21,9 @@ const MAX_CYCLES: usize = 24;
 const MAX_STEPS_OF_CYCLES: u64 = 200_000;
 const MIN_CYCLES: usize = 3;
 
+/// Longer programs are run whole, and their decisions are not watched.
+const MAX_INSTRUCTIONS: usize = 1_000;
+
 /// Further profiles for elements that had no value yet.
 const DEFINING: [Profile; 4] = [Profile::Positive, Profile::Signed, Profile::Wide, Profile::Positive];
 
@@ -89,7 +92,9 @@ impl Comparison<'_> {
             }
             if is_deciding && round == base.len() {
                 tally.was_whole = tally.is_whole;
-                tally.is_whole &= self.prepare(tally).is_err();
+                if !self.is_long() {
+                    tally.is_whole &= self.prepare(tally).is_err();
+                }
             }
             let data = self.plan.data(seed.wrapping_add(round as u64 / 2 * 0x1000_0001), profile, from_zero);
             let compare = |known: &mut Known, a: &Scaled, b: &f64, dtype| {
@@ -125,6 +130,12 @@ impl Comparison<'_> {
         Ok(())
     }
 
+    /// Whether a program has so many instructions that running it whole is cheaper than asking for its elements.
+    fn is_long(&self) -> bool {
+        let n_instructions = |compiled: &Compiled| compiled.kernel().instructions.len();
+        n_instructions(&self.first).max(n_instructions(&self.second)) > MAX_INSTRUCTIONS
+    }
+
     /// All rounds in exact arithmetic.
     fn exactly<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Stop> {
         let Some(&seed) = self.options.seeds.first() else { return Ok(()) };
@@ -144,7 +155,9 @@ impl Comparison<'_> {
         if self.plan.decides {
             // On demand decisions are watched, and an element that fails is no failure of all.
             tally.was_whole = tally.is_whole;
-            tally.is_whole &= self.prepare(tally).is_err();
+            if !self.is_long() {
+                tally.is_whole &= self.prepare(tally).is_err();
+            }
             for cycle in 0..MAX_CYCLES {
                 let is_enough = cycle >= MIN_CYCLES || tally.n_steps > MAX_STEPS_OF_CYCLES / 8;
                 if cycle > 0 && (tally.n_steps > MAX_STEPS_OF_CYCLES || (is_enough && tally.unreached().is_empty())) {
