@@ -3,11 +3,11 @@
 //! # Input
 //! The chosen fixtures, and levels.
 //! # Output
-//! For each group and level, of what would be the results without the guard: the median and the worst ratio of the result's error to the input's, on friendly
-//! data and on any, and how many kernels are above [`LIMIT_EXACT`]; how many results the guard refuses, the operations of what it takes instead over theirs in
-//! the geometric mean, and how many results lose more than it allows to any then.
-//! Then each kernel and level above, with the data where it loses most, and what the guard makes of it; with `--all` every kernel; then the
-//! kernels that cannot be measured, with the reason.
+//! A table with a row for each group and level. With the guard off: the median and the worst ratio of the result's error to the
+//! input's, on friendly data and on all data, and how many kernels exceed [`LIMIT_EXACT`]. With the guard on: how many results it
+//! refuses, how many operations that costs (geometric mean), and how many results still lose more than it allows.
+//! Then a row for each kernel that exceeds the limit, with the data on which it loses most and the result that the guard takes;
+//! `--all` lists every kernel. Last come the kernels that cannot be measured, with the reason.
 //! # Method
 //! That of the guard: [`nestegg_driver::accuracy`].
 

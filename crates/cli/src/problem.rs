@@ -1,8 +1,8 @@
 //! Errors for programs: what a diagnostic says, as JSON.
 //!
 //! # Output
-//! `code`, `message`, `help`, `causes` (of what it is a consequence, nearest first) and `labels`, each with its file, line and column (from 1), offset and
-//! length in bytes, and text. A diagnostic that only collects others is the first of them, with the rest under `related`.
+//! `code`, `message`, `help`, `causes` (the nearest cause first) and `labels`. A label has a text, a file, a line and a column
+//! (both from 1), and an offset and a length in bytes. A diagnostic that only collects others is the first of them, with the rest under `related`.
 
 use miette::{Diagnostic, LabeledSpan, SourceCode, SourceSpan};
 use serde_json::{Value, json};

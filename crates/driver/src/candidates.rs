@@ -81,7 +81,7 @@ pub(crate) enum Refusal {
     NotCompared(String),
     /// Its rounding errors are beyond what is allowed: how, in words.
     Inaccurate(String),
-    /// It is no kernel: what [`nestegg_ir::verify`] found.
+    /// A pass made an ill-formed kernel; this is what [`nestegg_ir::verify`] found.
     Broken(String),
 }
 

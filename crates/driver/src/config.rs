@@ -64,7 +64,7 @@ pub enum CostModel {
 pub enum Validation {
     /// On random data, exactly and in floats.
     On,
-    /// The same, for what is made of each seed, whether or not it is the best; the first failure is an error. It is for tests.
+    /// As `On`, for the result of every seed and not only the best; the first failure is an error. Tests use it.
     EachSeed,
     /// As for the best alone. Where a rule of the caller's is at fault, the error also names the smallest sub-expression that goes wrong, for which
     /// many kernels are optimized.
