@@ -3,6 +3,7 @@
 
 mod builder;
 mod conditioned;
+mod conversions;
 mod data;
 mod demand;
 mod domain;

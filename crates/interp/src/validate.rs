@@ -29,7 +29,7 @@
 //! probability at most d/2^40 (data are drawn from 2^40 values; Schwartz, 1980; Zippel, 1979). In floats a function that only the kernel's user
 //! knows has a smooth stand-in. [`Evidence`] says what was not compared, and which decisions never went one way.
 //! # Complexity
-//! Two runs of each program, six more where they decide on data; bounded by [`MAX_STEPS`] for each.
+//! Two runs of each program; where they decide on data some twenty more, on demand and within limits of steps.
 //! # Not done
 //! The smallest sub-expression that differs is not looked for: whoever made the second program knows better how to try.
 

@@ -29,7 +29,7 @@ use crate::expr::Expr;
 use crate::ids::{ArrayId, ExprId, InameId, InsnId, ParameterId};
 use crate::inline::{RecursiveRule, expand_substitutions};
 use crate::kernel::LinearizedKernel;
-use crate::linearization::Item;
+use crate::linearization::conditions_mut;
 use crate::verify::Place;
 
 use bounds::Extents;
@@ -102,13 +102,7 @@ pub enum DefinednessError {
 /// If the kernel is not well-formed.
 pub fn undefined(linearized: &LinearizedKernel, given: &[(String, i64)]) -> Result<Vec<Undefined>, DefinednessError> {
     let LinearizedKernel { mut kernel, mut linearization } = linearized.clone();
-    let mut conditions: Vec<&mut ExprId> = linearization
-        .iter_mut()
-        .filter_map(|item| match item {
-            Item::If(condition) => Some(condition),
-            _ => None,
-        })
-        .collect();
+    let mut conditions = conditions_mut(&mut linearization);
     expand_substitutions(&mut kernel, &mut conditions)?;
     let context = isl::Context::new();
     let space = Space::new(&context, &kernel, given)?;

@@ -134,6 +134,15 @@ pub fn from_tree(tree: &[LoopTree]) -> Linearization {
     items
 }
 
+/// The conditions of a linearization, in its order.
+pub fn conditions_mut(items: &mut [Item]) -> Vec<&mut ExprId> {
+    let conditions = items.iter_mut().filter_map(|item| match item {
+        Item::If(condition) => Some(condition),
+        _ => None,
+    });
+    conditions.collect()
+}
+
 /// The instructions that are run in a sequence, in order.
 #[must_use]
 pub fn runs_in(nodes: &[LoopTree]) -> Vec<InsnId> {

@@ -4,9 +4,9 @@
 
 use nestegg_ir::types::Type;
 use nestegg_ir::{Dtype, Expr, ExprId, InameId, Number};
-use rustc_hash::FxHashSet;
 
 use crate::builder::{Builder, Typed, Value};
+use crate::conversions::{self, whole_literal};
 use crate::error::Error;
 use crate::node::{NodeId, Op, SetId};
 
@@ -72,7 +72,10 @@ impl Builder<'_, '_, '_> {
         let expr = &source.exprs[id];
         let of = |builder: &Self, child: ExprId| builder.values[&(child, inner)];
         if source.forms[id.index()].is_some() {
-            return Ok(Typed { ty: self.form_type(id), value: Value::Affine(id) });
+            return Ok(Typed {
+                ty: conversions::of_form(self.context.kernel, self.context.source, id),
+                value: Value::Affine(id),
+            });
         }
         let node = match expr {
             Expr::Number(Number::Float(value)) => self.float(value.get()),
@@ -108,13 +111,13 @@ impl Builder<'_, '_, '_> {
                     && let Some(exponent) = whole_literal(&source.exprs[*exponent])
                 {
                     let base = of(self, *base);
-                    let ty = if base.ty.is_float() { base.ty } else { Type::Float64 };
+                    let ty = conversions::of_call(base.ty);
                     let node = self.materialise(base)?;
                     let node = self.convert(node, ty);
                     self.node(Op::Power(node, exponent), ty, self.set_of(node))
                 } else {
                     let ty = arguments.iter().fold(Type::WeakInt, |ty, &argument| ty.join(of(self, argument).ty));
-                    let ty = if ty.is_float() { ty } else { Type::Float64 };
+                    let ty = conversions::of_call(ty);
                     let mut nodes = Vec::with_capacity(arguments.len());
                     for &argument in arguments {
                         let node = self.materialise(of(self, argument))?;
@@ -154,25 +157,6 @@ impl Builder<'_, '_, '_> {
         Typed { ty: self.type_of(node), value: Value::Node(node) }
     }
 
-    fn form_type(&self, root: ExprId) -> Type {
-        let exprs = &self.context.source.exprs;
-        let mut ty = Type::WeakInt;
-        let mut pending = vec![root];
-        let mut seen = FxHashSet::default();
-        while let Some(id) = pending.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            match &exprs[id] {
-                Expr::Number(Number::Int(value)) if i32::try_from(*value).is_err() => ty = ty.join(Type::Int64),
-                Expr::Iname(_) => ty = ty.join(Type::Int32),
-                Expr::Parameter(parameter) => ty = ty.join(self.context.kernel[*parameter].dtype.into()),
-                other => pending.extend(other.children()),
-            }
-        }
-        ty
-    }
-
     fn reduction(
         &mut self,
         op: nestegg_ir::ReduceOp,
@@ -199,16 +183,5 @@ impl Builder<'_, '_, '_> {
         let full = self.set_in_order(members)?;
         let body = self.spread(body, full);
         Ok(self.node(Op::Reduce(op, body), ty, set))
-    }
-}
-
-/// The value of a whole literal: `2`, or `2.0`.
-fn whole_literal(expr: &Expr) -> Option<i64> {
-    match expr {
-        Expr::Number(Number::Int(value)) => Some(*value),
-        Expr::Number(Number::Float(value)) if value.get().fract() == 0.0 && value.get().abs() < 1e15 => {
-            Some(value.get() as i64)
-        }
-        _ => None,
     }
 }

@@ -3,6 +3,7 @@
 use nestegg_ir::types::Type;
 
 use crate::builder::{Builder, Typed};
+use crate::conversions;
 use crate::error::Error;
 use crate::node::{Binary, NodeId, Op, SCALAR, SetId, Unary};
 
@@ -19,12 +20,7 @@ impl Builder<'_, '_, '_> {
         for &operand in operands {
             nodes.push(self.materialise(operand)?);
         }
-        let floated = match joined {
-            ty if ty.is_float() => ty,
-            Type::WeakInt => Type::WeakFloat,
-            _ => Type::Float64,
-        };
-        let (binary, ty) = match op {
+        match op {
             Ir::Neg => {
                 let node = self.convert(nodes[0], joined);
                 return Ok(self.unary(Unary::Neg, node, joined));
@@ -36,47 +32,21 @@ impl Builder<'_, '_, '_> {
             Ir::BitNot => return Ok(self.unary(Unary::BitNot, nodes[0], joined)),
             Ir::If => {
                 let condition = self.convert(nodes[0], Type::Bool);
-                let ty = match (operands[1].ty, operands[2].ty) {
-                    (Type::Bool, Type::Bool) => Type::Bool,
-                    (a, b) => a.join(b),
-                };
+                let ty = conversions::of_selection(operands[1].ty, operands[2].ty);
                 let mut nodes = [condition, self.convert(nodes[1], ty), self.convert(nodes[2], ty)];
                 let set = self.join_sets(&mut nodes)?;
                 return Ok(self.node(Op::Select(nodes[0], nodes[1], nodes[2]), ty, set));
             }
             Ir::Pow => {
                 if let Some(exponent) = exponent {
-                    let base_ty = operands[0].ty.join(Type::WeakInt);
-                    let ty = match base_ty {
-                        ty if ty.is_float() || exponent >= 0 => ty,
-                        Type::WeakInt => Type::WeakFloat,
-                        _ => Type::Float64,
-                    };
+                    let ty = conversions::of_power(operands[0].ty, exponent);
                     let base = self.convert(nodes[0], ty);
                     return Ok(self.node(Op::Power(base, exponent), ty, self.set_of(base)));
                 }
-                (Binary::Power, floated)
             }
-            Ir::Add => (Binary::Add, joined),
-            Ir::Sub => (Binary::Sub, joined),
-            Ir::Mul => (Binary::Mul, joined),
-            Ir::Div => (Binary::Div, floated),
-            Ir::FloorDiv => (Binary::FloorDiv, joined),
-            Ir::Mod => (Binary::Mod, joined),
-            Ir::Min => (Binary::Min, joined),
-            Ir::Max => (Binary::Max, joined),
-            Ir::BitAnd => (Binary::BitAnd, joined),
-            Ir::BitOr => (Binary::BitOr, joined),
-            Ir::BitXor => (Binary::BitXor, joined),
-            Ir::Shl => (Binary::Shl, joined),
-            Ir::Shr => (Binary::Shr, joined),
-            Ir::And => (Binary::And, Type::Bool),
-            Ir::Or => (Binary::Or, Type::Bool),
-            Ir::Lt | Ir::Gt => (Binary::Lt, joined),
-            Ir::Le | Ir::Ge => (Binary::Le, joined),
-            Ir::Eq => (Binary::Eq, joined),
-            Ir::Ne => (Binary::Ne, joined),
-        };
+            _ => {}
+        }
+        let (binary, ty) = conversions::joining(op, joined).expect("the other operators were done above");
         for node in &mut nodes {
             *node = self.convert(*node, ty);
         }
@@ -93,14 +63,7 @@ impl Builder<'_, '_, '_> {
 
     pub(super) fn convert(&mut self, node: NodeId, to: Type) -> NodeId {
         let from = self.type_of(node);
-        let is_same = match (from, to) {
-            _ if from == to => true,
-            (_, Type::Float64 | Type::WeakFloat) => from.is_float(),
-            (_, Type::Int64 | Type::WeakInt) => !from.is_float(),
-            (_, Type::Int32) => matches!(from, Type::Bool | Type::WeakInt),
-            _ => false,
-        };
-        if is_same {
+        if conversions::is_same(from, to) {
             return node;
         }
         if let (Op::Affine { constant, outer }, true) = (&self.nodes[node.index()].op, to.is_float())

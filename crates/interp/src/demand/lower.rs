@@ -6,9 +6,10 @@ use indexmap::IndexSet;
 use nestegg_ir::sequences::Sequences;
 use nestegg_ir::types::Type;
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, Kernel, Number};
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::builder::Functions;
+use crate::conversions::{self, whole_literal};
 use crate::demand::node::{Dim, Facts, Node, NodeId, Op, Place};
 use crate::domain::Domains;
 use crate::error::Error;
@@ -113,7 +114,7 @@ impl<'a, 'k> Lowering<'a, 'k> {
     fn lower(&mut self, id: ExprId, nest: usize, inner: usize, place: Place) -> Result<NodeId, Error> {
         let source = self.source;
         if let Some(form) = &source.forms[id.index()] {
-            let ty = self.form_type(id);
+            let ty = conversions::of_form(self.kernel, self.source, id);
             return self.node(Op::Form(form.clone()), ty);
         }
         let of = |lowering: &Self, child: ExprId| lowering.values[&(child, inner)];
@@ -145,16 +146,15 @@ impl<'a, 'k> Lowering<'a, 'k> {
             Expr::Call { function, arguments } => {
                 let name = &self.kernel[*function];
                 let joined = arguments.iter().fold(Type::WeakInt, |ty, &argument| ty.join(self.ty(of(self, argument))));
-                let floated = |ty: Type| if ty.is_float() { ty } else { Type::Float64 };
                 if let ("pow", [base, exponent]) = (name.as_str(), &**arguments)
                     && let Some(exponent) = whole_literal(&source.exprs[*exponent])
                 {
                     let base = of(self, *base);
-                    let ty = floated(self.ty(base));
+                    let ty = conversions::of_call(self.ty(base));
                     let base = self.convert(base, ty)?;
                     return self.node(Op::Power(base, exponent), ty);
                 }
-                let ty = floated(joined);
+                let ty = conversions::of_call(joined);
                 let nodes: Vec<NodeId> = arguments.iter().map(|&argument| of(self, argument)).collect();
                 self.call(name, 0, &nodes, ty)
             }
@@ -216,34 +216,10 @@ impl<'a, 'k> Lowering<'a, 'k> {
         Place { sequence, item: before.map_or(0, |before| before + 1) }
     }
 
-    fn form_type(&self, root: ExprId) -> Type {
-        let exprs = &self.source.exprs;
-        let mut ty = Type::WeakInt;
-        let mut pending = vec![root];
-        let mut seen = FxHashSet::default();
-        while let Some(id) = pending.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            match &exprs[id] {
-                Expr::Number(Number::Int(value)) if i32::try_from(*value).is_err() => ty = ty.join(Type::Int64),
-                Expr::Iname(_) => ty = ty.join(Type::Int32),
-                Expr::Parameter(parameter) => ty = ty.join(self.kernel[*parameter].dtype.into()),
-                other => pending.extend(other.children()),
-            }
-        }
-        ty
-    }
-
     fn operation(&mut self, op: nestegg_ir::Op, nodes: Vec<NodeId>, exponent: Option<i64>) -> Result<NodeId, Error> {
         use nestegg_ir::Op as Ir;
         let joined = nodes.iter().fold(Type::WeakInt, |ty, &node| ty.join(self.ty(node)));
-        let floated = match joined {
-            ty if ty.is_float() => ty,
-            Type::WeakInt => Type::WeakFloat,
-            _ => Type::Float64,
-        };
-        let (binary, ty) = match op {
+        match op {
             Ir::Neg => {
                 let node = self.convert(nodes[0], joined)?;
                 return self.node(Op::Neg(node), joined);
@@ -255,10 +231,7 @@ impl<'a, 'k> Lowering<'a, 'k> {
             Ir::BitNot => return self.node(Op::BitNot(nodes[0]), joined),
             Ir::If => {
                 let condition = self.convert(nodes[0], Type::Bool)?;
-                let ty = match (self.ty(nodes[1]), self.ty(nodes[2])) {
-                    (Type::Bool, Type::Bool) => Type::Bool,
-                    (a, b) => a.join(b),
-                };
+                let ty = conversions::of_selection(self.ty(nodes[1]), self.ty(nodes[2]));
                 let (a, b) = (self.convert(nodes[1], ty)?, self.convert(nodes[2], ty)?);
                 return self.node(Op::Select(condition, a, b), ty);
             }
@@ -278,32 +251,14 @@ impl<'a, 'k> Lowering<'a, 'k> {
             }
             Ir::Pow => {
                 if let Some(exponent) = exponent {
-                    let ty = match self.ty(nodes[0]).join(Type::WeakInt) {
-                        ty if ty.is_float() || exponent >= 0 => ty,
-                        Type::WeakInt => Type::WeakFloat,
-                        _ => Type::Float64,
-                    };
+                    let ty = conversions::of_power(self.ty(nodes[0]), exponent);
                     let base = self.convert(nodes[0], ty)?;
                     return self.node(Op::Power(base, exponent), ty);
                 }
-                (Binary::Power, floated)
             }
-            Ir::Add => (Binary::Add, joined),
-            Ir::Sub => (Binary::Sub, joined),
-            Ir::Mul => (Binary::Mul, joined),
-            Ir::Div => (Binary::Div, floated),
-            Ir::FloorDiv => (Binary::FloorDiv, joined),
-            Ir::Mod => (Binary::Mod, joined),
-            Ir::BitAnd => (Binary::BitAnd, joined),
-            Ir::BitOr => (Binary::BitOr, joined),
-            Ir::BitXor => (Binary::BitXor, joined),
-            Ir::Shl => (Binary::Shl, joined),
-            Ir::Shr => (Binary::Shr, joined),
-            Ir::Lt | Ir::Gt => (Binary::Lt, joined),
-            Ir::Le | Ir::Ge => (Binary::Le, joined),
-            Ir::Eq => (Binary::Eq, joined),
-            Ir::Ne => (Binary::Ne, joined),
-        };
+            _ => {}
+        }
+        let (binary, ty) = conversions::joining(op, joined).expect("the other operators were done above");
         let mut operands = Vec::with_capacity(nodes.len());
         for node in nodes {
             operands.push(self.convert(node, ty)?);
@@ -322,14 +277,7 @@ impl<'a, 'k> Lowering<'a, 'k> {
     /// The node as a value of a type; the type of a node that is one already stays.
     pub(super) fn convert(&mut self, node: NodeId, to: Type) -> Result<NodeId, Error> {
         let from = self.ty(node);
-        let is_same = match (from, to) {
-            _ if from == to => true,
-            (_, Type::Float64 | Type::WeakFloat) => from.is_float(),
-            (_, Type::Int64 | Type::WeakInt) => !from.is_float(),
-            (_, Type::Int32) => matches!(from, Type::Bool | Type::WeakInt),
-            _ => false,
-        };
-        if is_same { Ok(node) } else { self.node(Op::Convert(node), to) }
+        if conversions::is_same(from, to) { Ok(node) } else { self.node(Op::Convert(node), to) }
     }
 
     pub(super) fn node(&mut self, op: Op, ty: Type) -> Result<NodeId, Error> {
@@ -393,16 +341,5 @@ impl<'a, 'k> Lowering<'a, 'k> {
 
     pub(super) fn unsupported(&self, reason: &str) -> Error {
         Error::Unsupported { instruction: self.kernel.name.clone(), reason: reason.to_owned() }
-    }
-}
-
-/// The value of a whole literal: `2`, or `2.0`.
-fn whole_literal(expr: &Expr) -> Option<i64> {
-    match expr {
-        Expr::Number(Number::Int(value)) => Some(*value),
-        Expr::Number(Number::Float(value)) if value.get().fract() == 0.0 && value.get().abs() < 1e15 => {
-            Some(value.get() as i64)
-        }
-        _ => None,
     }
 }

@@ -13,6 +13,7 @@ use crate::demand::search::Writers;
 use crate::demand::unit::{Decision, Unit, Units, build};
 use crate::domain::{Bounds, Domains, Values};
 use crate::error::Error;
+use crate::memory::Layout;
 use crate::source::{Form, Source};
 use crate::world::Function;
 
@@ -94,7 +95,7 @@ impl<'k> Plan<'k> {
     pub(crate) fn new(linearized: &'k LinearizedKernel, parameters: &[i64]) -> Result<Self, Error> {
         let kernel = &linearized.kernel;
         let source = Source::new(kernel, parameters)?;
-        let shapes = shapes(kernel, &source)?;
+        let shapes = Layout::all(kernel, &source)?.into_iter().map(|layout| layout.shape).collect();
         let mut domains = Domains::new(kernel, parameters)?;
         let sequences = Sequences::new(linearized);
         let mut writes: Vec<Vec<Place>> = vec![Vec::new(); kernel.arrays.len()];
@@ -238,23 +239,6 @@ impl<'k> Plan<'k> {
         }
         self
     }
-}
-
-fn shapes(kernel: &Kernel, source: &Source) -> Result<Vec<Vec<i64>>, Error> {
-    let mut res = Vec::with_capacity(kernel.arrays.len());
-    for array in &kernel.arrays {
-        let size = |reason: &str| Error::Size { name: array.name.clone(), reason: reason.to_owned() };
-        let mut shape = Vec::with_capacity(array.shape.len());
-        for &expr in &array.shape {
-            let extent = source.constant(expr).ok_or_else(|| size("it is not an integer expression in parameters"))?;
-            if extent < 0 {
-                return Err(size("it is negative"));
-            }
-            shape.push(extent);
-        }
-        res.push(shape);
-    }
-    Ok(res)
 }
 
 /// The expressions of the kernel behind each inlined one; those in bodies of rules behind what they became where the rule is applied.

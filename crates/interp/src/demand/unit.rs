@@ -12,6 +12,7 @@ use nestegg_ir::types::Type;
 use nestegg_ir::{ArrayId, InameId, ReduceOp};
 use rustc_hash::FxHashMap;
 
+use crate::conversions::neutral;
 use crate::demand::lower::Lowering;
 use crate::demand::node::{Dim, NodeId, Op, Place};
 use crate::domain::Bounds;
@@ -730,14 +731,7 @@ impl Emitter<'_, '_, '_> {
             self.push(Instr::FloatStart { op, acc });
             self.push(Instr::IntSet { dst: is_first, value: 1 });
         } else {
-            let value = match (op, ty == Type::Int64) {
-                (ReduceOp::Sum, _) => 0,
-                (ReduceOp::Product, _) => 1,
-                (ReduceOp::Min, true) => i64::MAX,
-                (ReduceOp::Min, false) => i64::from(i32::MAX),
-                (ReduceOp::Max, true) => i64::MIN,
-                (ReduceOp::Max, false) => i64::from(i32::MIN),
-            };
+            let value = neutral(op, ty);
             self.push(Instr::IntSet { dst: acc, value });
         }
         let mut open = around.to_vec();

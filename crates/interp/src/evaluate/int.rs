@@ -3,6 +3,7 @@
 use nestegg_ir::ReduceOp;
 use nestegg_ir::types::Type;
 
+use crate::conversions::neutral;
 use crate::error::Trap;
 use crate::evaluate::access::{index_value, position};
 use crate::evaluate::{Range, Reader, State, zip};
@@ -164,15 +165,7 @@ impl<W: Batch> Reader<'_, W> {
                 let map = self.gather(state, self.block.nodes[body.index()].set, node.set);
                 let values = &state.ints[body.index()];
                 let map = &state.gathers[&map].1;
-                let is_int64 = node.ty == Type::Int64;
-                out.fill(match (op, is_int64) {
-                    (ReduceOp::Sum, _) => 0,
-                    (ReduceOp::Product, _) => 1,
-                    (ReduceOp::Min, true) => i64::MAX,
-                    (ReduceOp::Min, false) => i64::from(i32::MAX),
-                    (ReduceOp::Max, true) => i64::MIN,
-                    (ReduceOp::Max, false) => i64::from(i32::MIN),
-                });
+                out.fill(neutral(*op, node.ty));
                 for (&to, &value) in map.iter().zip(values) {
                     let out = &mut out[to as usize];
                     let next = match op {

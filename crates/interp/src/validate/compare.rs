@@ -91,10 +91,7 @@ impl Comparison<'_> {
                 break;
             }
             if is_deciding && round == base.len() {
-                tally.was_whole = tally.is_whole;
-                if !self.is_long() {
-                    tally.is_whole &= self.prepare(tally).is_err();
-                }
+                self.watch_decisions(tally);
             }
             let data = self.plan.data(seed.wrapping_add(round as u64 / 2 * 0x1000_0001), profile, from_zero);
             let compare = |known: &mut Known, a: &Scaled, b: &f64, dtype| {
@@ -136,6 +133,15 @@ impl Comparison<'_> {
         n_instructions(&self.first).max(n_instructions(&self.second)) > MAX_INSTRUCTIONS
     }
 
+    /// Turns to evaluation on demand, where it is possible and pays: there decisions are watched, and an element that fails is no
+    /// failure of all.
+    fn watch_decisions<'c>(&'c self, tally: &mut Tally<'c>) {
+        tally.was_whole = tally.is_whole;
+        if !self.is_long() {
+            tally.is_whole &= self.prepare(tally).is_err();
+        }
+    }
+
     /// All rounds in exact arithmetic.
     fn exactly<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Stop> {
         let Some(&seed) = self.options.seeds.first() else { return Ok(()) };
@@ -153,11 +159,7 @@ impl Comparison<'_> {
             }
         };
         if self.plan.decides {
-            // On demand decisions are watched, and an element that fails is no failure of all.
-            tally.was_whole = tally.is_whole;
-            if !self.is_long() {
-                tally.is_whole &= self.prepare(tally).is_err();
-            }
+            self.watch_decisions(tally);
             for cycle in 0..MAX_CYCLES {
                 let is_enough = cycle >= MIN_CYCLES || tally.n_steps > MAX_STEPS_OF_CYCLES / 8;
                 if cycle > 0 && (tally.n_steps > MAX_STEPS_OF_CYCLES || (is_enough && tally.unreached().is_empty())) {

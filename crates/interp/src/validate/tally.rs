@@ -1,10 +1,9 @@
 //! What a comparison knows so far, element by element.
 
 use indexmap::IndexMap;
-use nestegg_ir::{ArrayId, Dtype};
+use nestegg_ir::{ArrayId, Dtype, Expr, Op};
 use rustc_hash::FxBuildHasher;
 
-use crate::demand::Coverage;
 use crate::error::Error;
 use crate::memory::Layout;
 use crate::validate::chosen::OnDemand;
@@ -175,10 +174,10 @@ impl<'c> Tally<'c> {
         let Some(OnDemand { first, second, seen: Some(seen), .. }) = &self.on_demand else { return Vec::new() };
         let mut res = Vec::new();
         for (is_first, plan, seen) in [(true, first, &seen[0]), (false, second, &seen[1])] {
-            let seen: &Coverage = seen;
             for (expr, outcomes) in seen.by_expression(plan) {
-                let is_condition = plan.kernel.exprs[expr].children().len() != outcomes.n_outcomes as usize
-                    || !matches!(plan.kernel.exprs[expr], nestegg_ir::Expr::Op { op, .. } if !op.is_logic() && !op.is_comparison());
+                let decided = &plan.kernel.exprs[expr];
+                let is_extremum = matches!(decided, Expr::Op { op: Op::Min | Op::Max, .. } | Expr::Call { .. })
+                    && decided.children().len() == outcomes.n_outcomes as usize;
                 let missing: Vec<u32> = (0..outcomes.n_outcomes).filter(|&outcome| outcomes.lacks(outcome)).collect();
                 let never = |never| Unreached { is_first, expr, never };
                 if missing.len() == outcomes.n_outcomes as usize {
@@ -186,9 +185,9 @@ impl<'c> Tally<'c> {
                     continue;
                 }
                 res.extend(missing.into_iter().map(|outcome| match outcome {
-                    0 if is_condition => never(Outcome::False),
-                    _ if is_condition => never(Outcome::True),
-                    operand => never(Outcome::Operand(operand as usize)),
+                    operand if is_extremum => never(Outcome::Operand(operand as usize)),
+                    0 => never(Outcome::False),
+                    _ => never(Outcome::True),
                 }));
             }
         }

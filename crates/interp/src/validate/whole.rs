@@ -1,6 +1,6 @@
 //! Comparison of all elements: both programs are run.
 
-use nestegg_ir::Dtype;
+use nestegg_ir::{Dtype, Instruction, InstructionKind};
 
 use crate::conditioned::{Conditioned, Scaled};
 use crate::data::DataSet;
@@ -43,7 +43,8 @@ impl Comparison<'_> {
         let inputs = data.inputs();
         let n_stores = |compiled: &Compiled| compiled.kernel().instructions.len();
         let is_straight = n_stores(&self.first).max(n_stores(&self.second)) > MAX_STORES;
-        let limit = if is_straight && self.plan.len() <= MAX_HELD { u64::MAX } else { MAX_STEPS };
+        let goes_on = (is_straight && self.plan.len() <= MAX_HELD) || self.has_opaque_code();
+        let limit = if goes_on { u64::MAX } else { MAX_STEPS };
         let (first, second) = match self.run(&world, &world, &inputs, limit.min(self.options.run.max_steps))? {
             Pair::NoMeaning(error) => {
                 tally.gap.get_or_insert(error);
@@ -70,7 +71,8 @@ impl Comparison<'_> {
         compare: impl FnMut(&mut Known, &Scaled, &f64, Dtype) -> Sameness,
     ) -> Result<(), Stop> {
         let inputs = data.inputs();
-        let limit = MAX_STEPS_IN_FLOATS.min(self.options.run.max_steps);
+        let limit = if self.has_opaque_code() { u64::MAX } else { MAX_STEPS_IN_FLOATS };
+        let limit = limit.min(self.options.run.max_steps);
         let (first, second) = match self.run(&Conditioned, &Floats, &inputs, limit)? {
             Pair::NoMeaning(error) => {
                 tally.gap.get_or_insert(error);
@@ -81,6 +83,12 @@ impl Comparison<'_> {
         let mut compare = compare;
         let compared = self.compare(&first, &second, tally, |_, known, a, b, dtype| compare(known, a, b, dtype));
         compared.map_err(|stop| self.explain(stop, &Floats, &inputs))
+    }
+
+    /// Whether a program cannot be evaluated on demand: then running it whole is the only way, however long it takes.
+    fn has_opaque_code(&self) -> bool {
+        let is_opaque = |instruction: &Instruction| matches!(instruction.kind, InstructionKind::Opaque { .. });
+        [&self.first, &self.second].iter().any(|compiled| compiled.kernel().instructions.iter().any(is_opaque))
     }
 
     /// Runs both programs on the same data.

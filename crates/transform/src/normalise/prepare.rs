@@ -9,6 +9,7 @@
 
 use indexmap::IndexSet;
 use nestegg_ir::inline::inline_substitutions;
+use nestegg_ir::linearization::conditions_mut;
 use nestegg_ir::walk::OperandsFirst;
 use nestegg_ir::{Expr, ExprId, InameId, InameSet, Item, Kernel, Linearization, LinearizedKernel};
 use rustc_hash::FxHashMap;
@@ -33,13 +34,7 @@ fn inline_rules(mut kernel: Kernel, linearization: &mut Linearization) -> Result
     if has_parameters && kernel.exprs.iter().any(|(_, expr)| matches!(expr, Expr::Reduce { .. })) {
         kernel = separate_rules(kernel)?;
     }
-    let mut conditions: Vec<&mut ExprId> = linearization
-        .iter_mut()
-        .filter_map(|item| match item {
-            Item::If(condition) => Some(condition),
-            _ => None,
-        })
-        .collect();
+    let mut conditions = conditions_mut(linearization);
     inline_substitutions(&mut kernel, &mut conditions)?;
     Ok(kernel)
 }
