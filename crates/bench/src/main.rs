@@ -10,9 +10,10 @@
 //! * `scaling` measures seconds and peak memory of each stage against the size of the kernel.
 //! * `rounding` sets the rounding errors of results beside those of their inputs.
 //! * `mutants` breaks results and asks validation.
+//! * `validation` sets the seconds of validation beside those of everything else.
 //! * `runtime` compiles the C of input and output and runs them in turn in one process.
 //!
-//! `operations`, but for its seconds, `ablation`, `rounding` and `mutants` give the same numbers everywhere; the other two measure this machine.
+//! `operations`, but for its seconds, `ablation`, `rounding` and `mutants` give the same numbers everywhere; the others measure this machine.
 
 mod ablation;
 mod memory;
@@ -23,6 +24,7 @@ mod runtime;
 mod scaling;
 mod statistics;
 mod table;
+mod validation;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -54,6 +56,8 @@ enum Command {
     Rounding(rounding::RoundingArgs),
     /// Results that are broken on purpose, and whether validation notices
     Mutants(mutants::MutantsArgs),
+    /// Seconds of validation beside those of everything else, over all fixtures
+    Validation(validation::ValidationArgs),
     /// Run time of the emitted C of the output against that of the input
     Runtime(runtime::RuntimeArgs),
 }
@@ -92,6 +96,7 @@ fn main() -> miette::Result<()> {
         Command::Measure(args) => scaling::measure(&args)?,
         Command::Rounding(args) => rounding::run(&args)?,
         Command::Mutants(args) => mutants::run(&args)?,
+        Command::Validation(args) => validation::run(&args)?,
         Command::Runtime(args) => runtime::run(&args)?,
     };
     // Nobody is left to tell if standard output is gone.

@@ -34,7 +34,7 @@ use crate::smallest::{self, Smallest, Wrong};
 use crate::stages::{ACCURACY, Stages, VALIDATE};
 use crate::stated::Stated;
 use crate::temporaries;
-use crate::validation::{self, Steps};
+use crate::validation::{self, Steps, Subject};
 
 /// A result with its story.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
         let kernel = input.program.kernel();
         kernel.insn_ids().find(|&insn| kernel[insn].id == id).map(|insn| input.spans.instruction(insn))
     };
-    match optimize_program(&input.program, &source.name, config, stages) {
+    match optimize_program(Subject::of(source, &input), config, stages) {
         Err(Error::NotEqual { kernel, difference, rules, .. }) if config.validation == Validation::Explained => {
             let smallest = smallest_wrong(
                 &input.program,
@@ -76,7 +76,7 @@ fn smallest_wrong(input: &Program, config: &Config, wrong: Wrong) -> Result<Opti
     let config = Config { validation: Validation::On, memory_probe: None, watcher: None, ..config.clone() };
     let goes_wrong = |program: &LinearizedKernel| {
         let program = Program::Linearized(program.clone());
-        match optimize_program(&program, "", &config, Stages::new(None)) {
+        match optimize_program(Subject::from(&program), &config, Stages::new(None)) {
             Err(Error::NotEqual { difference, rules, .. }) => Some(Wrong { difference: *difference, rules }),
             _ => None,
         }
@@ -84,7 +84,9 @@ fn smallest_wrong(input: &Program, config: &Config, wrong: Wrong) -> Result<Opti
     Ok(smallest::smallest(linearized(input)?, wrong, licence, &goes_wrong))
 }
 
-fn optimize_program(input: &Program, file: &str, config: &Config, mut stages: Stages) -> Result<Optimized, Error> {
+fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -> Result<Optimized, Error> {
+    let input = subject.program;
+    let file = subject.written.map_or("", |(source, _)| &*source.name);
     let assumed = parameters::assumed(input.kernel(), &config.parameters)?;
     let values = parameters::values(&assumed);
     let (book, name) = rules::of_config(config)?;
@@ -100,7 +102,7 @@ fn optimize_program(input: &Program, file: &str, config: &Config, mut stages: St
         is_strict: !of_caller.is_empty() || config.validation == Validation::EachSeed,
     };
     let found = search(input, told, &mut stages)?;
-    let judge = Judge { input, found: &found, told, of_caller: &of_caller };
+    let judge = Judge { input: subject, found: &found, told, of_caller: &of_caller };
     if config.validation == Validation::EachSeed {
         stages.run(VALIDATE, || judge.each_seed())?;
     }
@@ -226,7 +228,7 @@ impl<'a> Rest<'a> {
 
 /// What decides whether a candidate is the result.
 struct Judge<'a> {
-    input: &'a Program,
+    input: Subject<'a>,
     found: &'a Found,
     told: Told<'a>,
     /// Rules of the caller's.
@@ -264,7 +266,7 @@ impl Judge<'_> {
     fn check(&self, candidate: &Candidate) -> Result<Result<(Validated, Stated), Refusal>, Error> {
         let steps = Steps { folds: self.folds(candidate), approximated: candidate.approximated.as_ref() };
         let output = Program::Linearized(candidate.program.clone());
-        validation::check(self.input, steps, &output, self.told.values, self.told.semantics.licence)
+        validation::check(self.input, steps, Subject::from(&output), self.told.values, self.told.semantics.licence)
     }
 
     /// Where constants were folded on the way to a candidate.
@@ -280,7 +282,7 @@ impl Judge<'_> {
             return Ok(None);
         }
         let output = Program::Linearized(candidate.program.clone());
-        let found = accuracy::guard(self.input, &output, self.told.values, limit);
+        let found = accuracy::guard(self.input.program, &output, self.told.values, limit);
         let refusal = found.exceeds(limit).map(|worst| {
             Refusal::Inaccurate(format!(
                 "on {} data its rounding errors are {:.0} times those of the input, {limit} times are allowed",
@@ -300,7 +302,7 @@ impl Judge<'_> {
                 Ok(Err(Refusal::NotEqual(difference))) => {
                     let seed = format!("seed {}", candidate.seed);
                     let rules = [seed].into_iter().chain(candidate.rules.keys().cloned()).collect();
-                    let kernel = self.input.kernel().name.clone();
+                    let kernel = self.input.program.kernel().name.clone();
                     return Err(Error::NotEqual { kernel, difference, rules, smallest: None });
                 }
                 Ok(_) | Err(Error::NotValidated { .. }) => {}

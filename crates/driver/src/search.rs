@@ -18,7 +18,7 @@ use nestegg_egraph::pattern::Functions;
 use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Cost, Extracted, Search};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::{Array, FunctionId, Item, Kernel, LinearizedKernel, Program, Semantics, Traps};
+use nestegg_ir::{Array, FunctionId, Item, Kernel, Licence, LinearizedKernel, Program, Semantics, Traps};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 
 use crate::candidates::Candidate;
@@ -150,6 +150,18 @@ fn value_form(
     let form = stages.run("join domains", || pass.done("join domains", nestegg_transform::join_domains(form)))?;
     pass.verified("join domains", &form)?;
     Ok((form, folds))
+}
+
+/// Where constants of a program are folded to the bit only: the same as in [`search`].
+pub(crate) fn folds(input: &Program, licence: Licence, values: &[(String, i64)]) -> Result<Vec<Fold>, Error> {
+    let linearized = nestegg_transform::eliminate_empty(linearized(input)?);
+    let pass = Passes {
+        kernel: linearized.kernel.name.clone(),
+        semantics: Semantics { licence, ..Semantics::default() },
+        values,
+        judged: Judged::Nobody,
+    };
+    Ok(value_form(linearized, &pass, &mut Stages::new(None))?.1)
 }
 
 /// Whether floats of a kernel may trap under its conditions: whole-expression forms do not look at these.

@@ -6,7 +6,8 @@
 //! The evidence that they are equal; or the first difference; or why they cannot be compared.
 //! # Method
 //! There is one notion of equality ([`Equality`], `docs/evidence.md`): two programs are equal exactly, or in floats where a result
-//! [states](crate::stated) that it is not made to be equal exactly.
+//! [states](crate::stated) that it is not made to be equal exactly. Where it states no more than that constants were computed as C does, the
+//! constants of its input are computed in the same way, and the rest must be equal exactly.
 //!
 //! They are compared at the assumed values and, where there are parameters, at small sizes: all different, all equal, 0, 1, 2, and
 //! beside each number that bounds a loop. A decision that no data bring to both ends is named.
@@ -16,18 +17,21 @@
 //! Two programs are not compared where the first cannot be run (it divides by zero, or reads what has no value).
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
+use nestegg_dump::{Read, Spans};
 use nestegg_forms::Tolerance;
 use nestegg_interp::{Agreement, Difference, Evidence, Outcome, Trap, ValidateOptions, Verdict, validate};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{Expr, ExprId, Kernel, Licence, LinearizedKernel, Number, Program};
 use nestegg_isl::Context;
+use nestegg_span::Source;
 
 use crate::candidates::Refusal;
 use crate::error::Error;
 use crate::excerpt::excerpt;
 use crate::report::Validated;
-use crate::search::Fold;
+use crate::search::{self, Fold};
 use crate::stated::Stated;
 
 /// The least value of parameters at a small size.
@@ -56,13 +60,59 @@ pub enum Comparison {
     Stopped(nestegg_interp::Error),
 }
 
+/// A program to compare.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Where it is written, if evidence is to say where its decisions are.
+    pub written: Option<(&'a Source, &'a Spans)>,
+}
+
+impl<'a> From<&'a Program> for Subject<'a> {
+    fn from(program: &'a Program) -> Self {
+        Self { program, written: None }
+    }
+}
+
+impl<'a> Subject<'a> {
+    /// A program as it was read.
+    #[must_use]
+    pub fn of(source: &'a Source, read: &'a Read) -> Self {
+        Self { program: &read.program, written: Some((source, &read.spans)) }
+    }
+
+    fn kernel(self) -> &'a Kernel {
+        self.program.kernel()
+    }
+
+    /// An expression, and the line and column where it is first written.
+    fn excerpt(self, expr: ExprId) -> String {
+        let text = excerpt(self.kernel(), expr);
+        let at = self.written.and_then(|(source, spans)| Some(source.position(spans.first(expr)?.start)));
+        at.map_or_else(|| format!("`{text}`"), |at| format!("`{text}` at {at}"))
+    }
+}
+
 /// Compares two programs on the same data: as exactly as they state to be equal.
 ///
 /// # Errors
-/// If the operations of the first cannot be counted.
-pub fn compare(first: &Program, second: &Program, values: &[(String, i64)]) -> Result<Comparison, Error> {
-    let equality = Equality::stated(first, second);
-    let found = compare_in(first, second, values, &equality.options(Licence::default()))?;
+/// If the operations of the first cannot be counted, or the first has no order.
+pub fn compare<'a>(
+    first: impl Into<Subject<'a>>,
+    second: impl Into<Subject<'a>>,
+    values: &[(String, i64)],
+) -> Result<Comparison, Error> {
+    let (first, second) = (first.into(), second.into());
+    let licence = Licence::default();
+    if let Some(n_folds) = Stated::of(second.kernel()).n_folds_since(Stated::of(first.kernel())) {
+        let folds = search::folds(first.program, licence, values)?;
+        if folds.len() == n_folds {
+            return compare_folded(first, &folds, second, (values, licence));
+        }
+    }
+    let equality = Equality::stated(first.kernel(), second.kernel());
+    let found = compare_in(first, second, values, &equality.options(licence))?;
     Ok(match found {
         Comparison::Equal { evidence } if equality == Equality::Floats => Comparison::Equal {
             evidence: format!(
@@ -73,22 +123,39 @@ pub fn compare(first: &Program, second: &Program, values: &[(String, i64)]) -> R
     })
 }
 
+/// Compares a program with one that was made of it after its constants had been computed.
+fn compare_folded(
+    first: Subject<'_>,
+    folds: &[Fold],
+    second: Subject<'_>,
+    (values, licence): (&[(String, i64)], Licence),
+) -> Result<Comparison, Error> {
+    let mut evidence = Vec::new();
+    for step in steps(first, folds, None, second) {
+        match compare_in(step.from(), step.to(), values, &step.equality.options(licence))? {
+            Comparison::Equal { evidence: found } => evidence.push(step.in_words(&found)),
+            found => return Ok(found),
+        }
+    }
+    Ok(Comparison::Equal { evidence: evidence.join("; ") })
+}
+
 /// The seeds of the data on which programs are compared.
 pub(crate) fn data_seeds() -> Vec<u64> {
     ValidateOptions::default().seeds
 }
 
 fn compare_in(
-    first: &Program,
-    second: &Program,
+    first: Subject<'_>,
+    second: Subject<'_>,
     values: &[(String, i64)],
     options: &ValidateOptions,
 ) -> Result<Comparison, Error> {
-    let sizes = sizes([first, second], values);
+    let sizes = sizes([first.program, second.program], values);
     let (mut main, mut others, mut stopped) = (None, Vec::new(), None);
     for (size_idx, values) in sizes.iter().enumerate() {
         let options = ValidateOptions { parameters: values.iter().cloned().collect(), ..options.clone() };
-        match validate(first, second, &options) {
+        match validate(first.program, second.program, &options) {
             // Evidence of nothing is none, unless there are no other sizes.
             Ok(Verdict::Equal(evidence)) if main.is_none() && (evidence.n_elements > 0 || values.is_empty()) => {
                 main = Some(in_words(&evidence, values, [first, second], options.agreement));
@@ -155,8 +222,8 @@ enum Equality {
 
 impl Equality {
     /// What two programs state: they are equal exactly, unless they state different changes, within the tolerance.
-    fn stated(first: &Program, second: &Program) -> Self {
-        let (first, second) = (Stated::of(first.kernel()), Stated::of(second.kernel()));
+    fn stated(first: &Kernel, second: &Kernel) -> Self {
+        let (first, second) = (Stated::of(first), Stated::of(second));
         let is_within = |stated: Stated| {
             stated.tables.is_none_or(|tables| (0.0..=TABLE_TOLERANCE).contains(&tables.largest_change))
         };
@@ -175,15 +242,82 @@ impl Equality {
     }
 }
 
-/// A result must be equal to its input: directly, or step by step where constants were rounded or tables computed, and then both in floats. Where no number of a
-/// table was changed, only coefficients may have been rounded: that is tried first. Answers the evidence, and what the result must state.
+/// A program on the way from an input to its result.
+#[derive(Clone)]
+enum Stop<'a> {
+    End(Subject<'a>),
+    Form(Rc<Program>),
+}
+
+impl Stop<'_> {
+    fn subject(&self) -> Subject<'_> {
+        match self {
+            Self::End(subject) => *subject,
+            Self::Form(program) => Subject::from(&**program),
+        }
+    }
+}
+
+/// Two neighbours on that way.
+struct Step<'a> {
+    from: Stop<'a>,
+    to: Stop<'a>,
+    /// What they are called.
+    names: [&'static str; 2],
+    equality: Equality,
+}
+
+impl Step<'_> {
+    fn from(&self) -> Subject<'_> {
+        self.from.subject()
+    }
+
+    fn to(&self) -> Subject<'_> {
+        self.to.subject()
+    }
+
+    fn in_words(&self, evidence: &str) -> String {
+        let [from, to] = self.names;
+        let how = if self.equality == Equality::Bits { ", to the bit" } else { "" };
+        format!("{from} and {to}{how}: {evidence}")
+    }
+}
+
+/// The way from an input to its result: constants folded, tables computed.
+fn steps<'a>(
+    input: Subject<'a>,
+    folds: &[Fold],
+    approximated: Option<&LinearizedKernel>,
+    result: Subject<'a>,
+) -> Vec<Step<'a>> {
+    let form = |linearized: &LinearizedKernel| Stop::Form(Rc::new(Program::Linearized(linearized.clone())));
+    let mut res: Vec<Step<'a>> = Vec::new();
+    let (mut from, mut name) = (Stop::End(input), "input");
+    let mut go = |to: Stop<'a>, [on_arrival, after]: [&'static str; 2], equality| {
+        let from = std::mem::replace(&mut from, to.clone());
+        let name = std::mem::replace(&mut name, after);
+        res.push(Step { from, to, names: [name, on_arrival], equality });
+    };
+    for (before, after) in folds {
+        go(form(before), ["value form"; 2], Equality::Full);
+        go(form(after), ["folded constants"; 2], Equality::Bits);
+    }
+    if let Some(seed) = approximated {
+        go(form(seed), ["computed tables", "tables"], Equality::Floats);
+    }
+    go(Stop::End(result), ["result"; 2], Equality::Full);
+    res
+}
+
+/// A result must be equal to its input: directly, or step by step where constants were rounded or tables computed, and then both in floats where tables were.
+/// Where no number of a table was changed, only coefficients may have been rounded: that is tried first. Answers the evidence, and what the result must state.
 ///
 /// # Errors
 /// If the input itself cannot be compared with anything: that is no fault of the result.
 pub(crate) fn check(
-    input: &Program,
+    input: Subject<'_>,
     steps: Steps<'_>,
-    output: &Program,
+    output: Subject<'_>,
     values: &[(String, i64)],
     licence: Licence,
 ) -> Result<Result<(Validated, Stated), Refusal>, Error> {
@@ -196,34 +330,20 @@ pub(crate) fn check(
             found => return Ok(found.map(exactly)),
         }
     }
-    // What each is called on the way to it and from it.
-    let mut links: Vec<((&str, &str), Equality, Program)> = Vec::new();
-    for (before, after) in steps.folds {
-        links.push((("value form", "value form"), Equality::Full, Program::Linearized(before.clone())));
-        links.push((("folded constants", "folded constants"), Equality::Bits, Program::Linearized(after.clone())));
-    }
-    if let Some((seed, _)) = steps.approximated {
-        links.push((("computed tables", "tables"), Equality::Floats, Program::Linearized(seed.clone())));
-    }
-    links.push((("result", "result"), Equality::Full, output.clone()));
     let mut evidence = Vec::new();
-    let (mut name, mut from) = ("input", input);
-    for (idx, ((next, next_from), equality, to)) in links.iter().enumerate() {
-        match compared(from, to, values, (*equality, licence), idx == 0)? {
-            Ok(found) if *equality == Equality::Bits => {
-                evidence.push(format!("{name} and {next}, to the bit: {found}"))
-            }
-            Ok(found) => evidence.push(format!("{name} and {next}: {found}")),
+    let seed = steps.approximated.map(|(seed, _)| seed);
+    for (idx, step) in self::steps(input, steps.folds, seed, output).iter().enumerate() {
+        match compared(step.from(), step.to(), values, (step.equality, licence), idx == 0)? {
+            Ok(found) => evidence.push(step.in_words(&found)),
             Err(refusal) => return Ok(Err(refusal)),
         }
-        (name, from) = (next_from, to);
-    }
-    match compared(input, output, values, (Equality::Floats, licence), true)? {
-        Ok(found) => evidence.push(format!("input and result: {found}")),
-        Err(refusal) => return Ok(Err(refusal)),
     }
     let tolerance = steps.approximated.map(|(_, tolerance)| *tolerance);
     if let Some(Tolerance { n_changed, largest_change }) = tolerance {
+        match compared(input, output, values, (Equality::Floats, licence), true)? {
+            Ok(found) => evidence.push(format!("input and result: {found}")),
+            Err(refusal) => return Ok(Err(refusal)),
+        }
         evidence.push(format!("{n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most"));
     }
     let stated = Stated::of_steps(steps.folds.len(), tolerance);
@@ -235,8 +355,8 @@ pub(crate) fn check(
 /// # Errors
 /// If the first is the input and cannot be run.
 fn compared(
-    first: &Program,
-    second: &Program,
+    first: Subject<'_>,
+    second: Subject<'_>,
     values: &[(String, i64)],
     (equality, licence): (Equality, Licence),
     is_input: bool,
@@ -311,7 +431,7 @@ pub(crate) fn is_assumed(program: &Program, values: &[(String, i64)]) -> bool {
 }
 
 /// The evidence of one comparison.
-fn in_words(evidence: &Evidence, values: &[(String, i64)], programs: [&Program; 2], agreement: Agreement) -> String {
+fn in_words(evidence: &Evidence, values: &[(String, i64)], subjects: [Subject<'_>; 2], agreement: Agreement) -> String {
     let mut text = evidence.to_string();
     if evidence.n_elements > 0 {
         text += &match agreement {
@@ -322,19 +442,23 @@ fn in_words(evidence: &Evidence, values: &[(String, i64)], programs: [&Program; 
     if !values.is_empty() {
         text += &format!(", at {}", in_equations(values));
     }
+    // What result and input have in common is said of the input.
+    let mut said = BTreeSet::new();
     for unreached in &evidence.unreached {
-        let (which, program) = if unreached.is_first { ("input", programs[0]) } else { ("result", programs[1]) };
-        let condition = excerpt(program.kernel(), unreached.expr);
-        text += &match unreached.never {
-            Outcome::True => format!("; `{condition}` of the {which} never holds"),
-            Outcome::False => format!("; `{condition}` of the {which} always holds"),
-            Outcome::Any => format!("; `{condition}` of the {which} is never asked for"),
+        let (which, subject) = if unreached.is_first { ("input", subjects[0]) } else { ("result", subjects[1]) };
+        let never = match unreached.never {
+            Outcome::True => "never holds".to_owned(),
+            Outcome::False => "always holds".to_owned(),
+            Outcome::Any => "is never asked for".to_owned(),
             Outcome::Operand(operand) => {
-                let operand = program.kernel().exprs[unreached.expr].children().get(operand);
-                let operand = operand.map_or_else(String::new, |&operand| excerpt(program.kernel(), operand));
-                format!("; `{condition}` of the {which} is never `{operand}`")
+                let operand = subject.kernel().exprs[unreached.expr].children().get(operand);
+                let operand = operand.map_or_else(String::new, |&operand| excerpt(subject.kernel(), operand));
+                format!("is never `{operand}`")
             }
         };
+        if said.insert((excerpt(subject.kernel(), unreached.expr), never.clone())) {
+            text += &format!("; {} of the {which} {never}", subject.excerpt(unreached.expr));
+        }
     }
     text
 }
@@ -342,4 +466,49 @@ fn in_words(evidence: &Evidence, values: &[(String, i64)], programs: [&Program; 
 /// Values of parameters, in words.
 fn in_equations(values: &[(String, i64)]) -> String {
     values.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Strategy};
+    use crate::notation::{Notation, read};
+
+    const ROUNDED: &str = "kernel k\ndomain { [i] : 0 <= i < 5 }\narg x : float32[5] read\narg y : float32[5] write\n\
+                           for i\n  y[i] = 0.5*x[i] + exp(x[i]*(cast(float32, 0.1) + cast(float32, 0.2)))\nend\n";
+
+    /// A kernel, its O1 result, and what comparing them finds after a change of the result's text.
+    fn compared_with_changed(from: &str, to: &str) -> Comparison {
+        let source = Source::new("k.knl", ROUNDED);
+        let config = Config { strategy: Strategy::Named("O1".to_owned()), ..Config::default() };
+        let optimized = crate::optimize(&source, &config).unwrap();
+        let text = Notation::Text.write(&Program::Linearized(optimized.program));
+        assert!(text.contains(r#"{"constants":{"rounded":1}}"#), "{text}");
+        assert!(text.contains(from), "{text}");
+        let changed = read(&Source::new("changed.knl", text.replace(from, to))).unwrap();
+        compare(&read(&source).unwrap().program, &changed.program, &[]).unwrap()
+    }
+
+    /// The folded constant rounds as float32; nothing else of the kernel may.
+    #[test]
+    fn what_is_beside_a_rounded_constant_is_compared_exactly() {
+        let Comparison::Equal { evidence } = compared_with_changed("0.5*", "0.5*") else { panic!("not equal") };
+        assert!(evidence.contains("value form and folded constants, to the bit"), "{evidence}");
+        for (from, to) in [("0.5*", "0.50000005*"), ("0.3", "0.3000002")] {
+            let found = compared_with_changed(from, to);
+            assert!(matches!(found, Comparison::Different(_)), "{from} -> {to}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_decision_is_named_with_its_place() {
+        let text = "kernel k\ndomain { [i] : 0 <= i < 5 }\narg x : float64[5] read\narg y : float64[5] write\n\
+                    for i\n  y[i] = x[i] if x[i]*x[i] < -1.0 else 2.0\nend\n";
+        let source = Source::new("k.knl", text);
+        let read = read(&source).unwrap();
+        let found = compare(Subject::of(&source, &read), &read.program, &[]).unwrap();
+        let Comparison::Equal { evidence } = found else { panic!("not equal") };
+        assert!(evidence.contains("`(x[i]*x[i]) < -1.0` at 6:18 of the input never holds"), "{evidence}");
+        assert!(!evidence.contains("of the result"), "once is enough: {evidence}");
+    }
 }

@@ -100,7 +100,13 @@ impl Spans {
     /// item of the linearization), or else where the source has it first. `None` for literals, and for what the reader did not make.
     #[must_use]
     pub fn expression(&self, place: Place, id: ExprId) -> Option<Span> {
-        self.expressions.get(&(place, id)).or_else(|| self.first.get(&id)).copied()
+        self.expressions.get(&(place, id)).copied().or_else(|| self.first(id))
+    }
+
+    /// Where an operation or an array access of the kernel as it was read is written first.
+    #[must_use]
+    pub fn first(&self, id: ExprId) -> Option<Span> {
+        self.first.get(&id).copied()
     }
 
     /// The place of what an instruction writes, by position among its assignees.

@@ -1,7 +1,7 @@
 //! `nestegg validate`: whether two kernels compute the same values.
 
 use nestegg_driver::parameters;
-use nestegg_driver::validation::{Comparison, compare};
+use nestegg_driver::validation::{Comparison, Subject, compare};
 
 use crate::args::ValidateArgs;
 use crate::exit::ExitStatus;
@@ -15,10 +15,12 @@ use crate::terminal::{self, Failure};
 struct Stopped(#[source] nestegg_interp::Error);
 
 pub fn run(args: &ValidateArgs) -> Result<ExitStatus, Failure> {
-    let a = nestegg_driver::read_defined(&files::read(&args.a)?, &args.parameters.values)?.program;
-    let b = nestegg_driver::read_defined(&files::read(&args.b)?, &args.parameters.values)?.program;
-    let assumed = parameters::assumed(a.kernel(), &args.parameters.values)?;
-    match compare(&a, &b, &parameters::values(&assumed))? {
+    let given = &args.parameters.values;
+    let sources = [files::read(&args.a)?, files::read(&args.b)?];
+    let a = nestegg_driver::read_defined(&sources[0], given)?;
+    let b = nestegg_driver::read_defined(&sources[1], given)?;
+    let assumed = parameters::assumed(a.program.kernel(), given)?;
+    match compare(Subject::of(&sources[0], &a), Subject::of(&sources[1], &b), &parameters::values(&assumed))? {
         Comparison::Equal { evidence } => {
             terminal::print(&format!("equal; {evidence}\n"))?;
             Ok(ExitStatus::Done)

@@ -4,11 +4,11 @@
 //! Each index of each access is written as `Σ coefficient·element + affine form of inames`, where the elements are those of
 //! integer arrays. The value of one element is bounded for each of these: its own subscripts fix inames, the others range over their domains, and several
 //! elements in one index share the room that is left. An index that is no such sum leaves its elements zero alone.
-//! Elements that nothing reads, since affine predicates keep the first kernel from it, take wild values.
+//! Elements that nothing reads, since affine predicates or loops without values keep the first kernel from it, take wild values.
 //! # Not done
 //! Other conditions around an access are not looked at: what they guard may be bounded too narrowly, never too widely.
 
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InstructionKind, Kernel, Number, Op};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Instruction, InstructionKind, Kernel, Number, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::domain::Domains;
@@ -89,13 +89,15 @@ impl Indices {
         let mut is_of_instruction = vec![false; source.exprs.len()];
         for (insn, instruction) in source.instructions.iter().enumerate() {
             let guards: Vec<Form> = instruction.predicates.iter().flat_map(|&it| guards(source, it)).collect();
+            let never = if never_runs(instruction, domains)? { vec![never()] } else { Vec::new() };
             // Conditions are asked whatever the others are.
             let of_conditions: FxHashSet<ExprId> =
                 source.exprs.reachable(instruction.predicates.iter().copied()).into_iter().collect();
             for &(_, access) in source.reads[insn].iter().chain(&source.writes[insn]) {
                 is_of_instruction[access.index()] = true;
                 let is_guarded = !of_conditions.contains(&access);
-                accesses.push((access, if is_guarded { guards.clone() } else { Vec::new() }));
+                let guards = if is_guarded { guards.iter() } else { [].iter() };
+                accesses.push((access, guards.chain(&never).cloned().collect()));
             }
         }
         let is_access = |id: &ExprId| matches!(source.exprs[*id], Expr::Access { .. });
@@ -280,6 +282,21 @@ impl Indices {
         }
         (least, greatest)
     }
+}
+
+/// Whether one of the loops around an instruction has no value.
+fn never_runs(instruction: &Instruction, domains: &mut Domains<'_>) -> Result<bool, Error> {
+    for &iname in &instruction.within {
+        if domains.bounds(iname, &[])?.max_len() == 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A form that is negative everywhere.
+fn never() -> Form {
+    Form { constant: -1, terms: Vec::new() }
 }
 
 /// Forms that are not negative where a condition holds, if it compares such forms.

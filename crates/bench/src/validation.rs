@@ -1,0 +1,114 @@
+//! Seconds of validation beside those of everything else.
+//!
+//! # Output
+//! For each kernel and level the seconds of the stages that find the result, of the comparison with the input, and of the measurement of
+//! rounding errors; at the end, for each level, how many kernels keep to the target of [`SHARE`] and [`SECONDS`].
+//! # Method
+//! One kernel after the other, so that no two compete for the machine.
+
+use clap::Args;
+use miette::IntoDiagnostic;
+use nestegg_bench::fixtures::Fixture;
+use nestegg_driver::config::{Config, Strategy};
+use nestegg_driver::stages::{ACCURACY, VALIDATE};
+
+use crate::CommonArgs;
+use crate::statistics::{largest, median};
+use crate::table::{ratio, table};
+
+/// `nestegg-bench validation`.
+#[derive(Debug, Args)]
+pub struct ValidationArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// The levels or strategies
+    #[arg(long, value_delimiter = ',', default_value = "O0,O1,O2,O3")]
+    levels: Vec<String>,
+}
+
+/// Validation may take this part of the rest,
+const SHARE: f64 = 0.25;
+
+/// or this many seconds.
+const SECONDS: f64 = 0.1;
+
+/// Where the seconds of one run went.
+struct Spent {
+    rest: f64,
+    comparison: f64,
+    accuracy: f64,
+}
+
+impl Spent {
+    fn validation(&self) -> f64 {
+        self.comparison + self.accuracy
+    }
+
+    fn is_within_target(&self) -> bool {
+        self.validation() <= (SHARE * self.rest).max(SECONDS)
+    }
+}
+
+/// Optimizes every chosen kernel at every level.
+pub fn run(args: &ValidationArgs) -> miette::Result<String> {
+    let header = ["kernel", "level", "rest", "comparison", "accuracy", "within the target"].map(str::to_owned);
+    let (mut rows, mut summary, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+    let fixtures = args.common.chosen()?;
+    for level in &args.levels {
+        let mut all = Vec::new();
+        for fixture in &fixtures {
+            match spent(fixture, level)? {
+                Ok(spent) => {
+                    rows.push(row(fixture, level, &spent));
+                    all.push(spent);
+                }
+                Err(reason) => failures.push(format!("{} at {level}: {reason}", fixture.full_name())),
+            }
+        }
+        summary.push(summarized(level, &all));
+    }
+    let mut text = format!("seconds\n\n{}", table(args.common.markdown, &header, &rows));
+    let header = ["level", "kernels", "rest, median", "validation, median", "validation, worst", "within the target"];
+    text += &format!("\n{}", table(args.common.markdown, &header.map(str::to_owned), &summary));
+    if !failures.is_empty() {
+        text += &format!("\nfailed:\n  {}\n", failures.join("\n  "));
+    }
+    Ok(text)
+}
+
+/// One run, or why there is none, in words.
+fn spent(fixture: &Fixture, level: &str) -> miette::Result<Result<Spent, String>> {
+    let source = fixture.read().into_diagnostic()?;
+    let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::default() };
+    Ok(nestegg_driver::optimize(&source, &config)
+        .map(|optimized| {
+            let of = |name: &str| {
+                let stages = optimized.report.stages.iter().filter(|stage| stage.name == name);
+                stages.map(|stage| stage.seconds).sum::<f64>()
+            };
+            let all: f64 = optimized.report.stages.iter().map(|stage| stage.seconds).sum();
+            let (comparison, accuracy) = (of(VALIDATE), of(ACCURACY));
+            Spent { rest: all - comparison - accuracy, comparison, accuracy }
+        })
+        .map_err(|error| error.to_string()))
+}
+
+fn row(fixture: &Fixture, level: &str, spent: &Spent) -> Vec<String> {
+    let seconds = [spent.rest, spent.comparison, spent.accuracy].map(|seconds| ratio(Some(seconds)));
+    let verdict = if spent.is_within_target() { "yes" } else { "no" };
+    [fixture.full_name(), level.to_owned()].into_iter().chain(seconds).chain([verdict.to_owned()]).collect()
+}
+
+fn summarized(level: &str, all: &[Spent]) -> Vec<String> {
+    let of = |seconds: fn(&Spent) -> f64| all.iter().map(seconds).collect::<Vec<f64>>();
+    let (rest, validation) = (of(|spent| spent.rest), of(Spent::validation));
+    let n_within = all.iter().filter(|spent| spent.is_within_target()).count();
+    vec![
+        level.to_owned(),
+        all.len().to_string(),
+        ratio(median(&rest)),
+        ratio(median(&validation)),
+        ratio(largest(&validation)),
+        n_within.to_string(),
+    ]
+}
