@@ -40,7 +40,11 @@ const MAX_PARAMETER: i64 = 8;
 const LOST: f64 = 1e-4;
 
 /// What is evaluated of each of the data.
-const SAMPLE: Sample = Sample { n_elements: 24, max_steps: 20_000, close: None, max_exact: usize::MAX };
+const SAMPLE: Sample =
+    Sample { n_elements: 16, max_steps: 10_000, max_steps_of_all: u64::MAX, close: None, max_exact: usize::MAX };
+
+/// Elements of all data together may take so many steps to guard a result.
+const MAX_STEPS: u64 = 320_000;
 
 /// Inputs with more instructions are not measured: what their arguments are for takes too long to read off.
 const MAX_INSTRUCTIONS: usize = 2_000;
@@ -127,7 +131,7 @@ impl fmt::Display for Accuracy {
 #[must_use]
 pub fn guard(input: &Program, result: &Program, values: &[(String, i64)], limit: f64) -> Accuracy {
     let close = (limit > 1.0).then(|| limit.min(LIMIT_EXACT) - 1.0);
-    in_sample(input, result, values, Sample { close, max_exact: MAX_EXACT, ..SAMPLE })
+    in_sample(input, result, values, Sample { close, max_exact: MAX_EXACT, max_steps_of_all: MAX_STEPS, ..SAMPLE })
 }
 
 /// Measures a result beside its input exactly, on all data.

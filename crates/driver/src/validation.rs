@@ -40,6 +40,9 @@ const SMALL: i64 = 3;
 /// Programs are compared at this many sizes.
 const MAX_SIZES: usize = 9;
 
+/// How often all kinds of data are gone through at the sizes after the first: there the ends of loops matter, which any data reach.
+const FURTHER_CYCLES: usize = 2;
+
 /// Sizes beside larger numbers are not tried.
 const MAX_NUMBER: i64 = 300;
 /// The tolerance for tables that is documented (`docs/forms.md`): a result may state no larger change, and none of its elements may be further off,
@@ -154,7 +157,9 @@ fn compare_in(
     let sizes = sizes([first.program, second.program], values);
     let (mut main, mut others, mut stopped) = (None, Vec::new(), None);
     for (size_idx, values) in sizes.iter().enumerate() {
-        let options = ValidateOptions { parameters: values.iter().cloned().collect(), ..options.clone() };
+        let max_cycles = if size_idx == 0 { options.max_cycles } else { FURTHER_CYCLES };
+        let parameters = values.iter().cloned().collect();
+        let options = ValidateOptions { parameters, max_cycles, ..options.clone() };
         match validate(first.program, second.program, &options) {
             // Evidence of nothing is none, unless there are no other sizes.
             Ok(Verdict::Equal(evidence)) if main.is_none() && (evidence.n_elements > 0 || values.is_empty()) => {

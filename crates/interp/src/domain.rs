@@ -40,7 +40,7 @@ impl Row {
             res += i128::from(coefficient) * i128::from(env[iname.index()]);
         }
         for (row, divisor, coefficient) in &self.floors {
-            res += i128::from(*coefficient) * row.evaluate(env).div_euclid(i128::from(*divisor));
+            res += i128::from(*coefficient) * floor_div(row.evaluate(env), i128::from(*divisor));
         }
         res
     }
@@ -94,19 +94,26 @@ impl Piece {
                 lo = lo.max(if coefficient > 0 { ceil_div(-rest, coefficient) } else { ceil_div(rest, -coefficient) });
             }
             if coefficient < 0 || bound.is_equality {
-                hi = hi.min(if coefficient < 0 {
-                    rest.div_euclid(-coefficient)
-                } else {
-                    (-rest).div_euclid(coefficient)
-                });
+                hi =
+                    hi.min(if coefficient < 0 { floor_div(rest, -coefficient) } else { floor_div(-rest, coefficient) });
             }
         }
         (lo <= hi).then_some((lo, hi))
     }
 }
 
-fn ceil_div(a: i128, b: i128) -> i128 {
-    -((-a).div_euclid(b))
+/// The quotient rounded down, for a positive divisor. Most divisors are 1, and nearly all numbers are short.
+pub(crate) fn floor_div(a: i128, b: i128) -> i128 {
+    match (i64::try_from(a), i64::try_from(b)) {
+        _ if b == 1 => a,
+        (Ok(a), Ok(b)) => i128::from(a.div_euclid(b)),
+        _ => a.div_euclid(b),
+    }
+}
+
+/// The quotient rounded up, for a positive divisor.
+pub(crate) fn ceil_div(a: i128, b: i128) -> i128 {
+    -floor_div(-a, b)
 }
 
 /// The values of an iname for values of the inames around it.

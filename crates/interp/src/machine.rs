@@ -43,17 +43,19 @@ pub(crate) struct Machine<'c, W: Batch> {
     doubt: Option<Trap>,
 }
 
-/// An element of an array, and the instruction that wrote it last.
+/// What is seen of a run: the instruction that wrote an element last, and how long the run was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Watch {
     element: Option<(ArrayId, usize)>,
     pub(crate) last_writer: Option<InsnId>,
+    /// Steps of the run.
+    pub(crate) n_steps: u64,
 }
 
 impl Watch {
     /// Watches the element at a flat position.
     pub(crate) fn of(array: ArrayId, position: usize) -> Self {
-        Self { element: Some((array, position)), last_writer: None }
+        Self { element: Some((array, position)), ..Self::default() }
     }
 
     #[inline(always)]
@@ -97,7 +99,7 @@ pub(crate) fn execute<W: Batch>(
         doubt: None,
     };
     machine.run(&code.steps)?;
-    *watch = machine.watch;
+    *watch = Watch { n_steps: machine.steps, ..machine.watch };
     Ok(machine.memory)
 }
 

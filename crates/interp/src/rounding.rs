@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 use nestegg_ir::{ArrayId, Kernel, LinearizedKernel, Program};
+use rayon::prelude::*;
 
 use crate::data::{self, Profile};
 use crate::demand::{Data, Demand, Plan, Value};
@@ -46,6 +47,8 @@ pub struct Sample {
     pub n_elements: usize,
     /// No further element of an output is begun after so many steps on one case, in floats and in high precision each.
     pub max_steps: u64,
+    /// Fewer cases are looked at, the first ones of each family at least, where one element of each takes more steps together.
+    pub max_steps_of_all: u64,
     /// Programs whose floats are within so many unit roundoffs of each other, relative to the largest of the output, are not measured.
     pub close: Option<f64>,
     /// So many cases are measured at most: those in which the programs are furthest apart.
@@ -104,35 +107,44 @@ pub fn deviations(
         |&(family, seed): &(Family, u64)| HardData::new(data.data(seed, Profile::Signed, true), &hard, family, seed);
     let roundoff =
         if linearized.iter().any(|program| program.kernel.has_single()) { f32::EPSILON.into() } else { f64::EPSILON };
-    let mut res = Vec::with_capacity(cases.len());
-    let mut distant: Vec<(f64, usize)> = Vec::new();
-    for (idx, given) in cases.iter().map(case).enumerate() {
-        let Some(given) = given else {
-            res.push(Case::Absent);
-            continue;
-        };
-        let Some(close) = sample.close else {
-            res.push(Case::NotMeasured);
-            distant.push((f64::INFINITY, idx));
-            continue;
-        };
-        res.push(match distance(&ready, &given, sample) {
-            None => Case::NotMeasured,
-            Some(distance) if distance <= close * roundoff / 2.0 => Case::Close,
-            Some(distance) => {
-                distant.push((distance, idx));
-                Case::NotMeasured
-            }
-        });
-    }
+    // Where one element is much work, fewer cases have to do: the first ones.
+    let weight = cases.iter().find_map(|asked| weight(first, &case(asked)?)).unwrap_or(1).max(sample.max_steps);
+    let affordable = |steps: u64, least: usize| usize::try_from(steps / weight).unwrap_or(usize::MAX).max(least);
+    let n_screened = affordable(sample.max_steps_of_all, Family::ALL.len());
+    let max_exact = sample.max_exact.min(affordable(sample.max_steps_of_all / 4, 1));
+    // Where a case is, and how far apart the programs are on it.
+    let screen = |asked: &(Family, u64)| match (case(asked), sample.close) {
+        (None, _) => (Case::Absent, None),
+        (Some(_), None) => (Case::NotMeasured, Some(f64::INFINITY)),
+        (Some(given), Some(close)) => match distance(&ready, &given, sample) {
+            None => (Case::NotMeasured, None),
+            Some(distance) if distance <= close * roundoff / 2.0 => (Case::Close, None),
+            Some(distance) => (Case::NotMeasured, Some(distance)),
+        },
+    };
+    let screened = &cases[..cases.len().min(n_screened)];
+    let (mut res, distances): (Vec<Case>, Vec<Option<f64>>) = screened.par_iter().map(screen).unzip();
+    res.resize(cases.len(), Case::NotMeasured);
+    let mut distant: Vec<(f64, usize)> =
+        distances.iter().zip(0..).filter_map(|(it, idx)| Some(((*it)?, idx))).collect();
     distant.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let world = Real::new();
-    for (_, idx) in distant.into_iter().take(sample.max_exact) {
-        if let Some(given) = case(&cases[idx]) {
-            res[idx] = Case::Measured(exactly(&world, &ready, &given, sample));
-        }
+    distant.truncate(max_exact);
+    let measure = |&(_, idx): &(f64, usize)| Some((idx, exactly(&Real::new(), &ready, &case(&cases[idx])?, sample)));
+    let measured: Vec<_> = distant.par_iter().filter_map(measure).collect();
+    for (idx, deviations) in measured {
+        res[idx] = Case::Measured(deviations);
     }
     Ok(res)
+}
+
+/// How many steps the first element of a program's outputs that has a value takes.
+fn weight(program: &Ready<'_>, data: &HardData<'_>) -> Option<u64> {
+    let given = Given { world: &Floats, data };
+    let mut demand = Demand::new(&Floats, &program.plan, &given);
+    program.outputs.iter().find_map(|&(_, array)| {
+        let layout = &program.layouts[array.index()];
+        (layout.len > 0 && demand.element(array, &layout.index(0)).is_ok()).then(|| demand.steps())
+    })
 }
 
 /// How far the floats of programs are from those of the first, over the largest of each output. `None` if the first has no finite ones.

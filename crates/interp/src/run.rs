@@ -157,7 +157,19 @@ impl Compiled {
         memory: Vec<Storage<W::Float>>,
         max_steps: u64,
     ) -> Result<Vec<Storage<W::Float>>, Error> {
-        execute(world, self.kernel(), &self.code, memory, max_steps, &mut Watch::default())
+        self.execute_counted(world, memory, max_steps).map(|(memory, _)| memory)
+    }
+
+    /// The same, and the steps that it took.
+    pub(crate) fn execute_counted<W: Batch>(
+        &self,
+        world: &W,
+        memory: Vec<Storage<W::Float>>,
+        max_steps: u64,
+    ) -> Result<(Vec<Storage<W::Float>>, u64), Error> {
+        let mut watch = Watch::default();
+        let memory = execute(world, self.kernel(), &self.code, memory, max_steps, &mut watch)?;
+        Ok((memory, watch.n_steps))
     }
 
     /// The instruction that writes an element last.

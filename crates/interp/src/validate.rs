@@ -62,6 +62,8 @@ pub struct ValidateOptions {
     pub tolerance_single: f64,
     /// What floats of the two programs must have in common.
     pub agreement: Agreement,
+    /// How often all kinds of data are gone through, at most, for decisions that have gone one way only.
+    pub max_cycles: usize,
     /// Where a run is stopped.
     pub run: RunOptions,
 }
@@ -83,6 +85,7 @@ impl Default for ValidateOptions {
             tolerance: 1e-9,
             tolerance_single: 1e-4,
             agreement: Agreement::Close,
+            max_cycles: 24,
             run: RunOptions::default(),
         }
     }

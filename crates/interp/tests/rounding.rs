@@ -10,7 +10,7 @@ use support::*;
 /// The deviation of a kernel from itself in exact arithmetic.
 fn deviation(text: &str) -> Deviation {
     let program = kernel(text);
-    let sample = Sample { n_elements: 10, max_steps: 1_000, close: None, max_exact: 1 };
+    let sample = Sample { n_elements: 10, max_steps: 1_000, max_steps_of_all: u64::MAX, close: None, max_exact: 1 };
     let found = deviations(&[&program], &IndexMap::new(), &[(Family::Friendly, 1)], sample);
     match found.expect("the kernel has an order").as_slice() {
         [Case::Measured(deviations)] => deviations[0],

@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use crate::demand::node::Place;
 use crate::demand::plan::{Target, Writer};
+use crate::domain::{ceil_div, floor_div};
 use crate::error::Error;
 
 /// The index of an element.
@@ -182,8 +183,8 @@ fn window(writer: &Writer, element: &[i64], values: &[i64], level: usize, cap: i
         }
         let (from, to) = if own > 0 { (least, greatest) } else { (-greatest, -least) };
         let size = own.abs();
-        lo = lo.max(-((-from).div_euclid(size)));
-        hi = hi.min(to.div_euclid(size));
+        lo = lo.max(ceil_div(from, size));
+        hi = hi.min(floor_div(to, size));
     }
     let clamp = |value: i128| value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
     if lo > hi { (0, -1) } else { (clamp(lo), clamp(hi)) }

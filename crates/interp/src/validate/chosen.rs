@@ -17,8 +17,8 @@ use crate::validate::tally::{Known, Place, Sameness, Slot, Stop, Tally};
 use crate::world::World;
 
 /// Steps of one program on one data set; each store is looked at all the same, unless all elements were compared before.
-const MAX_STEPS: u64 = 400_000;
-const MAX_STEPS_AGAIN: u64 = 100_000;
+const MAX_STEPS: u64 = 200_000;
+const MAX_STEPS_AGAIN: u64 = 40_000;
 
 /// Elements and steps of one data set in real arithmetic.
 const MAX_REALS: usize = 64;

@@ -14,15 +14,16 @@ use crate::validate::{Agreement, Evidence, ValidateOptions, Verdict};
 const DECIDING: [Profile; 6] =
     [Profile::Palette, Profile::Whole, Profile::Wide, Profile::Palette, Profile::Positive, Profile::Daring];
 
-/// They are gone through as long as decisions went one way only, but no more often than this,
-const MAX_CYCLES: usize = 24;
+/// They are gone through as long as decisions went one way only, until so many times in a row, and as often as before, no decision has gone a new way,
+const PATIENCE: usize = 6;
 
 /// and no longer than for so many steps of one program; short programs are gone through [`MIN_CYCLES`] times.
 const MAX_STEPS_OF_CYCLES: u64 = 200_000;
 const MIN_CYCLES: usize = 3;
 
-/// Longer programs are run whole, and their decisions are not watched.
+/// Programs with more instructions are run whole, and their decisions are not watched, if that takes no more steps than this.
 const MAX_INSTRUCTIONS: usize = 1_000;
+const MAX_STEPS_WHOLE: u64 = 200_000;
 
 /// Further profiles for elements that had no value yet.
 const DEFINING: [Profile; 4] = [Profile::Positive, Profile::Signed, Profile::Wide, Profile::Positive];
@@ -137,7 +138,7 @@ impl Comparison<'_> {
     /// failure of all.
     fn watch_decisions<'c>(&'c self, tally: &mut Tally<'c>) {
         tally.was_whole = tally.is_whole;
-        if !self.is_long() {
+        if !self.is_long() || tally.n_steps_whole > MAX_STEPS_WHOLE {
             tally.is_whole &= self.prepare(tally).is_err();
         }
     }
@@ -160,12 +161,21 @@ impl Comparison<'_> {
         };
         if self.plan.decides {
             self.watch_decisions(tally);
-            for cycle in 0..MAX_CYCLES {
+            let (mut n_unreached, mut last_news) = (usize::MAX, 0);
+            for cycle in 0..self.options.max_cycles {
                 let is_enough = cycle >= MIN_CYCLES || tally.n_steps > MAX_STEPS_OF_CYCLES / 8;
-                if cycle > 0 && (tally.n_steps > MAX_STEPS_OF_CYCLES || (is_enough && tally.unreached().is_empty())) {
+                let is_hopeless = cycle > 2 * last_news + PATIENCE || tally.n_steps > MAX_STEPS_OF_CYCLES;
+                if cycle > 0 && (is_hopeless || (is_enough && n_unreached == 0)) {
                     break;
                 }
                 DECIDING.iter().try_for_each(|&profile| bold(profile, tally))?;
+                if tally.is_whole {
+                    tally.n_steps += tally.n_steps_whole;
+                }
+                let now = tally.unreached().len();
+                if now < n_unreached {
+                    (n_unreached, last_news) = (now, cycle);
+                }
             }
         }
         for profile in DEFINING {

@@ -43,6 +43,8 @@ pub(super) struct Tally<'c> {
     pub(super) was_whole: bool,
     /// Steps on demand of the program that took more.
     pub(super) n_steps: u64,
+    /// Steps of the last run of all, of the program that took more.
+    pub(super) n_steps_whole: u64,
 }
 
 /// A value of an output.
@@ -109,6 +111,7 @@ impl<'c> Tally<'c> {
             on_demand: None,
             was_whole: false,
             n_steps: 0,
+            n_steps_whole: 0,
         }
     }
 

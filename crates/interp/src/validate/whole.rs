@@ -16,17 +16,19 @@ use crate::validate::tally::{Known, Place, Sameness, Slot, Stop, Tally};
 use crate::world::Batch;
 
 /// Programs that take more steps than this are not run whole, but for those with more stores than [`MAX_STORES`].
-const MAX_STEPS: u64 = 4_000_000;
+const MAX_STEPS: u64 = 1_500_000;
 
 /// The same in floats.
-const MAX_STEPS_IN_FLOATS: u64 = 20_000_000;
+const MAX_STEPS_IN_FLOATS: u64 = 8_000_000;
 
-/// A program with more stores is straight-line code: each needs an element, and running it whole is cheaper.
+/// A program with more stores is mostly straight-line code: each needs an element, and running it whole is cheaper, up to [`MAX_STEPS_OF_STORES`].
 const MAX_STORES: usize = 256;
+const MAX_STEPS_OF_STORES: u64 = 20_000_000;
 
 /// Both programs' memories after a run, or why there are none.
 enum Pair<A, B> {
-    Memories(Vec<Storage<A>>, Vec<Storage<B>>),
+    /// With the steps of the one that took more.
+    Memories(Vec<Storage<A>>, Vec<Storage<B>>, u64),
     /// The world has no meaning for something that the first does.
     NoMeaning(Error),
 }
@@ -43,14 +45,20 @@ impl Comparison<'_> {
         let inputs = data.inputs();
         let n_stores = |compiled: &Compiled| compiled.kernel().instructions.len();
         let is_straight = n_stores(&self.first).max(n_stores(&self.second)) > MAX_STORES;
-        let goes_on = (is_straight && self.plan.len() <= MAX_HELD) || self.has_opaque_code();
-        let limit = if goes_on { u64::MAX } else { MAX_STEPS };
+        let limit = match is_straight && self.plan.len() <= MAX_HELD {
+            _ if self.has_opaque_code() => u64::MAX,
+            true => MAX_STEPS_OF_STORES,
+            false => MAX_STEPS,
+        };
         let (first, second) = match self.run(&world, &world, &inputs, limit.min(self.options.run.max_steps))? {
             Pair::NoMeaning(error) => {
                 tally.gap.get_or_insert(error);
                 return Ok(());
             }
-            Pair::Memories(first, second) => (first, second),
+            Pair::Memories(first, second, n_steps) => {
+                tally.n_steps_whole = n_steps;
+                (first, second)
+            }
         };
         let compared = self.compare(&first, &second, tally, |place, known, a, b, dtype| {
             let sameness = self.sameness(a, b, dtype, data.profile);
@@ -78,7 +86,7 @@ impl Comparison<'_> {
                 tally.gap.get_or_insert(error);
                 return Ok(());
             }
-            Pair::Memories(first, second) => (first, second),
+            Pair::Memories(first, second, _) => (first, second),
         };
         let mut compare = compare;
         let compared = self.compare(&first, &second, tally, |_, known, a, b, dtype| compare(known, a, b, dtype));
@@ -101,11 +109,11 @@ impl Comparison<'_> {
     ) -> Result<Pair<A::Float, B::Float>, Stop> {
         let (of_first, of_second) = (&self.first, &self.second);
         let (a, b) = rayon::join(
-            || of_first.memory(first, inputs).and_then(|memory| of_first.execute(first, memory, max_steps)),
-            || of_second.memory(second, inputs).and_then(|memory| of_second.execute(second, memory, max_steps)),
+            || of_first.memory(first, inputs).and_then(|memory| of_first.execute_counted(first, memory, max_steps)),
+            || of_second.memory(second, inputs).and_then(|memory| of_second.execute_counted(second, memory, max_steps)),
         );
         match (a, b) {
-            (Ok(a), Ok(b)) => Ok(Pair::Memories(a, b)),
+            (Ok((a, steps)), Ok((b, steps_of_second))) => Ok(Pair::Memories(a, b, steps.max(steps_of_second))),
             (Err(error @ Error::Unsupported { .. }), _) => Ok(Pair::NoMeaning(error)),
             (Err(error), _) => Err(error.into()),
             (Ok(_), Err(error @ Error::StepLimit { .. })) => Err(error.into()),
