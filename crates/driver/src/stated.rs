@@ -68,11 +68,11 @@ impl Stated {
         }
     }
 
-    /// In how many passes more than in another kernel constants were computed, if the two state nothing else that differs.
+    /// In how many passes more than in another kernel constants were computed, if in any.
     pub(crate) fn n_folds_since(self, other: Self) -> Option<usize> {
         let rounded = |stated: Self| stated.constants.map_or(0, |constants| constants.rounded);
         let n_folds = rounded(self).checked_sub(rounded(other)).filter(|&n_folds| n_folds > 0)?;
-        usize::try_from(n_folds).ok().filter(|_| self.tables == other.tables)
+        usize::try_from(n_folds).ok()
     }
 
     /// Whether nothing is said.

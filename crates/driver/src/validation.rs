@@ -26,6 +26,7 @@ use nestegg_ir::domains::Domains;
 use nestegg_ir::{Expr, ExprId, Kernel, Licence, LinearizedKernel, Number, Program};
 use nestegg_isl::Context;
 use nestegg_span::Source;
+use nestegg_transform::in_doubles;
 
 use crate::candidates::Refusal;
 use crate::error::Error;
@@ -45,9 +46,16 @@ const FURTHER_CYCLES: usize = 2;
 
 /// Sizes beside larger numbers are not tried.
 const MAX_NUMBER: i64 = 300;
+
 /// The tolerance for tables that is documented (`docs/forms.md`): a result may state no larger change, and none of its elements may be further off,
-/// relative to their condition.
+/// relative to their condition,
 const TABLE_TOLERANCE: f64 = 1e-10;
+
+/// nor further than this many times what is stated,
+const TIMES_STATED: f64 = 100.0;
+
+/// or what long sums round.
+const LEAST_TOLERANCE: f64 = 1e-12;
 
 /// What comparing two programs found.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,9 +123,9 @@ pub fn compare<'a>(
         }
     }
     let equality = Equality::stated(first.kernel(), second.kernel());
-    let found = compare_in(first, second, values, &equality.options(licence))?;
+    let found = compare_in(first, second, values, (equality, licence))?;
     Ok(match found {
-        Comparison::Equal { evidence } if equality == Equality::Floats => Comparison::Equal {
+        Comparison::Equal { evidence } if equality != Equality::Full => Comparison::Equal {
             evidence: format!(
                 "{evidence}; not exactly, for one of them states that its tables or constants were computed"
             ),
@@ -134,8 +142,9 @@ fn compare_folded(
     (values, licence): (&[(String, i64)], Licence),
 ) -> Result<Comparison, Error> {
     let mut evidence = Vec::new();
-    for step in steps(first, folds, None, second) {
-        match compare_in(step.from(), step.to(), values, &step.equality.options(licence))? {
+    let rest = Equality::of_tables(Stated::of(first.kernel()), Stated::of(second.kernel()));
+    for step in steps(first, folds, None, (second, rest)) {
+        match compare_in(step.from(), step.to(), values, (step.equality, licence))? {
             Comparison::Equal { evidence: found } => evidence.push(step.in_words(&found)),
             found => return Ok(found),
         }
@@ -152,8 +161,16 @@ fn compare_in(
     first: Subject<'_>,
     second: Subject<'_>,
     values: &[(String, i64)],
-    options: &ValidateOptions,
+    (equality, licence): (Equality, Licence),
 ) -> Result<Comparison, Error> {
+    let options = equality.options(licence);
+    // Tables change by less than single precision shows.
+    let wide = |subject: Subject<'_>| subject.kernel().has_single().then(|| in_doubles(subject.program));
+    let widened = matches!(equality, Equality::Tables(_)).then(|| [first, second].map(wide));
+    let [first, second] = match &widened {
+        Some([a, b]) => [a.as_ref().map_or(first, Subject::from), b.as_ref().map_or(second, Subject::from)],
+        None => [first, second],
+    };
     let sizes = sizes([first.program, second.program], values);
     let (mut main, mut others, mut stopped) = (None, Vec::new(), None);
     for (size_idx, values) in sizes.iter().enumerate() {
@@ -215,10 +232,12 @@ pub(crate) struct Steps<'a> {
 }
 
 /// How two programs must be equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Equality {
     /// Exactly, in the prime field; and in floats.
     Full,
+    /// In floats within a tolerance for tables; what is single is taken for double.
+    Tables(f64),
     /// In floats, as close as rounding and the tolerance for tables allow.
     Floats,
     /// In floats, to the bit.
@@ -229,10 +248,25 @@ impl Equality {
     /// What two programs state: they are equal exactly, unless they state different changes, within the tolerance.
     fn stated(first: &Kernel, second: &Kernel) -> Self {
         let (first, second) = (Stated::of(first), Stated::of(second));
-        let is_within = |stated: Stated| {
-            stated.tables.is_none_or(|tables| (0.0..=TABLE_TOLERANCE).contains(&tables.largest_change))
-        };
-        if first != second && is_within(first) && is_within(second) { Self::Floats } else { Self::Full }
+        match first.constants == second.constants {
+            true => Self::of_tables(first, second),
+            false if is_within(first) && is_within(second) => Self::Floats,
+            false => Self::Full,
+        }
+    }
+
+    /// The same, constants aside.
+    fn of_tables(first: Stated, second: Stated) -> Self {
+        if first.tables == second.tables || !is_within(first) || !is_within(second) {
+            return Self::Full;
+        }
+        let stated = [first, second].map(|stated| stated.tables.map_or(0.0, |tables| tables.largest_change));
+        Self::within(stated[0].max(stated[1]))
+    }
+
+    /// Tables that were changed by so much at most.
+    fn within(largest_change: f64) -> Self {
+        Self::Tables((TIMES_STATED * largest_change).clamp(LEAST_TOLERANCE, TABLE_TOLERANCE))
     }
 
     /// Under a strict licence floats are equal to the bit.
@@ -241,10 +275,16 @@ impl Equality {
         let full = ValidateOptions { agreement, ..ValidateOptions::default() };
         match self {
             Self::Full => full,
+            Self::Tables(tolerance) => ValidateOptions { seeds: Vec::new(), tolerance, ..full },
             Self::Floats => ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, ..full },
             Self::Bits => ValidateOptions { seeds: Vec::new(), tolerance: 0.0, tolerance_single: 0.0, ..full },
         }
     }
+}
+
+/// Whether what is stated is within the tolerance for tables.
+fn is_within(stated: Stated) -> bool {
+    stated.tables.is_none_or(|tables| (0.0..=TABLE_TOLERANCE).contains(&tables.largest_change))
 }
 
 /// A program on the way from an input to its result.
@@ -292,8 +332,8 @@ impl Step<'_> {
 fn steps<'a>(
     input: Subject<'a>,
     folds: &[Fold],
-    approximated: Option<&LinearizedKernel>,
-    result: Subject<'a>,
+    approximated: Option<&(LinearizedKernel, Tolerance)>,
+    (result, last): (Subject<'a>, Equality),
 ) -> Vec<Step<'a>> {
     let form = |linearized: &LinearizedKernel| Stop::Form(Rc::new(Program::Linearized(linearized.clone())));
     let mut res: Vec<Step<'a>> = Vec::new();
@@ -307,10 +347,10 @@ fn steps<'a>(
         go(form(before), ["value form"; 2], Equality::Full);
         go(form(after), ["folded constants"; 2], Equality::Bits);
     }
-    if let Some(seed) = approximated {
-        go(form(seed), ["computed tables", "tables"], Equality::Floats);
+    if let Some((seed, tolerance)) = approximated {
+        go(form(seed), ["computed tables", "tables"], Equality::within(tolerance.largest_change));
     }
-    go(Stop::End(result), ["result"; 2], Equality::Full);
+    go(Stop::End(result), ["result"; 2], last);
     res
 }
 
@@ -336,8 +376,8 @@ pub(crate) fn check(
         }
     }
     let mut evidence = Vec::new();
-    let seed = steps.approximated.map(|(seed, _)| seed);
-    for (idx, step) in self::steps(input, steps.folds, seed, output).iter().enumerate() {
+    let on_the_way = self::steps(input, steps.folds, steps.approximated, (output, Equality::Full));
+    for (idx, step) in on_the_way.iter().enumerate() {
         match compared(step.from(), step.to(), values, (step.equality, licence), idx == 0)? {
             Ok(found) => evidence.push(step.in_words(&found)),
             Err(refusal) => return Ok(Err(refusal)),
@@ -345,7 +385,8 @@ pub(crate) fn check(
     }
     let tolerance = steps.approximated.map(|(_, tolerance)| *tolerance);
     if let Some(Tolerance { n_changed, largest_change }) = tolerance {
-        match compared(input, output, values, (Equality::Floats, licence), true)? {
+        let equality = if steps.folds.is_empty() { Equality::within(largest_change) } else { Equality::Floats };
+        match compared(input, output, values, (equality, licence), true)? {
             Ok(found) => evidence.push(format!("input and result: {found}")),
             Err(refusal) => return Ok(Err(refusal)),
         }
@@ -366,7 +407,7 @@ fn compared(
     (equality, licence): (Equality, Licence),
     is_input: bool,
 ) -> Result<Result<String, Refusal>, Error> {
-    let reason = match compare_in(first, second, values, &equality.options(licence))? {
+    let reason = match compare_in(first, second, values, (equality, licence))? {
         Comparison::Equal { evidence } => return Ok(Ok(evidence)),
         Comparison::Different(difference) => return Ok(Err(Refusal::NotEqual(Box::new(difference)))),
         Comparison::Stopped(error) if is_input && is_undefined(first.kernel(), &error) => {

@@ -68,7 +68,7 @@ pub(crate) struct Plan {
     indices: Indices,
     /// Parameters with their values.
     parameters: IndexMap<String, i64>,
-    /// Whether a kernel decides on data: the palettes matter.
+    /// Whether a kernel decides on data: the palettes matter; or reads integers, which may be indices: then few data sets do not tell them apart.
     pub(crate) decides: bool,
 }
 
@@ -115,7 +115,8 @@ impl Plan {
         }
         let indices = Indices::of(kernel, &source, &mut Domains::new(kernel, &values)?)?;
         let parameters = kernel.parameters.iter().map(|parameter| parameter.name.clone()).zip(values).collect();
-        Ok(Self { arguments, position, indices, parameters, decides: decisions.any() })
+        let has_integers = arguments.iter().any(|argument| argument.is_read && !argument.layout.dtype.is_float());
+        Ok(Self { arguments, position, indices, parameters, decides: decisions.any() || has_integers })
     }
 
     /// Whether all arguments that are read may be held as arrays.

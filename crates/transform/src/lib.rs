@@ -3,7 +3,7 @@
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
 //! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
 //! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one; [`eliminate_dead`] takes away what no result needs,
-//! [`eliminate_empty`] what never runs.
+//! [`eliminate_empty`] what never runs; [`in_doubles`] exchanges float32 for float64.
 #![warn(missing_docs)]
 
 mod accumulation;
@@ -25,6 +25,7 @@ mod ranges;
 mod rename;
 pub mod shift;
 pub mod split_at_zeros;
+mod widen;
 mod workspace;
 
 pub use dead::eliminate_dead;
@@ -35,3 +36,4 @@ pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_under};
 pub use shift::{ShiftError, share_shifted};
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
+pub use widen::in_doubles;

@@ -3,7 +3,8 @@
 //! # Method
 //! Each index of each access is written as `Σ coefficient·element + affine form of inames`, where the elements are those of
 //! integer arrays. The value of one element is bounded for each of these: its own subscripts fix inames, the others range over their domains, and several
-//! elements in one index share the room that is left. An index that is no such sum leaves its elements zero alone.
+//! elements in one index share the room that is left. What is bounded whatever the elements are (`a % 4`, `a & 7`, `min(max(a, 0), 9)`) asks nothing of them;
+//! other indices that are no such sum leave their elements zero alone.
 //! Elements that nothing reads, since affine predicates or loops without values keep the first kernel from it, take wild values.
 //! # Not done
 //! Other conditions around an access are not looked at: what they guard may be bounded too narrowly, never too widely.
@@ -27,6 +28,8 @@ const MAX_TEMPORARIES: usize = 8;
 struct Linear {
     form: Form,
     elements: Vec<(ExprId, i64)>,
+    /// What else is added to it: something between these.
+    slack: (i64, i64),
 }
 
 impl Linear {
@@ -35,11 +38,14 @@ impl Linear {
         for element in &mut self.elements {
             element.1 = element.1.checked_mul(factor)?;
         }
+        let ends = [self.slack.0.checked_mul(factor)?, self.slack.1.checked_mul(factor)?];
+        self.slack = (ends[0].min(ends[1]), ends[0].max(ends[1]));
         Some(self)
     }
 
     fn plus(mut self, other: &Self) -> Option<Self> {
         self.form = self.form.plus(1, other.form.constant, &other.form.terms)?;
+        self.slack = (self.slack.0.checked_add(other.slack.0)?, self.slack.1.checked_add(other.slack.1)?);
         for &(id, coefficient) in &other.elements {
             match self.elements.iter_mut().find(|known| known.0 == id) {
                 Some(known) => known.1 = known.1.checked_add(coefficient)?,
@@ -51,7 +57,8 @@ impl Linear {
 
     /// The value, where it is only a number.
     fn constant(&self) -> Option<i64> {
-        (self.elements.is_empty() && self.form.terms.is_empty()).then_some(self.form.constant)
+        let is_constant = self.elements.is_empty() && self.form.terms.is_empty() && self.slack == (0, 0);
+        is_constant.then_some(self.form.constant)
     }
 }
 
@@ -63,6 +70,8 @@ struct Room {
     coefficient: i64,
     /// The rest of the index, without elements.
     rest: Form,
+    /// What else is added to it.
+    slack: (i64, i64),
     /// How many elements share the room.
     n_elements: i64,
     extent: i64,
@@ -132,17 +141,20 @@ impl Indices {
             Expr::Access { array, indices } => Some((*array, indices)),
             _ => None,
         };
-        let Some(sum) = linear(source, index) else {
+        let (divided, divisor) = quotient(source, index).unwrap_or((index, 1));
+        let Some(sum) = linear(source, divided) else {
             let parts = source.exprs.reachable([index]);
             self.only_zero.extend(parts.into_iter().filter_map(of).map(|(array, _)| array));
             return;
         };
+        // `sum // divisor` is inside where `sum` is inside of as many times the extent.
+        let extent = extent.saturating_mul(divisor);
         for &(element, coefficient) in &sum.elements {
             let Some((array, indices)) = of(element).filter(|_| coefficient != 0) else { continue };
             let subscripts = indices.iter().map(|index| source.forms[index.index()].clone()).collect();
             let n_elements = sum.elements.len() as i64;
             let (rest, guards) = (sum.form.clone(), guards.to_vec());
-            let room = Room { subscripts, coefficient, rest, n_elements, extent, guards };
+            let room = Room { subscripts, coefficient, rest, slack: sum.slack, n_elements, extent, guards };
             self.rooms.entry(array).or_default().push(room);
         }
     }
@@ -195,11 +207,14 @@ impl Indices {
                     continue;
                 };
                 let n_elements = room.n_elements.saturating_mul(sum.elements.len() as i64);
+                let added = sum.clone().scale(room.coefficient).map_or((0, 0), |scaled| scaled.slack);
+                let slack = (room.slack.0.saturating_add(added.0), room.slack.1.saturating_add(added.1));
                 let subscripts = vec![None; indices.len()];
                 self.rooms.entry(*array).or_default().push(Room {
                     subscripts,
                     coefficient,
                     rest,
+                    slack,
                     n_elements,
                     extent: room.extent,
                     guards: Vec::new(),
@@ -261,6 +276,7 @@ impl Indices {
             return None;
         }
         let (least, greatest) = self.bounds(&room.rest, &fixed);
+        let (least, greatest) = (least + i128::from(room.slack.0), greatest + i128::from(room.slack.1));
         let bound = |value: i128| i64::try_from(value).ok();
         let lower = bound(-least)?;
         let upper = bound(i128::from(room.extent) - 1 - greatest)?;
@@ -326,6 +342,46 @@ fn ceil_div(a: i64, b: i64) -> Option<i64> {
     floor_div(a.checked_neg()?, b)?.checked_neg()
 }
 
+/// A dividend and a positive constant, if an index is their quotient.
+fn quotient(source: &Source, index: ExprId) -> Option<(ExprId, i64)> {
+    let Expr::Op { op: Op::FloorDiv, operands } = &source.exprs[index] else { return None };
+    positive(source, operands[1]).map(|divisor| (operands[0], divisor))
+}
+
+fn positive(source: &Source, id: ExprId) -> Option<i64> {
+    constant(source, id).filter(|&constant| constant > 0)
+}
+
+/// The least and greatest value of an operation whose operands may be anything.
+fn bounded(source: &Source, id: ExprId) -> Option<(i64, i64)> {
+    let Expr::Op { op, operands } = &source.exprs[id] else { return None };
+    let constants = || operands.iter().filter_map(|&operand| constant(source, operand));
+    let inner = |other| operands.iter().find_map(|&operand| extremum_end(source, operand, other));
+    match op {
+        Op::Mod => positive(source, operands[1]).map(|divisor| (0, divisor - 1)),
+        Op::BitAnd => constants().filter(|&mask| mask >= 0).min().map(|mask| (0, mask)),
+        // The other end comes from an extremum inside.
+        Op::Min => constants().min().zip(inner(Op::Max)).map(|(upper, lower)| (lower.min(upper), upper)),
+        Op::Max => constants().max().zip(inner(Op::Min)).map(|(lower, upper)| (lower, upper.max(lower))),
+        _ => None,
+    }
+}
+
+/// The least constant of a minimum or the greatest of a maximum, if the expression is the one that is asked for.
+fn extremum_end(source: &Source, id: ExprId, asked: Op) -> Option<i64> {
+    let Expr::Op { op, operands } = &source.exprs[id] else { return None };
+    let constants = operands.iter().filter_map(|&operand| constant(source, operand));
+    match (*op == asked, asked) {
+        (false, _) => None,
+        (true, Op::Min) => constants.min(),
+        (true, _) => constants.max(),
+    }
+}
+
+fn constant(source: &Source, id: ExprId) -> Option<i64> {
+    source.forms[id.index()].as_ref().filter(|form| form.terms.is_empty()).map(|form| form.constant)
+}
+
 /// An index as a sum of elements and inames, if it is one.
 fn linear(source: &Source, index: ExprId) -> Option<Linear> {
     let mut known: FxHashMap<ExprId, Option<Linear>> = FxHashMap::default();
@@ -334,8 +390,8 @@ fn linear(source: &Source, index: ExprId) -> Option<Linear> {
     for id in parts {
         let of = |id: &ExprId| known.get(id).cloned().flatten();
         let sum = match (&source.forms[id.index()], &source.exprs[id]) {
-            (Some(form), _) => Some(Linear { form: form.clone(), elements: Vec::new() }),
-            (None, Expr::Access { .. }) => Some(Linear { form: Form::default(), elements: vec![(id, 1)] }),
+            (Some(form), _) => Some(Linear { form: form.clone(), ..Linear::default() }),
+            (None, Expr::Access { .. }) => Some(Linear { elements: vec![(id, 1)], ..Linear::default() }),
             (None, Expr::Number(Number::Float(_))) => None,
             (None, Expr::Cast { dtype, operand }) if !dtype.is_float() => of(operand),
             (None, Expr::Op { op, operands }) => match op {
@@ -350,7 +406,7 @@ fn linear(source: &Source, index: ExprId) -> Option<Linear> {
                         (None, None) => None,
                     }
                 }),
-                _ => None,
+                _ => bounded(source, id).map(|slack| Linear { slack, ..Linear::default() }),
             },
             _ => None,
         };
@@ -361,6 +417,6 @@ fn linear(source: &Source, index: ExprId) -> Option<Linear> {
 
 impl Linear {
     fn one() -> Self {
-        Self { form: Form { constant: 1, terms: Vec::new() }, elements: Vec::new() }
+        Self { form: Form { constant: 1, terms: Vec::new() }, ..Self::default() }
     }
 }

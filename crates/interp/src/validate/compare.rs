@@ -1,5 +1,7 @@
 //! The rounds of a comparison: which data, in which arithmetic, and when it is enough.
 
+use std::cell::Cell;
+
 use nestegg_ir::{ArrayId, Dtype, Kernel};
 
 use crate::conditioned::Scaled;
@@ -11,15 +13,26 @@ use crate::validate::tally::{Known, Sameness, Stop, Tally};
 use crate::validate::{Agreement, Evidence, ValidateOptions, Verdict};
 
 /// Further profiles for programs that decide on data, in turn.
-const DECIDING: [Profile; 6] =
-    [Profile::Palette, Profile::Whole, Profile::Wide, Profile::Palette, Profile::Positive, Profile::Daring];
+const DECIDING: [Profile; 7] = [
+    Profile::Palette,
+    Profile::Whole,
+    Profile::Wide,
+    Profile::Palette,
+    Profile::Positive,
+    Profile::Whole,
+    Profile::Daring,
+];
 
 /// They are gone through as long as decisions went one way only, until so many times in a row, and as often as before, no decision has gone a new way,
 const PATIENCE: usize = 6;
 
-/// and no longer than for so many steps of one program; short programs are gone through [`MIN_CYCLES`] times.
+/// and no longer than for so many steps of one program; short programs are gone through [`MIN_CYCLES`] times, and until they have taken [`MIN_STEPS`].
 const MAX_STEPS_OF_CYCLES: u64 = 200_000;
 const MIN_CYCLES: usize = 3;
+const MIN_STEPS: u64 = 4_000;
+
+/// Programs that take no more steps are run whole too, the first time: what no output needs must not fail either.
+const MAX_STEPS_BESIDE: u64 = 50_000;
 
 /// Programs with more instructions are run whole, and their decisions are not watched, if that takes no more steps than this.
 const MAX_INSTRUCTIONS: usize = 1_000;
@@ -150,25 +163,30 @@ impl Comparison<'_> {
             self.round(self.plan.data(seed, Profile::Signed, idx == 1), tally)?;
         }
         let mut n_further = 0_u64;
+        let is_beside = Cell::new(false);
         // Bold data may lead outside of what the first program is made for: such a round says nothing.
         let mut bold = |profile, tally: &mut Tally<'c>| {
             n_further += 1;
             let seed = seed.wrapping_add(n_further.wrapping_mul(0x1000_0001));
-            match self.round(self.plan.data(seed, profile, false), tally) {
-                Err(Stop::Failed(_)) => Ok(()),
-                other => other,
+            let data = self.plan.data(seed, profile, false);
+            if is_beside.get() && !tally.is_whole {
+                unless_failed(self.whole(data, tally, &mut Vec::new()))?;
             }
+            unless_failed(self.round(data, tally))
         };
         if self.plan.decides {
             self.watch_decisions(tally);
             let (mut n_unreached, mut last_news) = (usize::MAX, 0);
             for cycle in 0..self.options.max_cycles {
-                let is_enough = cycle >= MIN_CYCLES || tally.n_steps > MAX_STEPS_OF_CYCLES / 8;
+                let is_enough =
+                    (cycle >= MIN_CYCLES && tally.n_steps > MIN_STEPS) || tally.n_steps > MAX_STEPS_OF_CYCLES / 8;
                 let is_hopeless = cycle > 2 * last_news + PATIENCE || tally.n_steps > MAX_STEPS_OF_CYCLES;
                 if cycle > 0 && (is_hopeless || (is_enough && n_unreached == 0)) {
                     break;
                 }
+                is_beside.set(cycle == 0 && tally.was_whole && tally.n_steps_whole <= MAX_STEPS_BESIDE);
                 DECIDING.iter().try_for_each(|&profile| bold(profile, tally))?;
+                is_beside.set(false);
                 if tally.is_whole {
                     tally.n_steps += tally.n_steps_whole;
                 }
@@ -241,6 +259,14 @@ impl Comparison<'_> {
         let error = (a - b).abs();
         let is_close = scale.is_finite() && error <= tolerance * scale;
         if is_close { Ok(error / scale) } else { Err((format!("{a:e}"), format!("{b:e}"))) }
+    }
+}
+
+/// A difference, but not a failure of the first program.
+fn unless_failed(found: Result<(), Stop>) -> Result<(), Stop> {
+    match found {
+        Err(Stop::Failed(_)) => Ok(()),
+        other => other,
     }
 }
 
