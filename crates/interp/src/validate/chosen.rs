@@ -149,7 +149,8 @@ impl Comparison<'_> {
         let begin = if is_base { 0 } else { (mix(data.seed) % elements.len().max(1) as u64) as usize };
         let mut n_elements = 0;
         for &(array, position) in elements.iter().cycle().skip(begin).take(elements.len()) {
-            if (tally.was_whole || !is_base || n_elements >= *n_least) && first.steps().max(second.steps()) > max_steps {
+            if (tally.was_whole || !is_base || n_elements >= *n_least) && first.steps().max(second.steps()) > max_steps
+            {
                 break;
             }
             n_elements += 1;
