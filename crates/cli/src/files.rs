@@ -75,7 +75,7 @@ pub fn read(path: &Path) -> Result<Source, FileError> {
 fn read_error(path: &Path, source: io::Error) -> FileError {
     let help = path
         .is_dir()
-        .then(|| "this is a folder: name a file in it; only `optimize` takes folders of kernels".to_owned());
+        .then(|| "this is a folder; name a file in it; only `optimize` takes folders of kernels".to_owned());
     FileError::Read { path: path.display().to_string(), help, source }
 }
 
@@ -186,8 +186,8 @@ fn builder() -> tempfile::Builder<'static, 'static> {
 pub fn write_error(path: &Path, source: io::Error) -> FileError {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
     let help = match folder {
-        Some(folder) => Some(format!("there is no folder `{}`: make it first", folder.display())),
-        None if path.is_dir() => Some("this is a folder: name a file in it".to_owned()),
+        Some(folder) => Some(format!("the folder `{}` does not exist; create it first", folder.display())),
+        None if path.is_dir() => Some("this is a folder; name a file in it".to_owned()),
         None => None,
     };
     FileError::Write { path: path.display().to_string(), help, source }

@@ -285,7 +285,7 @@ fn a_place_that_cannot_be_written_is_found_before_the_work() {
     let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "none/out.json"]);
     exits(&output, 2);
     let error = stderr(&output);
-    assert!(error.contains("there is no folder `none`") && !error.contains("operations"), "{error}");
+    assert!(error.contains("the folder `none` does not exist") && !error.contains("operations"), "{error}");
     assert!(!error.contains(".nestegg-"), "temporary files are our own business: {error}");
     let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "taken"]);
     exits(&output, 2);

@@ -101,7 +101,7 @@ impl Refusal {
             Self::NotEqual(difference) => format!("it is not equal to the input: {difference}"),
             Self::NotCompared(reason) => format!("it could not be compared with the input: {reason}"),
             Self::Inaccurate(reason) => reason.clone(),
-            Self::Broken(violations) => format!("it is no kernel: {violations}"),
+            Self::Broken(violations) => format!("it is not well-formed: {violations}"),
         }
     }
 }

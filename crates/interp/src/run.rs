@@ -95,6 +95,9 @@ pub fn run_field(
     Ok(compiled.outputs(memory, values))
 }
 
+/// The arrays after a run, and the steps that it took.
+pub(crate) type Counted<F> = (Vec<Storage<F>>, u64);
+
 /// A kernel with its code.
 pub(crate) struct Compiled {
     pub(crate) linearized: LinearizedKernel,
@@ -166,7 +169,7 @@ impl Compiled {
         world: &W,
         memory: Vec<Storage<W::Float>>,
         max_steps: u64,
-    ) -> Result<(Vec<Storage<W::Float>>, u64), Error> {
+    ) -> Result<Counted<W::Float>, Error> {
         let mut watch = Watch::default();
         let memory = execute(world, self.kernel(), &self.code, memory, max_steps, &mut watch)?;
         Ok((memory, watch.n_steps))
