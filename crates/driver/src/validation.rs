@@ -48,14 +48,8 @@ const FURTHER_CYCLES: usize = 2;
 const MAX_NUMBER: i64 = 300;
 
 /// The tolerance for tables that is documented (`docs/forms.md`): a result may state no larger change, and none of its elements may be further off,
-/// relative to their condition,
+/// relative to their condition.
 const TABLE_TOLERANCE: f64 = 1e-10;
-
-/// nor further than this many times what is stated,
-const TIMES_STATED: f64 = 100.0;
-
-/// or what long sums round.
-const LEAST_TOLERANCE: f64 = 1e-12;
 
 /// What comparing two programs found.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,7 +158,7 @@ fn compare_in(
     (equality, licence): (Equality, Licence),
 ) -> Result<Comparison, Error> {
     let mut options = equality.options(licence);
-    let is_tables = matches!(equality, Equality::Tables(_));
+    let is_tables = equality == Equality::Tables;
     // Computed numbers are rounded to single precision once; rounding after every operation would hide more.
     if is_tables && (first.kernel().has_single() || second.kernel().has_single()) {
         options.tolerance = options.tolerance.max(2.0 * f64::from(f32::EPSILON));
@@ -236,13 +230,13 @@ pub(crate) struct Steps<'a> {
 }
 
 /// How two programs must be equal.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Equality {
     /// Exactly, in the prime field; and in floats.
     Full,
-    /// In floats within a tolerance for tables; what is single is taken for double.
-    Tables(f64),
-    /// In floats, as close as rounding and the tolerance for tables allow.
+    /// In floats, as close as the tolerance for tables allows; what is single is taken for double.
+    Tables,
+    /// In floats, as close as rounding after every operation and the tolerance for tables allow.
     Floats,
     /// In floats, to the bit.
     Bits,
@@ -264,13 +258,7 @@ impl Equality {
         if first.tables == second.tables || !is_within(first) || !is_within(second) {
             return Self::Full;
         }
-        let stated = [first, second].map(|stated| stated.tables.map_or(0.0, |tables| tables.largest_change));
-        Self::within(stated[0].max(stated[1]))
-    }
-
-    /// Tables that were changed by so much at most.
-    fn within(largest_change: f64) -> Self {
-        Self::Tables((TIMES_STATED * largest_change).clamp(LEAST_TOLERANCE, TABLE_TOLERANCE))
+        Self::Tables
     }
 
     /// Under a strict licence floats are equal to the bit.
@@ -279,8 +267,7 @@ impl Equality {
         let full = ValidateOptions { agreement, ..ValidateOptions::default() };
         match self {
             Self::Full => full,
-            Self::Tables(tolerance) => ValidateOptions { seeds: Vec::new(), tolerance, ..full },
-            Self::Floats => ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, ..full },
+            Self::Tables | Self::Floats => ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, ..full },
             Self::Bits => ValidateOptions { seeds: Vec::new(), tolerance: 0.0, tolerance_single: 0.0, ..full },
         }
     }
@@ -351,8 +338,8 @@ fn steps<'a>(
         go(form(before), ["value form"; 2], Equality::Full);
         go(form(after), ["folded constants"; 2], Equality::Bits);
     }
-    if let Some((seed, tolerance)) = approximated {
-        go(form(seed), ["computed tables", "tables"], Equality::within(tolerance.largest_change));
+    if let Some((seed, _)) = approximated {
+        go(form(seed), ["computed tables", "tables"], Equality::Tables);
     }
     go(Stop::End(result), ["result"; 2], last);
     res
@@ -389,7 +376,7 @@ pub(crate) fn check(
     }
     let tolerance = steps.approximated.map(|(_, tolerance)| *tolerance);
     if let Some(Tolerance { n_changed, largest_change }) = tolerance {
-        let equality = if steps.folds.is_empty() { Equality::within(largest_change) } else { Equality::Floats };
+        let equality = if steps.folds.is_empty() { Equality::Tables } else { Equality::Floats };
         match compared(input, output, values, (equality, licence), true)? {
             Ok(found) => evidence.push(format!("input and result: {found}")),
             Err(refusal) => return Ok(Err(refusal)),
