@@ -10,7 +10,7 @@ use clap::Args;
 use miette::IntoDiagnostic;
 use nestegg_bench::fixtures::Fixture;
 use nestegg_driver::config::{Config, Strategy};
-use nestegg_driver::stages::{ACCURACY, VALIDATE};
+use nestegg_driver::stages::ACCURACY;
 
 use crate::CommonArgs;
 use crate::statistics::{largest, median};
@@ -82,13 +82,10 @@ fn spent(fixture: &Fixture, level: &str) -> miette::Result<Result<Spent, String>
     let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::default() };
     Ok(nestegg_driver::optimize(&source, &config)
         .map(|optimized| {
-            let of = |name: &str| {
-                let stages = optimized.report.stages.iter().filter(|stage| stage.name == name);
-                stages.map(|stage| stage.seconds).sum::<f64>()
-            };
-            let all: f64 = optimized.report.stages.iter().map(|stage| stage.seconds).sum();
-            let (comparison, accuracy) = (of(VALIDATE), of(ACCURACY));
-            Spent { rest: all - comparison - accuracy, comparison, accuracy }
+            let report = optimized.report;
+            let of_guard = report.stages.iter().filter(|stage| stage.name == ACCURACY);
+            let accuracy: f64 = of_guard.map(|stage| stage.seconds).sum();
+            Spent { rest: report.seconds() - accuracy, comparison: report.seconds_of_validation(), accuracy }
         })
         .map_err(|error| error.to_string()))
 }

@@ -68,8 +68,10 @@ pub(crate) struct Plan {
     indices: Indices,
     /// Parameters with their values.
     parameters: IndexMap<String, i64>,
-    /// Whether a kernel decides on data: the palettes matter; or reads integers, which may be indices: then few data sets do not tell them apart.
+    /// Whether a kernel decides on data: the palettes matter.
     pub(crate) decides: bool,
+    /// Whether it reads integers, which may be indices: a few data sets may not tell them apart.
+    pub(crate) reads_integers: bool,
 }
 
 /// One choice of data.
@@ -115,8 +117,8 @@ impl Plan {
         }
         let indices = Indices::of(kernel, &source, &mut Domains::new(kernel, &values)?)?;
         let parameters = kernel.parameters.iter().map(|parameter| parameter.name.clone()).zip(values).collect();
-        let has_integers = arguments.iter().any(|argument| argument.is_read && !argument.layout.dtype.is_float());
-        Ok(Self { arguments, position, indices, parameters, decides: decisions.any() || has_integers })
+        let reads_integers = arguments.iter().any(|argument| argument.is_read && !argument.layout.dtype.is_float());
+        Ok(Self { arguments, position, indices, parameters, decides: decisions.any(), reads_integers })
     }
 
     /// Whether all arguments that are read may be held as arrays.

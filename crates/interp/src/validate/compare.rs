@@ -1,7 +1,5 @@
 //! The rounds of a comparison: which data, in which arithmetic, and when it is enough.
 
-use std::cell::Cell;
-
 use nestegg_ir::{ArrayId, Dtype, Kernel};
 
 use crate::conditioned::Scaled;
@@ -95,7 +93,7 @@ impl Comparison<'_> {
         let base = [(Profile::Signed, false), (Profile::Signed, true)];
         let further = [(Profile::Positive, false), (Profile::Wide, false)];
         let last = [(Profile::Signed, false)];
-        let n_deciding = if is_alone && self.plan.decides { MIN_CYCLES * DECIDING.len() } else { 0 };
+        let n_deciding = if is_alone && self.needs_many_data() { MIN_CYCLES * DECIDING.len() } else { 0 };
         let deciding = DECIDING.into_iter().cycle().take(n_deciding).map(|profile| (profile, false));
         let rounds: Vec<(Profile, bool)> = base.into_iter().chain(deciding).chain(further).chain(last).collect();
         for (round, &(profile, from_zero)) in rounds.iter().enumerate() {
@@ -141,6 +139,11 @@ impl Comparison<'_> {
         Ok(())
     }
 
+    /// Whether two rounds say little: which data a value comes from depends on other data.
+    fn needs_many_data(&self) -> bool {
+        self.plan.decides || self.plan.reads_integers
+    }
+
     /// Whether a program has so many instructions that running it whole is cheaper than asking for its elements.
     fn is_long(&self) -> bool {
         let n_instructions = |compiled: &Compiled| compiled.kernel().instructions.len();
@@ -163,18 +166,17 @@ impl Comparison<'_> {
             self.round(self.plan.data(seed, Profile::Signed, idx == 1), tally)?;
         }
         let mut n_further = 0_u64;
-        let is_beside = Cell::new(false);
         // Bold data may lead outside of what the first program is made for: such a round says nothing.
-        let mut bold = |profile, tally: &mut Tally<'c>| {
+        let mut bold = |profile, is_beside: bool, tally: &mut Tally<'c>| {
             n_further += 1;
             let seed = seed.wrapping_add(n_further.wrapping_mul(0x1000_0001));
             let data = self.plan.data(seed, profile, false);
-            if is_beside.get() && !tally.is_whole {
+            if is_beside && !tally.is_whole {
                 unless_failed(self.whole(data, tally, &mut Vec::new()))?;
             }
             unless_failed(self.round(data, tally))
         };
-        if self.plan.decides {
+        if self.needs_many_data() {
             self.watch_decisions(tally);
             let (mut n_unreached, mut last_news) = (usize::MAX, 0);
             for cycle in 0..self.options.max_cycles {
@@ -184,9 +186,8 @@ impl Comparison<'_> {
                 if cycle > 0 && (is_hopeless || (is_enough && n_unreached == 0)) {
                     break;
                 }
-                is_beside.set(cycle == 0 && tally.was_whole && tally.n_steps_whole <= MAX_STEPS_BESIDE);
-                DECIDING.iter().try_for_each(|&profile| bold(profile, tally))?;
-                is_beside.set(false);
+                let is_beside = cycle == 0 && tally.was_whole && tally.n_steps_whole <= MAX_STEPS_BESIDE;
+                DECIDING.iter().try_for_each(|&profile| bold(profile, is_beside, tally))?;
                 if tally.is_whole {
                     tally.n_steps += tally.n_steps_whole;
                 }
@@ -200,7 +201,7 @@ impl Comparison<'_> {
             if !tally.is_open() {
                 break;
             }
-            bold(profile, tally)?;
+            bold(profile, false, tally)?;
         }
         Ok(())
     }
