@@ -25,7 +25,7 @@ mod run;
 mod search;
 mod unit;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind};
 use smallvec::SmallVec;
@@ -125,7 +125,7 @@ impl<'p, 'k, W: World, D: Data<W::Float>> Demand<'p, 'k, W, D> {
             return Err(Error::Trap { instruction, point: crate::error::Point::default(), trap });
         }
         let place = self.plan.end;
-        self.resolve(array, element, place, &[]).map_err(Rc::unwrap_or_clone)
+        self.resolve(array, element, place, &[]).map_err(Arc::unwrap_or_clone)
     }
 
     /// Which outcomes decisions have had so far.

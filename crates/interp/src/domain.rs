@@ -122,6 +122,8 @@ pub(crate) struct Bounds {
     iname: InameId,
     pieces: Vec<Piece>,
     hull: (i64, i64),
+    /// Whether the values are all from the least to the greatest, whatever those of other inames.
+    is_box: bool,
     /// The inames that the values depend on.
     pub(crate) depends_on: Vec<InameId>,
 }
@@ -172,6 +174,9 @@ impl Bounds {
     /// The least and the greatest value for the values of other inames in `env`, and whether all between are values, too; the iname's own entry is
     /// changed. `None` if there is no value in sight.
     pub(crate) fn range(&self, env: &mut [i64]) -> Option<(i64, i64, bool)> {
+        if self.is_box {
+            return Some((self.hull.0, self.hull.1, true));
+        }
         env[self.iname.index()] = 0;
         let mut res: Option<(i64, i64, bool)> = None;
         for piece in &self.pieces {
@@ -210,6 +215,9 @@ impl Bounds {
 
     /// The values for the values of other inames in `env`; the iname's own entry is changed.
     pub(crate) fn values(&self, env: &mut [i64]) -> Option<Values> {
+        if self.is_box {
+            return Some(Values::Interval(self.hull.0, self.hull.1));
+        }
         let own = self.iname.index();
         env[own] = 0;
         let intervals: Vec<_> =
@@ -383,7 +391,7 @@ impl<'k> Domains<'k> {
         let domains = outer.iter().chain([&iname]).map(|&iname| self.kernel[iname].domain.index());
         let set = self.joint(domains).and_then(|set| set.project_onto(&names)?.coalesce()).map_err(failed)?;
         let conjunctions = set.constraints().map_err(failed)?;
-        let mut bounds = Bounds { iname, pieces: Vec::new(), hull: (0, -1), depends_on: Vec::new() };
+        let mut bounds = Bounds { iname, pieces: Vec::new(), hull: (0, -1), is_box: false, depends_on: Vec::new() };
         if set.is_empty().map_err(failed)? {
             return Ok(bounds);
         }
@@ -412,6 +420,8 @@ impl<'k> Domains<'k> {
         bounds.depends_on.retain(|&other| other != iname);
         bounds.depends_on.sort_unstable();
         bounds.depends_on.dedup();
+        bounds.is_box =
+            bounds.depends_on.is_empty() && matches!(bounds.pieces.as_slice(), [piece] if piece.checks.is_empty());
         Ok(bounds)
     }
 }

@@ -56,25 +56,28 @@ pub enum Family {
 }
 
 impl Family {
-    /// The families that are measured, the friendly one first.
+    /// The families that are measured, the friendly one first, then [`N_KINDS`](Self::N_KINDS) less one of different kinds, then others of these kinds.
     pub const ALL: [Self; 16] = [
         Self::Friendly,
-        Self::Graded(10),
         Self::Graded(20),
-        Self::Far(10),
-        Self::Far(20),
-        Self::Far(30),
-        Self::Flat(10),
         Self::Flat(20),
-        Self::Thin(7),
-        Self::Thin(14),
-        Self::Box(3),
-        Self::FlatBox(10),
         Self::FlatBox(20),
+        Self::Thin(14),
         Self::ThinBox(10),
+        Self::Far(20),
         Self::Spread(26),
         Self::Cancelling(20),
+        Self::Graded(10),
+        Self::Flat(10),
+        Self::FlatBox(10),
+        Self::Thin(7),
+        Self::Box(3),
+        Self::Far(10),
+        Self::Far(30),
     ];
+
+    /// The kinds of families: as many of [`ALL`](Self::ALL), the first ones, are of one each.
+    pub const N_KINDS: usize = 9;
 
     /// What it is called in reports.
     #[must_use]

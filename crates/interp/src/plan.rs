@@ -26,7 +26,7 @@ use nestegg_ir::{ExprId, InameId, InsnId, InstructionKind, LinearizedKernel};
 use rustc_hash::FxHashMap;
 
 use crate::builder::{Builder, Context, Entry, Functions, Refusal};
-use crate::domain::Domains;
+use crate::domain::{Bounds, Domains};
 use crate::error::Error;
 use crate::memory::Layout;
 use crate::node::{Block, Chunk, Step};
@@ -45,6 +45,25 @@ pub(crate) struct Code {
     pub(crate) blocks: Vec<Block>,
     /// For each instruction that is a call: its function's position.
     pub(crate) calls: FxHashMap<InsnId, usize>,
+}
+
+impl Code {
+    /// How many points the innermost loops and reductions have, as if all domains were boxes: a run takes more steps, but where domains are no
+    /// boxes, or conditions do not hold.
+    pub(crate) fn n_points(&self) -> u64 {
+        self.n_points_of(&self.steps)
+    }
+
+    fn n_points_of(&self, steps: &[Step]) -> u64 {
+        let product = |bounds: &[Arc<Bounds>]| bounds.iter().fold(1_u64, |res, it| res.saturating_mul(it.max_len()));
+        let of_step = |step: &Step| match step {
+            Step::Loop { bounds, body, .. } => bounds.max_len().saturating_mul(self.n_points_of(body)),
+            Step::Branch { body, .. } => self.n_points_of(body),
+            Step::Block(block) => self.blocks[*block].sets.iter().map(|set| product(&set.bounds)).max().unwrap_or(1),
+            Step::Call { .. } | Step::Opaque { .. } => 1,
+        };
+        steps.iter().map(of_step).fold(0, u64::saturating_add)
+    }
 }
 
 /// Compiles a kernel for these parameter values; blocks evaluate about `max_points` points of a node at once.

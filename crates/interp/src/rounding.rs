@@ -47,7 +47,7 @@ pub struct Sample {
     pub n_elements: usize,
     /// No further element of an output is begun after so many steps on one case, in floats and in high precision each.
     pub max_steps: u64,
-    /// Fewer cases are looked at, the first ones of each family at least, where one element of each takes more steps together.
+    /// Fewer cases are looked at, the first one of each kind at least, where one element of each takes more steps together.
     pub max_steps_of_all: u64,
     /// Programs whose floats are within so many unit roundoffs of each other, relative to the largest of the output, are not measured.
     pub close: Option<f64>,
@@ -110,7 +110,7 @@ pub fn deviations(
     // Where one element is much work, fewer cases have to do: the first ones.
     let weight = cases.iter().find_map(|asked| weight(first, &case(asked)?)).unwrap_or(1).max(sample.max_steps);
     let affordable = |steps: u64, least: usize| usize::try_from(steps / weight).unwrap_or(usize::MAX).max(least);
-    let n_screened = affordable(sample.max_steps_of_all, Family::ALL.len());
+    let n_screened = affordable(sample.max_steps_of_all, Family::N_KINDS);
     let max_exact = sample.max_exact.min(affordable(sample.max_steps_of_all / 4, 1));
     // Where a case is, and how far apart the programs are on it.
     let screen = |asked: &(Family, u64)| match (case(asked), sample.close) {

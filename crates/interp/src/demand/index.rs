@@ -3,7 +3,7 @@
 //! All instances are run through in their order, once. An index may depend on what earlier instances write, by a search in the part of the index that is already
 //! there. An instance whose index has no value may have written any element.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -28,7 +28,7 @@ pub(super) struct ElementIndex {
     points: Vec<i64>,
     by_element: FxHashMap<SmallVec<[i64; 4]>, Vec<u32>>,
     /// Instances whose index has no value, and why.
-    failed: Vec<(u32, Rc<Error>)>,
+    failed: Vec<(u32, Arc<Error>)>,
 }
 
 impl ElementIndex {
@@ -46,7 +46,7 @@ impl ElementIndex {
         let failed = n_failed.checked_sub(1).map(|at| &self.failed[at]);
         match (sure, failed) {
             (sure, Some((idx, error))) if sure.is_none_or(|sure| sure < *idx) => {
-                Some((self.point(*idx).iter().copied().collect(), Some(Rc::clone(error))))
+                Some((self.point(*idx).iter().copied().collect(), Some(Arc::clone(error))))
             }
             (Some(sure), _) => Some((self.point(sure).iter().copied().collect(), None)),
             (None, _) => None,
@@ -105,7 +105,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
             }
             let index = &mut self.indices[number];
             match failure {
-                Some(error) => index.failed.push((idx as u32, Rc::new(error))),
+                Some(error) => index.failed.push((idx as u32, Arc::new(error))),
                 None => index.by_element.entry(element).or_default().push(idx as u32),
             }
         }

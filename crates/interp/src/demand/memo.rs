@@ -1,6 +1,6 @@
 //! Values that are kept: one for each unit and point.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -9,7 +9,7 @@ use crate::demand::plan::Plan;
 use crate::error::Error;
 
 /// A value, or why there is none.
-pub(super) type Known<F> = Result<Value<F>, Rc<Error>>;
+pub(super) type Known<F> = Result<Value<F>, Arc<Error>>;
 
 /// Units with at most so many points keep them in a list.
 const MAX_DENSE: u128 = 512;

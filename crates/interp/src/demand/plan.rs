@@ -35,6 +35,17 @@ pub(super) enum Target {
     Computed(UnitAt),
 }
 
+/// What an index says of one loop: `own·loop + Σ coefficient·outer loop + (what the loops inside give) = index - constant`.
+#[derive(Clone, Debug)]
+pub(super) struct Equation {
+    /// Which of the targets it is.
+    pub(super) target: usize,
+    pub(super) own: i64,
+    pub(super) outer: Vec<(usize, i64)>,
+    /// The least and the greatest that the loops inside can give.
+    pub(super) slack: (i128, i128),
+}
+
 /// A condition of an instruction, and where its outcomes are noted.
 #[derive(Clone, Debug)]
 pub(super) struct Condition {
@@ -48,11 +59,12 @@ pub(super) struct Writer {
     pub(super) place: Place,
     /// Which of the instruction's results it is.
     pub(super) result: usize,
-    /// The loops around it, outermost first, with the least and greatest value of each anywhere.
+    /// The loops around it, outermost first.
     pub(super) loops: Vec<InameId>,
-    pub(super) hulls: Vec<(i64, i64)>,
     pub(super) bounds: Vec<Arc<Bounds>>,
     pub(super) targets: Vec<Target>,
+    /// For each loop the equations of targets in which it stands.
+    pub(super) equations: Vec<Vec<Equation>>,
     pub(super) conditions: Vec<Condition>,
     pub(super) value: UnitAt,
     /// Its number among the writers whose indices are not all affine.
@@ -198,7 +210,7 @@ impl<'k> Plan<'k> {
             writers[draft.array.index()].push(Writer {
                 place: draft.place,
                 result: draft.result,
-                hulls: of_loops,
+                equations: (0..loops.len()).map(|level| equations(&targets, &of_loops, level)).collect(),
                 bounds,
                 targets,
                 conditions,
@@ -344,6 +356,26 @@ fn check_inames(lowering: &Lowering<'_, '_>, node: NodeId, insn: usize) -> Resul
             Err(lowering.unsupported(&format!("iname `{name}` is used outside its loop")))
         }
     }
+}
+
+/// The equations of targets for a loop, given the least and the greatest value of each anywhere.
+fn equations(targets: &[Target], hulls: &[(i64, i64)], level: usize) -> Vec<Equation> {
+    let equation = |(target, terms): (usize, &[(usize, i64)])| {
+        let own = terms.iter().find(|term| term.0 == level)?.1;
+        let mut slack = (0, 0);
+        for &(inner, coefficient) in terms.iter().filter(|term| term.0 > level) {
+            let (lo, hi) = hulls[inner];
+            let ends = [lo, hi].map(|end| i128::from(coefficient) * i128::from(end));
+            slack = (slack.0 + ends[0].min(ends[1]), slack.1 + ends[0].max(ends[1]));
+        }
+        let outer = terms.iter().copied().filter(|term| term.0 < level).collect();
+        Some(Equation { target, own, outer, slack })
+    };
+    let affine = targets.iter().enumerate().filter_map(|(idx, target)| match target {
+        Target::Affine { terms, .. } => Some((idx, terms.as_slice())),
+        Target::Computed(_) => None,
+    });
+    affine.filter_map(equation).collect()
 }
 
 /// All points of some loops, in order; `None` if they are more than `limit`.

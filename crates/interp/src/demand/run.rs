@@ -1,6 +1,6 @@
 //! Runs units and searches on a stack of frames.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use nestegg_ir::types::Type;
 use nestegg_ir::{ArrayId, ReduceOp};
@@ -42,17 +42,19 @@ pub(super) struct UnitFrame {
     is_try: bool,
 }
 
+type Candidates = SmallVec<[(usize, Option<Candidate>); 2]>;
+
 /// A search for the last writer of an element.
 pub(super) struct Search {
     array: ArrayId,
     element: Element,
     /// For each writer its last instance that is not ruled out.
-    candidates: SmallVec<[(usize, Option<Candidate>); 2]>,
+    candidates: Candidates,
     /// The candidate whose conditions are asked, and the next of them.
     current: Option<usize>,
     condition: usize,
     /// Why nobody knows whether its conditions hold, if so.
-    doubt: Option<Rc<Error>>,
+    doubt: Option<Arc<Error>>,
 }
 
 enum Next<F> {
@@ -66,7 +68,7 @@ enum Next<F> {
 enum Stop<F> {
     Value(Value<F>),
     Trap(Trap),
-    Error(Rc<Error>),
+    Error(Arc<Error>),
 }
 
 impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
@@ -92,7 +94,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         };
         match self.finish(base, Ok(next)) {
             Ok(value) => Ok(value.unwrap_or(Value::Unwritten)),
-            Err(error) => Err(Rc::unwrap_or_clone(error)),
+            Err(error) => Err(Arc::unwrap_or_clone(error)),
         }
     }
 
@@ -100,8 +102,8 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
     fn finish(
         &mut self,
         base: usize,
-        next: Result<Next<W::Float>, Rc<Error>>,
-    ) -> Result<Option<Value<W::Float>>, Rc<Error>> {
+        next: Result<Next<W::Float>, Arc<Error>>,
+    ) -> Result<Option<Value<W::Float>>, Arc<Error>> {
         let mut next = next;
         loop {
             next = match next {
@@ -129,7 +131,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
     }
 
     /// Gives a value to the frame on top.
-    fn deliver(&mut self, known: Known<W::Float>) -> Result<Next<W::Float>, Rc<Error>> {
+    fn deliver(&mut self, known: Known<W::Float>) -> Result<Next<W::Float>, Arc<Error>> {
         match self.frames.last() {
             Some(Frame::Search(_)) => {
                 let Some(Frame::Search(search)) = self.frames.pop() else { return Ok(Next::Run) };
@@ -202,17 +204,36 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         element: Element,
         place: Place,
         loops: &[i64],
-    ) -> Result<Next<W::Float>, Rc<Error>> {
+    ) -> Result<Next<W::Float>, Arc<Error>> {
         let plan = self.plan;
-        let mut candidates = SmallVec::new();
+        let mut candidates: Candidates = SmallVec::new();
         let writers = &plan.writers[array.index()];
         self.steps += writers.n_scanned() / SCANNED_PER_STEP;
         for idx in writers.of(&element) {
             let limit = Limit::of(&plan.sequences, &writers.all[idx], place, loops);
             candidates.push((idx, self.candidate(array, idx, &element, &limit)?));
         }
+        // Most writers have no conditions: what wrote last is what counts.
+        if let Some(last) = self.last_of(array, &candidates)
+            && let (idx, Some((instance, None))) = &candidates[last]
+            && writers.all[*idx].conditions.is_empty()
+        {
+            return Ok(self.ask(&writers.all[*idx].value, instance).map_or(Next::Run, Next::Deliver));
+        }
         let search = Search { array, element, candidates, current: None, condition: 0, doubt: None };
         self.advance(Box::new(search), None)
+    }
+
+    /// Which of the candidates runs last.
+    fn last_of(&self, array: ArrayId, candidates: &Candidates) -> Option<usize> {
+        let writers = &self.plan.writers[array.index()].all;
+        let found = candidates
+            .iter()
+            .enumerate()
+            .filter_map(|(idx, (writer, candidate))| Some((idx, &writers[*writer], candidate.as_ref()?)));
+        let last = found
+            .max_by(|(_, a, (first, _)), (_, b, (second, _))| compare(&self.plan.sequences, (a, first), (b, second)));
+        last.map(|(idx, ..)| idx)
     }
 
     fn candidate(
@@ -221,12 +242,12 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         idx: usize,
         element: &[i64],
         limit: &Limit,
-    ) -> Result<Option<Candidate>, Rc<Error>> {
+    ) -> Result<Option<Candidate>, Arc<Error>> {
         let plan = self.plan;
         let writer = &plan.writers[array.index()].all[idx];
         match writer.index {
             Some(number) => {
-                self.prepare(writer, number).map_err(Rc::new)?;
+                self.prepare(writer, number).map_err(Arc::new)?;
                 Ok(self.indices[number].latest(element, limit))
             }
             None => {
@@ -237,9 +258,9 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         }
     }
 
-    fn check_limit(&self) -> Result<(), Rc<Error>> {
+    fn check_limit(&self) -> Result<(), Arc<Error>> {
         match self.steps > self.max_steps {
-            true => Err(Rc::new(Error::StepLimit { limit: self.max_steps })),
+            true => Err(Arc::new(Error::StepLimit { limit: self.max_steps })),
             false => Ok(()),
         }
     }
@@ -249,21 +270,16 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         &mut self,
         mut search: Box<Search>,
         mut answer: Option<Known<W::Float>>,
-    ) -> Result<Next<W::Float>, Rc<Error>> {
+    ) -> Result<Next<W::Float>, Arc<Error>> {
         let plan = self.plan;
         let writers = &plan.writers[search.array.index()].all;
         loop {
             let current = match search.current {
                 Some(current) => current,
                 None => {
-                    let found =
-                        search.candidates.iter().enumerate().filter_map(|(idx, (writer, candidate))| {
-                            Some((idx, &writers[*writer], candidate.as_ref()?))
-                        });
-                    let last = found.max_by(|(_, a, (first, _)), (_, b, (second, _))| {
-                        compare(&plan.sequences, (a, first), (b, second))
-                    });
-                    let Some((idx, ..)) = last else { return Ok(Next::Deliver(self.unwritten(&search))) };
+                    let Some(idx) = self.last_of(search.array, &search.candidates) else {
+                        return Ok(Next::Deliver(self.unwritten(&search)));
+                    };
                     search.current = Some(idx);
                     search.condition = 0;
                     search.doubt = None;
@@ -314,7 +330,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
                 return Ok(Next::Deliver(Err(error)));
             }
             if let Some((_, Some(error))) = &search.candidates[current].1 {
-                return Ok(Next::Deliver(Err(Rc::clone(error))));
+                return Ok(Next::Deliver(Err(Arc::clone(error))));
             }
             return Ok(match self.ask(&writer.value, instance) {
                 Some(known) => Next::Deliver(known),
@@ -332,12 +348,12 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         Err(self.trapped(frame, Trap::Uninitialised { array, index: search.element.to_vec() }))
     }
 
-    fn trapped(&self, frame: &UnitFrame, trap: Trap) -> Rc<Error> {
+    fn trapped(&self, frame: &UnitFrame, trap: Trap) -> Arc<Error> {
         let code = &self.plan.units[frame.unit];
         let kernel = self.plan.kernel;
         let values = code.inames.iter().zip(&self.ints[frame.ints..]);
         let point = Point(values.map(|(&iname, &value)| (kernel[iname].name.clone(), value)).collect());
-        Rc::new(Error::Trap { instruction: self.instruction(frame.unit), point, trap })
+        Arc::new(Error::Trap { instruction: self.instruction(frame.unit), point, trap })
     }
 
     fn instruction(&self, unit: usize) -> String {
@@ -348,10 +364,10 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
     // Units.
 
     /// Runs the unit on top until it ends or waits.
-    fn run(&mut self) -> Result<Next<W::Float>, Rc<Error>> {
+    fn run(&mut self) -> Result<Next<W::Float>, Arc<Error>> {
         let Some(&Frame::Unit(frame)) = self.frames.last() else { return Ok(Next::Run) };
         if self.ints.len() + self.floats.len() + self.frames.len() > MAX_WAITING {
-            return Err(Rc::new(Error::Unsupported {
+            return Err(Arc::new(Error::Unsupported {
                 instruction: self.instruction(frame.unit),
                 reason: format!("its value depends on a chain of more than {MAX_WAITING} values"),
             }));
@@ -380,18 +396,24 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         }
     }
 
-    fn form(&self, frame: &UnitFrame, form: &FormCode) -> i128 {
+    /// `None` if it is no `i64`.
+    fn form(&self, frame: &UnitFrame, form: &FormCode) -> Option<i64> {
         let ints = &self.ints[frame.ints..];
-        form.terms
-            .iter()
-            .map(|&(reg, coefficient)| i128::from(coefficient) * i128::from(ints[reg as usize]))
-            .sum::<i128>()
-            + i128::from(form.constant)
+        let wide = || {
+            let terms = form.terms.iter();
+            let sum: i128 =
+                terms.map(|&(reg, coefficient)| i128::from(coefficient) * i128::from(ints[reg as usize])).sum();
+            i64::try_from(sum + i128::from(form.constant)).ok()
+        };
+        let narrow = form.terms.iter().try_fold(form.constant, |sum, &(reg, coefficient)| {
+            sum.checked_add(coefficient.checked_mul(ints[reg as usize])?)
+        });
+        narrow.or_else(wide)
     }
 
     fn element_of(&self, frame: &UnitFrame, access: &AccessCode) -> Result<Element, Trap> {
         let dim = |dim: &DimCode| match dim {
-            DimCode::Form(form) => i64::try_from(self.form(frame, form)).unwrap_or(i64::MAX),
+            DimCode::Form(form) => self.form(frame, form).unwrap_or(i64::MAX),
             DimCode::Reg(reg) => self.ints[frame.ints + *reg as usize],
         };
         let element: Element = access.dims.iter().map(dim).collect();
@@ -427,7 +449,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         };
         match instr {
             Instr::Literal { dst, literal } => float!(*dst) = self.literals[*literal].clone(),
-            Instr::Form { dst, form, ty } => int!(*dst) = fits(i64::try_from(self.form(frame, form)).ok(), *ty)?,
+            Instr::Form { dst, form, ty } => int!(*dst) = fits(self.form(frame, form), *ty)?,
             Instr::Read { dst, access, is_float } => {
                 let element = self.element_of(frame, access).map_err(Stop::Trap)?;
                 match self.initial(access.array, &element) {
@@ -532,7 +554,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
                     Some(Ok(Value::Int(value))) => int!(*dst) = *value,
                     Some(Ok(Value::Unwritten)) => {}
                     Some(Err(error)) if *is_try && is_gap(error) => int!(*dst) = 2,
-                    Some(Err(error)) => return Err(Stop::Error(Rc::clone(error))),
+                    Some(Err(error)) => return Err(Stop::Error(Arc::clone(error))),
                     None => {
                         self.save(*pc, *dst, *is_try);
                         let point: Instance = args.iter().map(|&reg| int!(reg)).collect();

@@ -8,14 +8,14 @@
 //! Constraints times loops where every equation has one new loop; else the loops that no equation determines are scanned.
 
 use std::cmp::Ordering;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use nestegg_ir::sequences::Sequences;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::demand::node::Place;
-use crate::demand::plan::{Target, Writer};
+use crate::demand::plan::{Equation, Target, Writer};
 use crate::domain::{ceil_div, floor_div};
 use crate::error::Error;
 
@@ -26,7 +26,7 @@ pub(super) type Element = SmallVec<[i64; 4]>;
 pub(super) type Instance = SmallVec<[i64; 6]>;
 
 /// An instance that writes an element if its conditions hold, and why nobody knows whether it is that element, if so.
-pub(super) type Candidate = (Instance, Option<Rc<Error>>);
+pub(super) type Candidate = (Instance, Option<Arc<Error>>);
 
 /// Instances before a point of the outer loops.
 #[derive(Clone, Debug)]
@@ -161,28 +161,15 @@ pub(super) fn latest(
 /// The values of a loop that the equations leave, given those of the loops around it.
 fn window(writer: &Writer, element: &[i64], values: &[i64], level: usize, cap: i64) -> (i64, i64) {
     let (mut lo, mut hi) = (i128::from(i64::MIN), i128::from(cap));
-    for (target, &index) in writer.targets.iter().zip(element) {
-        let Target::Affine { constant, terms } = target else { continue };
-        let Some(&(_, own)) = terms.iter().find(|term| term.0 == level) else { continue };
-        let own = i128::from(own);
-        // own·value + rest is in [least, greatest] for a solution.
-        let mut least = i128::from(index) - i128::from(*constant);
-        let mut greatest = least;
-        for &(other, coefficient) in terms {
-            let coefficient = i128::from(coefficient);
-            if other < level {
-                let known = coefficient * i128::from(values[other]);
-                least -= known;
-                greatest -= known;
-            } else if other > level {
-                let (from, to) = writer.hulls[other];
-                let ends = [coefficient * i128::from(from), coefficient * i128::from(to)];
-                least -= ends[0].max(ends[1]);
-                greatest -= ends[0].min(ends[1]);
-            }
-        }
-        let (from, to) = if own > 0 { (least, greatest) } else { (-greatest, -least) };
-        let size = own.abs();
+    for Equation { target, own, outer, slack } in &writer.equations[level] {
+        let Target::Affine { constant, .. } = writer.targets[*target] else { continue };
+        let known: i128 =
+            outer.iter().map(|&(loop_, coefficient)| i128::from(coefficient) * i128::from(values[loop_])).sum();
+        let rest = i128::from(element[*target]) - i128::from(constant) - known;
+        // own·value is in [least, greatest] for a solution.
+        let (least, greatest) = (rest - slack.1, rest - slack.0);
+        let (from, to) = if *own > 0 { (least, greatest) } else { (-greatest, -least) };
+        let size = i128::from(*own).abs();
         lo = lo.max(ceil_div(from, size));
         hi = hi.min(floor_div(to, size));
     }

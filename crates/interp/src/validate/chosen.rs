@@ -21,6 +21,12 @@ use crate::world::{World, mix};
 const MAX_STEPS: u64 = 200_000;
 const MAX_STEPS_AGAIN: u64 = 40_000;
 
+/// Where the first element of a round takes more steps, the programs run in threads of their own.
+const MIN_STEPS_APART: u64 = 4_000;
+
+/// Bold data on which so many elements have no value, and none has one, are given up.
+const MAX_WITHOUT: usize = 64;
+
 /// Elements and steps of one data set in real arithmetic.
 const MAX_REALS: usize = 64;
 const MAX_STEPS_IN_REALS: u64 = 40_000;
@@ -134,38 +140,65 @@ impl Comparison<'_> {
     }
 
     /// Enters chosen elements, until the limit of steps.
-    fn each_chosen<A: World, B: World, P: demand::Data<A::Float>, Q: demand::Data<B::Float>>(
+    fn each_chosen<A, B, P, Q>(
         &self,
         Chosen { elements, n_least, is_all }: &Chosen,
         data: DataSet<'_>,
         tally: &mut Tally<'_>,
         (first, second): &mut (Demand<'_, '_, A, P>, Demand<'_, '_, B, Q>),
         mut compare: impl FnMut(Place, &mut Known, &A::Float, &B::Float, Dtype) -> Sameness,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Stop>
+    where
+        A: World<Float: Send> + Sync,
+        B: World<Float: Send> + Sync,
+        P: demand::Data<A::Float> + Sync,
+        Q: demand::Data<B::Float> + Sync,
+    {
         let pairs = outputs(self.first.kernel(), self.second.kernel());
         let is_tame = matches!(data.profile, Profile::Signed | Profile::Positive);
         let is_base = data.profile == Profile::Signed;
         let max_steps = if is_base { MAX_STEPS } else { MAX_STEPS_AGAIN };
         let begin = if is_base { 0 } else { (mix(data.seed) % elements.len().max(1) as u64) as usize };
-        let mut n_elements = 0;
+        let is_heavy = tally.n_steps_first > MIN_STEPS_APART;
+        let (mut n_elements, mut n_without) = (0, 0);
         for &(array, position) in elements.iter().cycle().skip(begin).take(elements.len()) {
             if (tally.was_whole || !is_base || n_elements >= *n_least) && first.steps().max(second.steps()) > max_steps
             {
+                break;
+            }
+            if n_without == n_elements && n_without > (*n_least).max(MAX_WITHOUT) {
                 break;
             }
             n_elements += 1;
             let Some(&(_, other)) = pairs.iter().find(|pair| pair.0 == array) else { continue };
             let layout = &self.first.code.layouts[array.index()];
             let index = layout.index(position);
-            let a = first.element(array, &index);
+            let (a, b) = if is_heavy {
+                let (a, b) = rayon::join(|| first.element(array, &index), || second.element(other, &index));
+                (a, Some(b))
+            } else {
+                (first.element(array, &index), None)
+            };
+            if n_elements == 1 {
+                tally.n_steps_first = first.steps().max(tally.n_steps_first);
+            }
             match &a {
-                // Bold data that lead an element astray say nothing of it.
-                Err(error) if !is_gap(error) && !is_tame => continue,
+                // Bold data that lead an element astray, or leave it without a value, say nothing of it. Decisions on the way count.
+                Err(error) if !is_tame => {
+                    if is_gap(error) && b.is_none() {
+                        let _ = second.element(other, &index);
+                    }
+                    n_without += 1;
+                    continue;
+                }
                 Err(error) if !is_gap(error) => return Err(error.clone().into()),
                 Err(_) | Ok(_) => {}
             }
-            let b =
-                if matches!(a, Ok(Value::Unwritten)) { Ok(Value::Unwritten) } else { second.element(other, &index) };
+            let b = match b {
+                _ if matches!(a, Ok(Value::Unwritten)) => Ok(Value::Unwritten),
+                Some(b) => b,
+                None => second.element(other, &index),
+            };
             let place = (array, other, position);
             let compare = |known: &mut Known, a: &A::Float, b: &B::Float, dtype| compare(place, known, a, b, dtype);
             tally.enter(place, layout, slot(&a), slot(&b), compare)?;

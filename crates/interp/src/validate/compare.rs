@@ -21,6 +21,9 @@ const DECIDING: [Profile; 7] = [
     Profile::Daring,
 ];
 
+/// So many of them are used in any case: one each of three kinds. The others repeat these, or add little where one element is already a long run.
+const MIN_DECIDING: usize = 3;
+
 /// They are gone through as long as decisions went one way only, until so many times in a row, and as often as before, no decision has gone a new way,
 const PATIENCE: usize = 6;
 
@@ -162,6 +165,9 @@ impl Comparison<'_> {
     /// All rounds in exact arithmetic.
     fn exactly<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Stop> {
         let Some(&seed) = self.options.seeds.first() else { return Ok(()) };
+        if tally.is_whole && self.is_too_long() {
+            tally.is_whole = self.prepare(tally).is_err();
+        }
         for (idx, &seed) in self.options.seeds.iter().enumerate() {
             self.round(self.plan.data(seed, Profile::Signed, idx == 1), tally)?;
         }
@@ -187,7 +193,13 @@ impl Comparison<'_> {
                     break;
                 }
                 let is_beside = cycle == 0 && tally.was_whole && tally.n_steps_whole <= MAX_STEPS_BESIDE;
-                DECIDING.iter().try_for_each(|&profile| bold(profile, is_beside, tally))?;
+                for (n_rounds, &profile) in DECIDING.iter().enumerate() {
+                    let is_long = n_rounds >= MIN_DECIDING && tally.n_steps > MAX_STEPS_OF_CYCLES / 2;
+                    if is_long && tally.unreached().is_empty() {
+                        break;
+                    }
+                    bold(profile, is_beside, tally)?;
+                }
                 if tally.is_whole {
                     tally.n_steps += tally.n_steps_whole;
                 }

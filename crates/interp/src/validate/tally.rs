@@ -43,6 +43,8 @@ pub(super) struct Tally<'c> {
     pub(super) was_whole: bool,
     /// Steps on demand of the program that took more.
     pub(super) n_steps: u64,
+    /// Steps on demand of the first program for the first element of a round, at most.
+    pub(super) n_steps_first: u64,
     /// Steps of the last run of all, of the program that took more.
     pub(super) n_steps_whole: u64,
 }
@@ -111,6 +113,7 @@ impl<'c> Tally<'c> {
             on_demand: None,
             was_whole: false,
             n_steps: 0,
+            n_steps_first: 0,
             n_steps_whole: 0,
         }
     }

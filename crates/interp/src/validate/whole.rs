@@ -43,14 +43,7 @@ impl Comparison<'_> {
     ) -> Result<(), Stop> {
         let world = Exactly::new(data.seed);
         let inputs = data.inputs();
-        let n_stores = |compiled: &Compiled| compiled.kernel().instructions.len();
-        let is_straight = n_stores(&self.first).max(n_stores(&self.second)) > MAX_STORES;
-        let limit = match is_straight && self.plan.len() <= MAX_HELD {
-            _ if self.has_opaque_code() => u64::MAX,
-            true => MAX_STEPS_OF_STORES,
-            false => MAX_STEPS,
-        };
-        let (first, second) = match self.run(&world, &world, &inputs, limit.min(self.options.run.max_steps))? {
+        let (first, second) = match self.run(&world, &world, &inputs, self.max_steps())? {
             Pair::NoMeaning(error) => {
                 tally.gap.get_or_insert(error);
                 return Ok(());
@@ -91,6 +84,23 @@ impl Comparison<'_> {
         let mut compare = compare;
         let compared = self.compare(&first, &second, tally, |_, known, a, b, dtype| compare(known, a, b, dtype));
         compared.map_err(|stop| self.explain(stop, &Floats, &inputs))
+    }
+
+    /// Where a run in exact arithmetic is stopped.
+    fn max_steps(&self) -> u64 {
+        let n_stores = |compiled: &Compiled| compiled.kernel().instructions.len();
+        let is_straight = n_stores(&self.first).max(n_stores(&self.second)) > MAX_STORES;
+        let limit = match is_straight && self.plan.len() <= MAX_HELD {
+            _ if self.has_opaque_code() => u64::MAX,
+            true => MAX_STEPS_OF_STORES,
+            false => MAX_STEPS,
+        };
+        limit.min(self.options.run.max_steps)
+    }
+
+    /// Whether it is plain that the first program, run in exact arithmetic, will be stopped.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.first.code.n_points() > self.max_steps()
     }
 
     /// Whether a program cannot be evaluated on demand: then running it whole is the only way, however long it takes.
