@@ -13,43 +13,37 @@
 //! beside each number that bounds a loop. A decision that no data bring to both ends is named.
 //!
 //! The optimizer knows more of a result than the result states: each step on the way to it is compared on its own.
+//! # Parts
+//! [`equality`]: what programs state; [`sizes`]: where they are compared; [`steps`]: what is between them.
 //! # Not done
 //! Two programs are not compared where the first cannot be run (it divides by zero, or reads what has no value).
 
+mod equality;
+mod sizes;
+mod steps;
+
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use nestegg_dump::{Read, Spans};
-use nestegg_forms::Tolerance;
 use nestegg_interp::{Agreement, Difference, Evidence, Outcome, Trap, ValidateOptions, Verdict, validate};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::{Expr, ExprId, Kernel, Licence, LinearizedKernel, Number, Program};
+use nestegg_ir::{Expr, ExprId, Kernel, Licence, Program};
 use nestegg_isl::Context;
 use nestegg_span::Source;
 use nestegg_transform::in_doubles;
 
-use crate::candidates::Refusal;
 use crate::error::Error;
 use crate::excerpt::excerpt;
-use crate::report::Validated;
-use crate::search::{self, Fold};
+use crate::search;
 use crate::stated::Stated;
+use crate::validation::equality::Equality;
+use crate::validation::sizes::sizes;
+use crate::validation::steps::compare_folded;
 
-/// The least value of parameters at a small size.
-const SMALL: i64 = 3;
-
-/// Programs are compared at this many sizes.
-const MAX_SIZES: usize = 9;
+pub(crate) use crate::validation::steps::{Steps, check};
 
 /// How often all kinds of data are gone through at the sizes after the first: there the ends of loops matter, which any data reach.
 const FURTHER_CYCLES: usize = 2;
-
-/// Sizes beside larger numbers are not tried.
-const MAX_NUMBER: i64 = 300;
-
-/// The tolerance for tables that is documented (`docs/forms.md`): a result may state no larger change, and none of its elements may be further off,
-/// relative to their condition.
-const TABLE_TOLERANCE: f64 = 1e-10;
 
 /// What comparing two programs found.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,8 +105,10 @@ pub fn compare<'a>(
     let (first, second) = (first.into(), second.into());
     let licence = Licence::default();
     if let Some(n_folds) = Stated::of(second.kernel()).n_folds_since(Stated::of(first.kernel())) {
-        let folds = search::folds(first.program, licence, values)?;
-        if folds.len() == n_folds {
+        // Where the input has no value form, floats have to do.
+        if let Ok(folds) = search::folds(first.program, licence, values)
+            && folds.len() == n_folds
+        {
             return compare_folded(first, &folds, second, (values, licence));
         }
     }
@@ -126,24 +122,6 @@ pub fn compare<'a>(
         },
         found => found,
     })
-}
-
-/// Compares a program with one that was made of it after its constants had been computed.
-fn compare_folded(
-    first: Subject<'_>,
-    folds: &[Fold],
-    second: Subject<'_>,
-    (values, licence): (&[(String, i64)], Licence),
-) -> Result<Comparison, Error> {
-    let mut evidence = Vec::new();
-    let rest = Equality::of_tables(Stated::of(first.kernel()), Stated::of(second.kernel()));
-    for step in steps(first, folds, None, (second, rest)) {
-        match compare_in(step.from(), step.to(), values, (step.equality, licence))? {
-            Comparison::Equal { evidence: found } => evidence.push(step.in_words(&found)),
-            found => return Ok(found),
-        }
-    }
-    Ok(Comparison::Equal { evidence: evidence.join("; ") })
 }
 
 /// The seeds of the data on which programs are compared.
@@ -218,242 +196,6 @@ fn is_indexed_by_data(kernel: &Kernel, name: &str) -> bool {
     kernel.exprs.iter().any(|(_, expr)| {
         matches!(expr, Expr::Access { array, indices } if kernel[*array].name == name && indices.iter().any(is_read))
     })
-}
-
-/// Kernels between input and result, where the two are not equal in exact arithmetic.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Steps<'a> {
-    /// Before and after constants were folded to the bit.
-    pub(crate) folds: &'a [Fold],
-    /// A seed whose tables were computed, within a tolerance.
-    pub(crate) approximated: Option<&'a (LinearizedKernel, Tolerance)>,
-}
-
-/// How two programs must be equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Equality {
-    /// Exactly, in the prime field; and in floats.
-    Full,
-    /// In floats, as close as the tolerance for tables allows; what is single is taken for double.
-    Tables,
-    /// In floats, as close as rounding after every operation and the tolerance for tables allow.
-    Floats,
-    /// In floats, to the bit.
-    Bits,
-}
-
-impl Equality {
-    /// What two programs state: they are equal exactly, unless they state different changes, within the tolerance.
-    fn stated(first: &Kernel, second: &Kernel) -> Self {
-        let (first, second) = (Stated::of(first), Stated::of(second));
-        match first.constants == second.constants {
-            true => Self::of_tables(first, second),
-            false if is_within(first) && is_within(second) => Self::Floats,
-            false => Self::Full,
-        }
-    }
-
-    /// The same, constants aside.
-    fn of_tables(first: Stated, second: Stated) -> Self {
-        if first.tables == second.tables || !is_within(first) || !is_within(second) {
-            return Self::Full;
-        }
-        Self::Tables
-    }
-
-    /// Under a strict licence floats are equal to the bit.
-    fn options(self, licence: Licence) -> ValidateOptions {
-        let agreement = if licence == Licence::Strict { Agreement::Bits } else { Agreement::Close };
-        let full = ValidateOptions { agreement, ..ValidateOptions::default() };
-        match self {
-            Self::Full => full,
-            Self::Tables | Self::Floats => ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, ..full },
-            Self::Bits => ValidateOptions { seeds: Vec::new(), tolerance: 0.0, tolerance_single: 0.0, ..full },
-        }
-    }
-}
-
-/// Whether what is stated is within the tolerance for tables.
-fn is_within(stated: Stated) -> bool {
-    stated.tables.is_none_or(|tables| (0.0..=TABLE_TOLERANCE).contains(&tables.largest_change))
-}
-
-/// A program on the way from an input to its result.
-#[derive(Clone)]
-enum Stop<'a> {
-    End(Subject<'a>),
-    Form(Rc<Program>),
-}
-
-impl Stop<'_> {
-    fn subject(&self) -> Subject<'_> {
-        match self {
-            Self::End(subject) => *subject,
-            Self::Form(program) => Subject::from(&**program),
-        }
-    }
-}
-
-/// Two neighbours on that way.
-struct Step<'a> {
-    from: Stop<'a>,
-    to: Stop<'a>,
-    /// What they are called.
-    names: [&'static str; 2],
-    equality: Equality,
-}
-
-impl Step<'_> {
-    fn from(&self) -> Subject<'_> {
-        self.from.subject()
-    }
-
-    fn to(&self) -> Subject<'_> {
-        self.to.subject()
-    }
-
-    fn in_words(&self, evidence: &str) -> String {
-        let [from, to] = self.names;
-        let how = if self.equality == Equality::Bits { ", to the bit" } else { "" };
-        format!("{from} and {to}{how}: {evidence}")
-    }
-}
-
-/// The way from an input to its result: constants folded, tables computed.
-fn steps<'a>(
-    input: Subject<'a>,
-    folds: &[Fold],
-    approximated: Option<&(LinearizedKernel, Tolerance)>,
-    (result, last): (Subject<'a>, Equality),
-) -> Vec<Step<'a>> {
-    let form = |linearized: &LinearizedKernel| Stop::Form(Rc::new(Program::Linearized(linearized.clone())));
-    let mut res: Vec<Step<'a>> = Vec::new();
-    let (mut from, mut name) = (Stop::End(input), "input");
-    let mut go = |to: Stop<'a>, [on_arrival, after]: [&'static str; 2], equality| {
-        let from = std::mem::replace(&mut from, to.clone());
-        let name = std::mem::replace(&mut name, after);
-        res.push(Step { from, to, names: [name, on_arrival], equality });
-    };
-    for (before, after) in folds {
-        go(form(before), ["value form"; 2], Equality::Full);
-        go(form(after), ["folded constants"; 2], Equality::Bits);
-    }
-    if let Some((seed, _)) = approximated {
-        go(form(seed), ["computed tables", "tables"], Equality::Tables);
-    }
-    go(Stop::End(result), ["result"; 2], last);
-    res
-}
-
-/// A result must be equal to its input: directly, or step by step where constants were rounded or tables computed, and then both in floats where tables were.
-/// Where no number of a table was changed, only coefficients may have been rounded: that is tried first. Answers the evidence, and what the result must state.
-///
-/// # Errors
-/// If the input itself cannot be compared with anything: that is no fault of the result.
-pub(crate) fn check(
-    input: Subject<'_>,
-    steps: Steps<'_>,
-    output: Subject<'_>,
-    values: &[(String, i64)],
-    licence: Licence,
-) -> Result<Result<(Validated, Stated), Refusal>, Error> {
-    let exactly = |evidence| (Validated::Equal { evidence }, Stated::default());
-    let may_be_exact = steps.approximated.is_none_or(|(_, tolerance)| tolerance.n_changed == 0);
-    if may_be_exact && steps.folds.is_empty() {
-        let found = compared(input, output, values, (Equality::Full, licence), true)?;
-        match found {
-            Err(_) if steps.approximated.is_some() => {}
-            found => return Ok(found.map(exactly)),
-        }
-    }
-    let mut evidence = Vec::new();
-    let on_the_way = self::steps(input, steps.folds, steps.approximated, (output, Equality::Full));
-    for (idx, step) in on_the_way.iter().enumerate() {
-        match compared(step.from(), step.to(), values, (step.equality, licence), idx == 0)? {
-            Ok(found) => evidence.push(step.in_words(&found)),
-            Err(refusal) => return Ok(Err(refusal)),
-        }
-    }
-    let tolerance = steps.approximated.map(|(_, tolerance)| *tolerance);
-    if let Some(Tolerance { n_changed, largest_change }) = tolerance {
-        let equality = if steps.folds.is_empty() { Equality::Tables } else { Equality::Floats };
-        match compared(input, output, values, (equality, licence), true)? {
-            Ok(found) => evidence.push(format!("input and result: {found}")),
-            Err(refusal) => return Ok(Err(refusal)),
-        }
-        evidence.push(format!("{n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most"));
-    }
-    let stated = Stated::of_steps(steps.folds.len(), tolerance);
-    Ok(Ok((Validated::Equal { evidence: evidence.join("; ") }, stated)))
-}
-
-/// The evidence that two programs are equal, or what is wrong with the second.
-///
-/// # Errors
-/// If the first is the input and cannot be run.
-fn compared(
-    first: Subject<'_>,
-    second: Subject<'_>,
-    values: &[(String, i64)],
-    (equality, licence): (Equality, Licence),
-    is_input: bool,
-) -> Result<Result<String, Refusal>, Error> {
-    let reason = match compare_in(first, second, values, (equality, licence))? {
-        Comparison::Equal { evidence } => return Ok(Ok(evidence)),
-        Comparison::Different(difference) => return Ok(Err(Refusal::NotEqual(Box::new(difference)))),
-        Comparison::Stopped(error) if is_input && is_undefined(first.kernel(), &error) => {
-            let kernel = first.kernel().name.clone();
-            return Err(Error::Undefined { kernel, source: Box::new(error), text: None, at: None });
-        }
-        Comparison::Stopped(error) => error.to_string(),
-    };
-    if is_input {
-        return Err(Error::NotValidated { kernel: first.kernel().name.clone(), reason, failures: Vec::new() });
-    }
-    Ok(Err(Refusal::NotCompared(reason)))
-}
-
-/// The parameter values to compare at: what is assumed, then small sizes, all different and all equal, and those beside
-/// each number that bounds a loop or is compared with. At a small size loops are short and their ends matter.
-fn sizes(programs: [&Program; 2], values: &[(String, i64)]) -> Vec<Vec<(String, i64)>> {
-    let mut res = vec![values.to_vec()];
-    if values.is_empty() {
-        return res;
-    }
-    let all = |value: i64| values.iter().map(|(name, _)| (name.clone(), value)).collect::<Vec<_>>();
-    let apart = (SMALL..).zip(values).map(|(value, (name, _))| (name.clone(), value)).collect();
-    let mut candidates = vec![apart];
-    candidates.extend([0, 1, 2, SMALL, 7].map(all));
-    let bounds: BTreeSet<i64> = programs.iter().flat_map(|program| numbers(program.kernel())).collect();
-    let beside =
-        bounds.into_iter().filter(|&number| number <= MAX_NUMBER).flat_map(|number| [number - 1, number, number + 1]);
-    candidates.extend(beside.map(all));
-    for candidate in candidates {
-        if res.len() == MAX_SIZES {
-            break;
-        }
-        if !res.contains(&candidate) && is_assumed(programs[0], &candidate) {
-            res.push(candidate);
-        }
-    }
-    res
-}
-
-/// The whole numbers above [`SMALL`] that domains and comparisons of a kernel hold.
-fn numbers(kernel: &Kernel) -> BTreeSet<i64> {
-    let mut res = BTreeSet::new();
-    for text in kernel.domains.iter().map(|domain| &*domain.text).chain(kernel.assumptions.as_deref()) {
-        let digits = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        res.extend(digits.filter_map(|word| word.parse::<i64>().ok()));
-    }
-    let comparisons = kernel.exprs.iter().filter(|(_, expr)| matches!(expr, Expr::Op { op, .. } if op.is_comparison()));
-    let operands = comparisons.flat_map(|(_, expr)| expr.children());
-    res.extend(operands.filter_map(|&operand| match kernel.exprs[operand] {
-        Expr::Number(Number::Int(value)) => Some(value),
-        _ => None,
-    }));
-    res.retain(|&number| number > SMALL);
-    res
 }
 
 /// Whether the kernel's assumptions hold for these values. What isl cannot say does not hold.

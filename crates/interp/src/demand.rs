@@ -15,14 +15,17 @@
 //! # Not done
 //! What no element asked for needs is not evaluated: a trap there goes unseen, and so does a write outside of its array. Opaque code is refused.
 
+mod code;
 mod coverage;
 mod index;
 mod lower;
 mod memo;
 mod node;
+mod partition;
 mod plan;
 mod run;
 mod search;
+mod step;
 mod unit;
 
 use std::sync::Arc;

@@ -7,10 +7,11 @@ use nestegg_ir::types::Type;
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Instruction, InstructionKind, Kernel, LinearizedKernel};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::demand::code::{Decision, Unit};
 use crate::demand::lower::Lowering;
 use crate::demand::node::{Dim, NodeId, Place};
 use crate::demand::search::Writers;
-use crate::demand::unit::{Decision, Unit, Units, build};
+use crate::demand::unit::{Units, build};
 use crate::domain::{Bounds, Domains, Values};
 use crate::error::Error;
 use crate::memory::Layout;

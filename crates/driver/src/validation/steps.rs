@@ -1,0 +1,173 @@
+//! Results that are not equal to their input in exact arithmetic: each step on the way to them is compared on its own.
+//!
+//! # Input
+//! An input, a result, and what is known of the way: constants that were folded, tables that were computed.
+//! # Output
+//! The evidence of all steps, or the refusal of the first one that does not hold.
+
+use std::rc::Rc;
+
+use nestegg_forms::Tolerance;
+use nestegg_ir::{Licence, LinearizedKernel, Program};
+
+use crate::candidates::Refusal;
+use crate::error::Error;
+use crate::report::Validated;
+use crate::search::Fold;
+use crate::stated::Stated;
+use crate::validation::equality::Equality;
+use crate::validation::{Comparison, Subject, compare_in, is_undefined};
+
+/// Kernels between input and result, where the two are not equal in exact arithmetic.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steps<'a> {
+    /// Before and after constants were folded to the bit.
+    pub(crate) folds: &'a [Fold],
+    /// A seed whose tables were computed, within a tolerance.
+    pub(crate) approximated: Option<&'a (LinearizedKernel, Tolerance)>,
+}
+
+/// A program on the way from an input to its result.
+#[derive(Clone)]
+enum Stop<'a> {
+    End(Subject<'a>),
+    Form(Rc<Program>),
+}
+
+impl Stop<'_> {
+    fn subject(&self) -> Subject<'_> {
+        match self {
+            Self::End(subject) => *subject,
+            Self::Form(program) => Subject::from(&**program),
+        }
+    }
+}
+
+/// Two neighbours on that way.
+struct Step<'a> {
+    from: Stop<'a>,
+    to: Stop<'a>,
+    /// What they are called.
+    names: [&'static str; 2],
+    equality: Equality,
+}
+
+impl Step<'_> {
+    fn in_words(&self, evidence: &str) -> String {
+        let [from, to] = self.names;
+        let how = if self.equality == Equality::Bits { ", to the bit" } else { "" };
+        format!("{from} and {to}{how}: {evidence}")
+    }
+}
+
+/// The way from an input to its result: constants folded, tables computed.
+fn on_the_way<'a>(
+    input: Subject<'a>,
+    folds: &[Fold],
+    approximated: Option<&(LinearizedKernel, Tolerance)>,
+    (result, last): (Subject<'a>, Equality),
+) -> Vec<Step<'a>> {
+    let form = |linearized: &LinearizedKernel| Stop::Form(Rc::new(Program::Linearized(linearized.clone())));
+    let mut res: Vec<Step<'a>> = Vec::new();
+    let (mut from, mut name) = (Stop::End(input), "input");
+    let mut go = |to: Stop<'a>, [on_arrival, after]: [&'static str; 2], equality| {
+        let from = std::mem::replace(&mut from, to.clone());
+        let name = std::mem::replace(&mut name, after);
+        res.push(Step { from, to, names: [name, on_arrival], equality });
+    };
+    for (before, after) in folds {
+        go(form(before), ["value form"; 2], Equality::Full);
+        go(form(after), ["folded constants"; 2], Equality::Bits);
+    }
+    if let Some((seed, _)) = approximated {
+        go(form(seed), ["computed tables", "tables"], Equality::Tables);
+    }
+    go(Stop::End(result), ["result"; 2], last);
+    res
+}
+
+/// A result must be equal to its input: directly, or step by step where constants were rounded or tables computed, and then both in floats where tables were.
+/// Where no number of a table was changed, only coefficients may have been rounded: that is tried first. Answers the evidence, and what the result must state.
+///
+/// # Errors
+/// If the input itself cannot be compared with anything: that is no fault of the result.
+pub(crate) fn check(
+    input: Subject<'_>,
+    steps: Steps<'_>,
+    output: Subject<'_>,
+    values: &[(String, i64)],
+    licence: Licence,
+) -> Result<Result<(Validated, Stated), Refusal>, Error> {
+    let exactly = |evidence| (Validated::Equal { evidence }, Stated::default());
+    let may_be_exact = steps.approximated.is_none_or(|(_, tolerance)| tolerance.n_changed == 0);
+    if may_be_exact && steps.folds.is_empty() {
+        let found = compared(input, output, values, (Equality::Full, licence), true)?;
+        match found {
+            Err(_) if steps.approximated.is_some() => {}
+            found => return Ok(found.map(exactly)),
+        }
+    }
+    let mut evidence = Vec::new();
+    let all = on_the_way(input, steps.folds, steps.approximated, (output, Equality::Full));
+    for (idx, step) in all.iter().enumerate() {
+        match compared(step.from.subject(), step.to.subject(), values, (step.equality, licence), idx == 0)? {
+            Ok(found) => evidence.push(step.in_words(&found)),
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+    }
+    let tolerance = steps.approximated.map(|(_, tolerance)| *tolerance);
+    if let Some(Tolerance { n_changed, largest_change }) = tolerance {
+        let equality = if steps.folds.is_empty() { Equality::Tables } else { Equality::Floats };
+        match compared(input, output, values, (equality, licence), true)? {
+            Ok(found) => evidence.push(format!("input and result: {found}")),
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+        evidence.push(format!("{n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most"));
+    }
+    let stated = Stated::of_steps(steps.folds.len(), tolerance);
+    Ok(Ok((Validated::Equal { evidence: evidence.join("; ") }, stated)))
+}
+
+/// The evidence that two programs are equal, or what is wrong with the second.
+///
+/// # Errors
+/// If the first is the input and cannot be run.
+fn compared(
+    first: Subject<'_>,
+    second: Subject<'_>,
+    values: &[(String, i64)],
+    (equality, licence): (Equality, Licence),
+    is_input: bool,
+) -> Result<Result<String, Refusal>, Error> {
+    let reason = match compare_in(first, second, values, (equality, licence))? {
+        Comparison::Equal { evidence } => return Ok(Ok(evidence)),
+        Comparison::Different(difference) => return Ok(Err(Refusal::NotEqual(Box::new(difference)))),
+        Comparison::Stopped(error) if is_input && is_undefined(first.kernel(), &error) => {
+            let kernel = first.kernel().name.clone();
+            return Err(Error::Undefined { kernel, source: Box::new(error), text: None, at: None });
+        }
+        Comparison::Stopped(error) => error.to_string(),
+    };
+    if is_input {
+        return Err(Error::NotValidated { kernel: first.kernel().name.clone(), reason, failures: Vec::new() });
+    }
+    Ok(Err(Refusal::NotCompared(reason)))
+}
+
+/// Compares a program with one that was made of it after its constants had been computed.
+pub(super) fn compare_folded(
+    first: Subject<'_>,
+    folds: &[Fold],
+    second: Subject<'_>,
+    (values, licence): (&[(String, i64)], Licence),
+) -> Result<Comparison, Error> {
+    let mut evidence = Vec::new();
+    let rest = Equality::of_tables(Stated::of(first.kernel()), Stated::of(second.kernel()));
+    for step in on_the_way(first, folds, None, (second, rest)) {
+        match compare_in(step.from.subject(), step.to.subject(), values, (step.equality, licence))? {
+            Comparison::Equal { evidence: found } => evidence.push(step.in_words(&found)),
+            found => return Ok(found),
+        }
+    }
+    Ok(Comparison::Equal { evidence: evidence.join("; ") })
+}
