@@ -25,7 +25,7 @@ mod steps;
 use std::collections::BTreeSet;
 
 use nestegg_dump::{Read, Spans};
-use nestegg_interp::{Agreement, Difference, Evidence, Outcome, Trap, ValidateOptions, Verdict, validate};
+use nestegg_interp::{Agreement, Difference, Evidence, Outcome, Trap, Unreached, ValidateOptions, Verdict, validate};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{Expr, ExprId, Kernel, Licence, Program};
 use nestegg_isl::Context;
@@ -44,6 +44,10 @@ pub(crate) use crate::validation::steps::{Steps, check};
 
 /// How often all kinds of data are gone through at the sizes after the first: there the ends of loops matter, which any data reach.
 const FURTHER_CYCLES: usize = 2;
+
+/// Where there are parameters, one element may take so many steps at the assumed sizes, and at others: smaller sizes have as much to say.
+const MAX_STEPS_OF_ELEMENT: u64 = 5_000_000;
+const MAX_STEPS_OF_ELEMENT_FURTHER: u64 = 1_000_000;
 
 /// What comparing two programs found.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,33 +153,59 @@ fn compare_in(
     };
     let sizes = sizes([first.program, second.program], values);
     let (mut main, mut others, mut stopped) = (None, Vec::new(), None);
+    let mut too_long = false;
+    let mut unreached: Option<Vec<Unreached>> = None;
+    let mut note = |evidence: &Evidence| {
+        let Some(found) = &evidence.unreached else { return };
+        unreached = Some(unreached.as_ref().map_or_else(|| found.clone(), |known| Unreached::in_both(known, found)));
+    };
     for (size_idx, values) in sizes.iter().enumerate() {
         let max_cycles = if size_idx == 0 { options.max_cycles } else { FURTHER_CYCLES };
         let parameters = values.iter().cloned().collect();
-        let options = ValidateOptions { parameters, max_cycles, ..options.clone() };
-        match validate(first.program, second.program, &options) {
+        let mut options = ValidateOptions { parameters, max_cycles, ..options.clone() };
+        match (values.is_empty(), size_idx) {
+            (true, _) => {}
+            (false, 0) => options.max_steps_of_element = MAX_STEPS_OF_ELEMENT,
+            (false, _) => options.max_steps_of_element = MAX_STEPS_OF_ELEMENT_FURTHER,
+        }
+        let verdict = validate(first.program, second.program, &options);
+        if let Ok(Verdict::Equal(evidence)) = &verdict {
+            note(evidence);
+        }
+        match verdict {
             // Evidence of nothing is none, unless there are no other sizes.
             Ok(Verdict::Equal(evidence)) if main.is_none() && (evidence.n_elements > 0 || values.is_empty()) => {
-                main = Some(in_words(&evidence, values, [first, second], options.agreement));
+                main = Some(in_words(&evidence, values, options.agreement));
             }
             Ok(Verdict::Equal(_)) => others.push(format!("({})", in_equations(values))),
             Ok(Verdict::Different(difference)) => return Ok(Comparison::Different(difference)),
             Err(error) if size_idx == 0 && is_undefined(first.kernel(), &error) => {
                 return Ok(Comparison::Stopped(error));
             }
-            // Another size may do: the kernel may need more than a small one.
-            Err(error) => stopped = stopped.or(Some(error)),
+            // Another size may do: the kernel may need more than a small one, or less than a large one.
+            Err(error) => {
+                too_long |= size_idx == 0 && matches!(error, nestegg_interp::Error::StepLimit { .. });
+                stopped = stopped.or(Some(error));
+            }
         }
     }
-    Ok(match (main, stopped) {
-        (Some(main), _) if others.is_empty() => Comparison::Equal { evidence: main },
-        (Some(main), _) => Comparison::Equal { evidence: format!("{main}; also at {}", others.join(", ")) },
-        (None, Some(error)) => Comparison::Stopped(error),
-        (None, None) => {
-            let at: Vec<String> = sizes.iter().map(|values| in_equations(values)).collect();
-            Comparison::Equal { evidence: format!("no element of any output is written, at {}", at.join(", ")) }
-        }
-    })
+    let Some(mut evidence) = main else {
+        return Ok(stopped.map_or_else(
+            || {
+                let at: Vec<String> = sizes.iter().map(|values| in_equations(values)).collect();
+                Comparison::Equal { evidence: format!("no element of any output is written, at {}", at.join(", ")) }
+            },
+            Comparison::Stopped,
+        ));
+    };
+    if !others.is_empty() {
+        evidence += &format!("; also at {}", others.join(", "));
+    }
+    if too_long {
+        evidence += &format!("; not at {}, where one element takes too long", in_equations(values));
+    }
+    evidence += &never_in_words(&unreached.unwrap_or_default(), [first, second]);
+    Ok(Comparison::Equal { evidence })
 }
 
 /// Whether a run stopped because the kernel means nothing, whatever the data: it reads outside its arrays, or what has no value.
@@ -210,7 +240,7 @@ pub(crate) fn is_assumed(program: &Program, values: &[(String, i64)]) -> bool {
 }
 
 /// The evidence of one comparison.
-fn in_words(evidence: &Evidence, values: &[(String, i64)], subjects: [Subject<'_>; 2], agreement: Agreement) -> String {
+fn in_words(evidence: &Evidence, values: &[(String, i64)], agreement: Agreement) -> String {
     let mut text = evidence.to_string();
     if evidence.n_elements > 0 {
         text += &match agreement {
@@ -221,9 +251,15 @@ fn in_words(evidence: &Evidence, values: &[(String, i64)], subjects: [Subject<'_
     if !values.is_empty() {
         text += &format!(", at {}", in_equations(values));
     }
+    text
+}
+
+/// Decisions that went one way only.
+fn never_in_words(unreached: &[Unreached], subjects: [Subject<'_>; 2]) -> String {
+    let mut text = String::new();
     // What result and input have in common is said of the input.
     let mut said = BTreeSet::new();
-    for unreached in &evidence.unreached {
+    for unreached in unreached {
         let (which, subject) = if unreached.is_first { ("input", subjects[0]) } else { ("result", subjects[1]) };
         let never = match unreached.never {
             Outcome::True => "never holds".to_owned(),
@@ -289,5 +325,51 @@ mod tests {
         let Comparison::Equal { evidence } = found else { panic!("not equal") };
         assert!(evidence.contains("`(x[i]*x[i]) < -1.0` at 6:18 of the input never holds"), "{evidence}");
         assert!(!evidence.contains("of the result"), "once is enough: {evidence}");
+    }
+
+    fn parse(text: &str) -> Program {
+        read(&Source::new("k.knl", text)).unwrap().program
+    }
+
+    /// A vector kernel with a parameter that is small by default.
+    fn vector(value: &str) -> Program {
+        parse(&format!(
+            "kernel k\nparam n : int32 = 10\ndomain [n] -> {{ [i] : 0 <= i < n }}\narg x : float64[n] read\n\
+             arg y : float64[n] write\nfor i\n  y[i] = {value}\nend\n"
+        ))
+    }
+
+    #[test]
+    fn conditions_on_sizes_are_tried_on_both_sides() {
+        let values = [("n".to_owned(), 10)];
+        for condition in ["i < 5000", "n < 1000", "i + 3 < 700", "i % 700 < 699"] {
+            let input = vector(&format!("x[i] if {condition} else 2.0*x[i]"));
+            let found = compare(&input, &vector("x[i]"), &values).unwrap();
+            assert!(matches!(found, Comparison::Different(_)), "{condition}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn conditions_on_sizes_that_are_never_met_are_named() {
+        let input = vector("x[i] if i < 20000000 else 2.0*x[i]");
+        let found = compare(&input, &input, &[("n".to_owned(), 10)]).unwrap();
+        let Comparison::Equal { evidence } = found else { panic!("not equal") };
+        assert!(evidence.ends_with("`i < 20000000` of the input always holds"), "{evidence}");
+    }
+
+    #[test]
+    fn where_one_element_takes_too_long_smaller_sizes_say_enough() {
+        let dot = |factor: &str| {
+            parse(&format!(
+                "kernel k\nparam n : int32 = 1000000000\ndomain [n] -> {{ [i] : 0 <= i < n }}\n\
+                 arg x : float64[n] read\narg y : float64[1] write\ny[0] = sum([i], {factor}*x[i])\n"
+            ))
+        };
+        let values = [("n".to_owned(), 1_000_000_000)];
+        let found = compare(&dot("2.0"), &dot("2.0"), &values).unwrap();
+        let Comparison::Equal { evidence } = found else { panic!("not equal") };
+        assert!(evidence.contains("not at n = 1000000000, where one element takes too long"), "{evidence}");
+        let found = compare(&dot("2.0"), &dot("2.5"), &values).unwrap();
+        assert!(matches!(found, Comparison::Different(_)), "{found:?}");
     }
 }

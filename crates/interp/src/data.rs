@@ -70,6 +70,8 @@ pub(crate) struct Plan {
     parameters: IndexMap<String, i64>,
     /// Whether a kernel decides on data: the palettes matter.
     pub(crate) decides: bool,
+    /// Whether it decides on inames or parameters alone.
+    pub(crate) decides_on_points: bool,
     /// Whether it reads integers, which may be indices: a few data sets may not tell them apart.
     pub(crate) reads_integers: bool,
 }
@@ -118,7 +120,8 @@ impl Plan {
         let indices = Indices::of(kernel, &source, &mut Domains::new(kernel, &values)?)?;
         let parameters = kernel.parameters.iter().map(|parameter| parameter.name.clone()).zip(values).collect();
         let reads_integers = arguments.iter().any(|argument| argument.is_read && !argument.layout.dtype.is_float());
-        Ok(Self { arguments, position, indices, parameters, decides: decisions.any(), reads_integers })
+        let (decides, decides_on_points) = (decisions.any(), decisions.of_points());
+        Ok(Self { arguments, position, indices, parameters, decides, decides_on_points, reads_integers })
     }
 
     /// Whether all arguments that are read may be held as arrays.

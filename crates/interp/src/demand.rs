@@ -117,6 +117,11 @@ impl<'p, 'k, W: World, D: Data<W::Float>> Demand<'p, 'k, W, D> {
         self
     }
 
+    /// From here on evaluation stops with [`Error::StepLimit`] when it has taken about so many steps more.
+    pub(crate) fn allow(&mut self, n_steps: u64) {
+        self.max_steps = self.steps.saturating_add(n_steps);
+    }
+
     /// The value of an element of a writable argument after the run.
     ///
     /// # Errors

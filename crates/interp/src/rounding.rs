@@ -71,6 +71,9 @@ pub enum Case {
 /// An element may take this many times the steps after which no other one is begun.
 const MAX_STEPS_OF_ELEMENT: u64 = 50;
 
+/// Nothing is measured where the first element takes more steps.
+const MAX_WEIGHT: u64 = 20_000_000;
+
 /// One program, ready for evaluation on demand.
 struct Ready<'k> {
     plan: Plan<'k>,
@@ -82,7 +85,7 @@ struct Ready<'k> {
 /// For each family with its seed, the deviation of each program from the exact values of the first one.
 ///
 /// # Errors
-/// If a program cannot be evaluated on demand.
+/// If a program cannot be evaluated on demand, or an element takes too many steps.
 pub fn deviations(
     programs: &[&Program],
     parameters: &IndexMap<String, i64>,
@@ -108,7 +111,8 @@ pub fn deviations(
     let roundoff =
         if linearized.iter().any(|program| program.kernel.has_single()) { f32::EPSILON.into() } else { f64::EPSILON };
     // Where one element is much work, fewer cases have to do: the first ones.
-    let weight = cases.iter().find_map(|asked| weight(first, &case(asked)?)).unwrap_or(1).max(sample.max_steps);
+    let weight = cases.iter().find_map(|asked| weight(first, &case(asked)?)).transpose()?;
+    let weight = weight.unwrap_or(1).max(sample.max_steps);
     let affordable = |steps: u64, least: usize| usize::try_from(steps / weight).unwrap_or(usize::MAX).max(least);
     let n_screened = affordable(sample.max_steps_of_all, Family::N_KINDS);
     let max_exact = sample.max_exact.min(affordable(sample.max_steps_of_all / 4, 1));
@@ -137,13 +141,20 @@ pub fn deviations(
     Ok(res)
 }
 
-/// How many steps the first element of a program's outputs that has a value takes.
-fn weight(program: &Ready<'_>, data: &HardData<'_>) -> Option<u64> {
+/// How many steps the first element of a program's outputs that has a value takes; an error if these are more than [`MAX_WEIGHT`].
+fn weight(program: &Ready<'_>, data: &HardData<'_>) -> Option<Result<u64, Error>> {
     let given = Given { world: &Floats, data };
-    let mut demand = Demand::new(&Floats, &program.plan, &given);
+    let mut demand = Demand::new(&Floats, &program.plan, &given).with_limit(MAX_WEIGHT);
     program.outputs.iter().find_map(|&(_, array)| {
         let layout = &program.layouts[array.index()];
-        (layout.len > 0 && demand.element(array, &layout.index(0)).is_ok()).then(|| demand.steps())
+        if layout.len == 0 {
+            return None;
+        }
+        match demand.element(array, &layout.index(0)) {
+            Ok(_) => Some(Ok(demand.steps())),
+            Err(error @ Error::StepLimit { .. }) => Some(Err(error)),
+            Err(_) => None,
+        }
     })
 }
 

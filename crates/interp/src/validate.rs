@@ -66,6 +66,8 @@ pub struct ValidateOptions {
     pub max_cycles: usize,
     /// Where a run is stopped.
     pub run: RunOptions,
+    /// An element, evaluated on demand, may take so many steps.
+    pub max_steps_of_element: u64,
 }
 
 /// What floats of two programs must have in common.
@@ -85,8 +87,9 @@ impl Default for ValidateOptions {
             tolerance: 1e-9,
             tolerance_single: 1e-4,
             agreement: Agreement::Close,
-            max_cycles: 24,
+            max_cycles: 48,
             run: RunOptions::default(),
+            max_steps_of_element: 100_000_000,
         }
     }
 }
@@ -117,8 +120,8 @@ pub struct Evidence {
     pub n_data: usize,
     /// The largest float error relative to the condition.
     pub largest_error: f64,
-    /// Decisions that went one way only, on all data.
-    pub unreached: Vec<Unreached>,
+    /// Decisions that went one way only, on all data; `None` if nobody watched.
+    pub unreached: Option<Vec<Unreached>>,
     /// Why there are elements that could not be compared at all, if there are.
     pub not_compared: Option<Error>,
 }
@@ -145,6 +148,28 @@ pub enum Outcome {
     Operand(usize),
     /// It is not even asked for.
     Any,
+}
+
+impl Unreached {
+    /// What neither of two runs reached, of the same programs at different sizes.
+    #[must_use]
+    pub fn in_both(first: &[Self], second: &[Self]) -> Vec<Self> {
+        let of = |list: &[Self], own: &Self| -> Vec<Self> {
+            list.iter().filter(|it| (it.is_first, it.expr) == (own.is_first, own.expr)).cloned().collect()
+        };
+        let mut res: Vec<Self> = Vec::new();
+        for own in first {
+            let other = of(second, own);
+            match own.never {
+                Outcome::Any => res.extend(other),
+                _ if other.iter().any(|other| other.never == own.never || other.never == Outcome::Any) => {
+                    res.push(own.clone());
+                }
+                _ => {}
+            }
+        }
+        res
+    }
 }
 
 /// Prints a sentence.

@@ -24,6 +24,8 @@ pub(super) struct Decisions {
     palettes: BTreeMap<String, BTreeSet<u64>>,
     divisors: BTreeSet<String>,
     any: bool,
+    /// Whether there are decisions on inames or parameters alone.
+    of_points: bool,
 }
 
 /// What an expression is made of: constants, as bits, and arrays.
@@ -78,7 +80,9 @@ impl Decisions {
             let is_affine = |operands: &[ExprId]| operands.iter().all(|id| source.forms[id.index()].is_some());
             let is_decision = match expr {
                 Expr::Op { op, operands } => {
-                    (op.is_comparison() || matches!(op, Op::Min | Op::Max)) && !is_affine(operands)
+                    let decides = op.is_comparison() || matches!(op, Op::Min | Op::Max);
+                    res.of_points |= decides && is_affine(operands);
+                    decides && !is_affine(operands)
                 }
                 Expr::Reduce { op, .. } => matches!(op, ReduceOp::Min | ReduceOp::Max),
                 Expr::Call { function, .. } => DECIDING.contains(&kernel[*function].as_str()),
@@ -136,6 +140,7 @@ impl Decisions {
         }
         self.divisors.extend(other.divisors);
         self.any |= other.any;
+        self.of_points |= other.of_points;
     }
 
     /// The constants that an argument meets, in increasing order.
@@ -153,6 +158,10 @@ impl Decisions {
 
     pub(super) fn any(&self) -> bool {
         self.any
+    }
+
+    pub(super) fn of_points(&self) -> bool {
+        self.of_points
     }
 }
 

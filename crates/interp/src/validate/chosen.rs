@@ -173,6 +173,8 @@ impl Comparison<'_> {
             let Some(&(_, other)) = pairs.iter().find(|pair| pair.0 == array) else { continue };
             let layout = &self.first.code.layouts[array.index()];
             let index = layout.index(position);
+            first.allow(self.options.max_steps_of_element);
+            second.allow(self.options.max_steps_of_element);
             let (a, b) = if is_heavy {
                 let (a, b) = rayon::join(|| first.element(array, &index), || second.element(other, &index));
                 (a, Some(b))
@@ -183,6 +185,7 @@ impl Comparison<'_> {
                 tally.n_steps_first = first.steps().max(tally.n_steps_first);
             }
             match &a {
+                Err(error @ Error::StepLimit { .. }) => return Err(error.clone().into()),
                 // Bold data that lead an element astray, or leave it without a value, say nothing of it. Decisions on the way count.
                 Err(error) if !is_tame => {
                     if is_gap(error) && b.is_none() {
@@ -199,6 +202,9 @@ impl Comparison<'_> {
                 Some(b) => b,
                 None => second.element(other, &index),
             };
+            if let Err(error @ Error::StepLimit { .. }) = b {
+                return Err(error.into());
+            }
             let place = (array, other, position);
             let compare = |known: &mut Known, a: &A::Float, b: &B::Float, dtype| compare(place, known, a, b, dtype);
             tally.enter(place, layout, slot(&a), slot(&b), compare)?;

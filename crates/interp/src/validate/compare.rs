@@ -27,10 +27,12 @@ const MIN_DECIDING: usize = 3;
 /// They are gone through as long as decisions went one way only, until so many times in a row, and as often as before, no decision has gone a new way,
 const PATIENCE: usize = 6;
 
-/// and no longer than for so many steps of one program; short programs are gone through [`MIN_CYCLES`] times, and until they have taken [`MIN_STEPS`].
+/// and no longer than for so many steps of one program; short programs are gone through [`MIN_CYCLES`] times, and until they have taken [`MIN_STEPS`], and patience
+/// begins to wear after [`MIN_STEPS_OF_PATIENCE`].
 const MAX_STEPS_OF_CYCLES: u64 = 200_000;
 const MIN_CYCLES: usize = 3;
 const MIN_STEPS: u64 = 4_000;
+const MIN_STEPS_OF_PATIENCE: u64 = 20_000;
 
 /// Programs that take no more steps are run whole too, the first time: what no output needs must not fail either.
 const MAX_STEPS_BESIDE: u64 = 50_000;
@@ -188,14 +190,16 @@ impl Comparison<'_> {
             for cycle in 0..self.options.max_cycles {
                 let is_enough =
                     (cycle >= MIN_CYCLES && tally.n_steps > MIN_STEPS) || tally.n_steps > MAX_STEPS_OF_CYCLES / 8;
-                let is_hopeless = cycle > 2 * last_news + PATIENCE || tally.n_steps > MAX_STEPS_OF_CYCLES;
+                let is_impatient = tally.n_steps > MIN_STEPS_OF_PATIENCE;
+                let is_hopeless =
+                    (is_impatient && cycle > 2 * last_news + PATIENCE) || tally.n_steps > MAX_STEPS_OF_CYCLES;
                 if cycle > 0 && (is_hopeless || (is_enough && n_unreached == 0)) {
                     break;
                 }
                 let is_beside = cycle == 0 && tally.was_whole && tally.n_steps_whole <= MAX_STEPS_BESIDE;
                 for (n_rounds, &profile) in DECIDING.iter().enumerate() {
                     let is_long = n_rounds >= MIN_DECIDING && tally.n_steps > MAX_STEPS_OF_CYCLES / 2;
-                    if is_long && tally.unreached().is_empty() {
+                    if is_long && tally.unreached().is_none_or(|unreached| unreached.is_empty()) {
                         break;
                     }
                     bold(profile, is_beside, tally)?;
@@ -203,11 +207,15 @@ impl Comparison<'_> {
                 if tally.is_whole {
                     tally.n_steps += tally.n_steps_whole;
                 }
-                let now = tally.unreached().len();
+                let now = tally.unreached().map_or(0, |unreached| unreached.len());
                 if now < n_unreached {
                     (n_unreached, last_news) = (now, cycle);
                 }
             }
+        }
+        if self.plan.decides_on_points && !self.needs_many_data() {
+            self.watch_decisions(tally);
+            bold(Profile::Signed, false, tally)?;
         }
         for profile in DEFINING {
             if !tally.is_open() {

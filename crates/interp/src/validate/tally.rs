@@ -176,8 +176,8 @@ impl<'c> Tally<'c> {
     }
 
     /// The decisions of both programs that went one way only so far.
-    pub(super) fn unreached(&self) -> Vec<Unreached> {
-        let Some(OnDemand { first, second, seen: Some(seen), .. }) = &self.on_demand else { return Vec::new() };
+    pub(super) fn unreached(&self) -> Option<Vec<Unreached>> {
+        let Some(OnDemand { first, second, seen: Some(seen), .. }) = &self.on_demand else { return None };
         let mut res = Vec::new();
         for (is_first, plan, seen) in [(true, first, &seen[0]), (false, second, &seen[1])] {
             for (expr, outcomes) in seen.by_expression(plan) {
@@ -197,6 +197,6 @@ impl<'c> Tally<'c> {
                 }));
             }
         }
-        res
+        Some(res)
     }
 }
