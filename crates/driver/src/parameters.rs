@@ -32,11 +32,11 @@ pub fn assumed(kernel: &Kernel, given: &[(String, i64)]) -> Result<Vec<AssumedPa
     };
     let res: Vec<AssumedParameter> = kernel.parameters.iter().map(assume).collect();
     match &kernel.assumptions {
-        Some(assumptions) if !given.is_empty() && !satisfies(assumptions, &res) => {
-            let values: Vec<String> = res.iter().map(|known| format!("{} = {}", known.name, known.value)).collect();
+        Some(assumptions) if !given.is_empty() && satisfies(assumptions, &values(&res)) == Some(false) => {
+            let known: Vec<String> = res.iter().map(|known| format!("{} = {}", known.name, known.value)).collect();
             Err(Error::ExcludedValues {
                 kernel: kernel.name.clone(),
-                values: values.join(", "),
+                values: known.join(", "),
                 help: format!("it assumes `{assumptions}`"),
             })
         }
@@ -44,11 +44,13 @@ pub fn assumed(kernel: &Kernel, given: &[(String, i64)]) -> Result<Vec<AssumedPa
     }
 }
 
-/// Whether the values satisfy the assumptions, as far as isl can tell.
-fn satisfies(assumptions: &str, assumed: &[AssumedParameter]) -> bool {
-    let values: Vec<(&str, i64)> = assumed.iter().map(|known| (known.name.as_str(), known.value)).collect();
-    let set = isl::Set::parse(&isl::Context::new(), assumptions).and_then(|set| set.fix_params(&values));
-    !set.and_then(|set| set.is_empty()).unwrap_or(false)
+/// Whether values satisfy a kernel's assumptions; `None` if isl cannot tell.
+pub(crate) fn satisfies(assumptions: &str, values: &[(String, i64)]) -> Option<bool> {
+    let set = isl::Set::parse(&isl::Context::new(), assumptions).ok()?;
+    let names = set.param_names().ok()?;
+    let known = values.iter().filter(|(name, _)| names.contains(name));
+    let known: Vec<(&str, i64)> = known.map(|(name, value)| (name.as_str(), *value)).collect();
+    set.fix_params(&known).and_then(|set| set.is_empty()).ok().map(|is_empty| !is_empty)
 }
 
 /// The same as pairs.

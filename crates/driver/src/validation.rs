@@ -26,14 +26,13 @@ use std::collections::BTreeSet;
 
 use nestegg_dump::{Read, Spans};
 use nestegg_interp::{Agreement, Difference, Evidence, Outcome, Trap, Unreached, ValidateOptions, Verdict, validate};
-use nestegg_ir::domains::Domains;
 use nestegg_ir::{Expr, ExprId, Kernel, Licence, Program};
-use nestegg_isl::Context;
 use nestegg_span::Source;
 use nestegg_transform::in_doubles;
 
 use crate::error::Error;
 use crate::excerpt::excerpt;
+use crate::parameters::satisfies;
 use crate::search;
 use crate::stated::Stated;
 use crate::validation::equality::Equality;
@@ -230,13 +229,8 @@ fn is_indexed_by_data(kernel: &Kernel, name: &str) -> bool {
 
 /// Whether the kernel's assumptions hold for these values. What isl cannot say does not hold.
 pub(crate) fn is_assumed(program: &Program, values: &[(String, i64)]) -> bool {
-    let holds = || {
-        let domains = Domains::new(&Context::new(), program.kernel()).ok()?;
-        let Some(assumptions) = domains.assumptions() else { return Some(true) };
-        let values: Vec<(&str, i64)> = values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        Some(!assumptions.clone().fix_params(&values).ok()?.is_empty().ok()?)
-    };
-    holds().unwrap_or(false)
+    let assumptions = program.kernel().assumptions.as_deref();
+    assumptions.is_none_or(|assumptions| satisfies(assumptions, values).unwrap_or(false))
 }
 
 /// The evidence of one comparison.

@@ -14,6 +14,7 @@
 //! # Complexity
 //! A projection for each distinct (iname, open inames of its group); evaluation is linear in the constraints.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use nestegg_ir::{InameId, Kernel};
@@ -21,6 +22,9 @@ use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
 use crate::error::Error;
+
+/// A thread keeps so many sets that it has read.
+const MAX_KNOWN: usize = 256;
 
 /// An interval may be scanned point by point up to this length.
 const MAX_SCAN: i128 = 100_000_000;
@@ -262,8 +266,7 @@ pub(crate) struct Domains<'k> {
 impl<'k> Domains<'k> {
     /// Combines the domains of `kernel` at these parameter values.
     pub(crate) fn new(kernel: &'k Kernel, parameters: &[i64]) -> Result<Self, Error> {
-        let context = isl::Context::new();
-        check_assumptions(kernel, &context, parameters)?;
+        check_assumptions(kernel, parameters)?;
         let mut res = Self {
             kernel,
             by_name: kernel.iname_ids().map(|iname| (kernel[iname].name.as_str(), iname)).collect(),
@@ -282,7 +285,7 @@ impl<'k> Domains<'k> {
                 .iter()
                 .map(|&parameter| (kernel[parameter].name.as_str(), parameters[parameter.index()]))
                 .collect();
-            let set = isl::Set::parse(&context, &domain.text).and_then(|set| set.fix_params(&values));
+            let set = parsed(&domain.text).and_then(|set| set.fix_params(&values));
             res.sets.push(set.map_err(|source| Error::Domain { iname: name(idx), source })?);
         }
         res.group().map_err(|(domain, source)| Error::Domain { iname: name(domain), source })?;
@@ -426,10 +429,29 @@ impl<'k> Domains<'k> {
     }
 }
 
-fn check_assumptions(kernel: &Kernel, context: &isl::Context, parameters: &[i64]) -> Result<(), Error> {
+/// A set from its text. Each thread keeps what it has read: a comparison reads the same domains for each program, size and way of running them.
+fn parsed(text: &str) -> isl::Result<isl::Set> {
+    KNOWN.with_borrow_mut(|(context, known)| {
+        if let Some(set) = known.get(text) {
+            return Ok(set.clone());
+        }
+        let set = isl::Set::parse(context, text)?;
+        if known.len() == MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(text.to_owned(), set.clone());
+        Ok(set)
+    })
+}
+
+thread_local! {
+    static KNOWN: RefCell<(isl::Context, FxHashMap<String, isl::Set>)> = RefCell::default();
+}
+
+fn check_assumptions(kernel: &Kernel, parameters: &[i64]) -> Result<(), Error> {
     let Some(text) = &kernel.assumptions else { return Ok(()) };
     let failed = |source| Error::Domain { iname: "assumptions".to_owned(), source };
-    let set = isl::Set::parse(context, text).map_err(failed)?;
+    let set = parsed(text).map_err(failed)?;
     let names = set.param_names().map_err(failed)?;
     let values: Vec<(&str, i64)> = kernel
         .parameters
