@@ -28,6 +28,9 @@ use crate::memory::Layout;
 use crate::source::Source;
 use crate::world::{hash_text, hash_with, mix};
 
+/// How small the small arguments of [`Profile::Scaled`] are.
+const SMALL: f64 = 1.0 / 4096.0;
+
 /// What numbers look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
@@ -41,6 +44,8 @@ pub(crate) enum Profile {
     Whole,
     /// Sizes over all magnitudes up to those of the palette, of either sign.
     Wide,
+    /// As `Signed`, but some arguments, each as a whole, are small beside the others: a determinant of one and a little is positive.
+    Scaled,
     /// As `Palette`, but integers may leave the arrays that they are indices of: conditions may guard these accesses.
     Daring,
 }
@@ -180,6 +185,8 @@ impl DataSet<'_> {
         let value = match self.profile {
             Profile::Signed => value,
             Profile::Positive => value.abs(),
+            Profile::Scaled if mix(self.seed ^ argument.hash) & 1 == 0 => value * SMALL,
+            Profile::Scaled => value,
             Profile::Palette | Profile::Daring => match argument.palette.as_slice() {
                 [] => value,
                 _ if choice & 1 == 0 => value,
@@ -218,7 +225,7 @@ impl DataSet<'_> {
         let whole = |palette: &[f64]| palette[(choice >> 8) as usize % palette.len()].clamp(-1e9, 1e9) as i64;
         match self.profile {
             // A zero would hide what it is multiplied with.
-            Profile::Signed | Profile::Positive => 1 + (mix(hash) % 8) as i64,
+            Profile::Signed | Profile::Positive | Profile::Scaled => 1 + (mix(hash) % 8) as i64,
             Profile::Palette | Profile::Daring if choice & 1 == 1 && !argument.palette.is_empty() => {
                 whole(&argument.palette) + (choice >> 1) as i64 % 3 - 1
             }

@@ -67,6 +67,12 @@ impl Layout {
         index
     }
 
+    /// Whether an index is within the shape.
+    pub(crate) fn contains(&self, index: &[i64]) -> bool {
+        index.len() == self.shape.len()
+            && index.iter().zip(&self.shape).all(|(index, extent)| (0..*extent).contains(index))
+    }
+
     /// The flat position of an index.
     pub(crate) fn position(&self, index: &[i64]) -> usize {
         let flat: i64 = index.iter().zip(&self.strides).map(|(index, stride)| index * stride).sum();

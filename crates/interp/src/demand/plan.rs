@@ -245,6 +245,11 @@ impl<'k> Plan<'k> {
         })
     }
 
+    /// How many values are kept apart, each for the points of its inames.
+    pub(crate) fn n_units(&self) -> usize {
+        self.units.len()
+    }
+
     /// The same with a made-up meaning for functions that only the kernel's user knows.
     pub(crate) fn with_stand_ins(mut self) -> Self {
         for function in &mut self.functions {

@@ -12,14 +12,17 @@ use nestegg_ir::{ArrayId, InameId, InstructionKind, Item, LinearizedKernel};
 use rustc_hash::FxBuildHasher;
 
 use crate::domain::{Domains, Values};
-use crate::error::Error;
+use crate::error::{Error, Point, Trap};
 use crate::input::parameter_values;
 use crate::memory::Layout;
 use crate::source::Source;
 use crate::world::{hash_with, mix};
 
-/// Points of each store: corners, next to corners, then random ones.
+/// Points of each store: a random one, corners, next to corners, then random ones.
 const N_POINTS: u64 = 24;
+
+/// Of these, the ones before those with one iname at its other end.
+const N_CORNERS: u64 = 3;
 
 /// Random elements of each output.
 const N_RANDOM: u64 = 16;
@@ -34,6 +37,8 @@ pub(super) struct Chosen {
     pub(super) n_least: usize,
     /// Whether these are all there are.
     pub(super) is_all: bool,
+    /// For each program the trap that a store outside of its array is.
+    pub(super) traps: [Option<Error>; 2],
 }
 
 /// The elements for two programs; `pairs` are their outputs, `layouts` those of the first.
@@ -44,12 +49,13 @@ pub(super) fn choose(
     parameters: &IndexMap<String, i64>,
 ) -> Result<Chosen, Error> {
     let mut turns: Vec<Vec<(ArrayId, usize)>> = Vec::new();
+    let mut traps = [None, None];
     for (which, program) in programs.into_iter().enumerate() {
         let first_of = |array: ArrayId| {
             let pair = pairs.iter().find(|pair| [pair.0, pair.1][which] == array)?;
             Some((pair.0, &layouts[pair.0.index()]))
         };
-        stores(program, parameters, first_of, &mut turns)?;
+        traps[which] = stores(program, parameters, first_of, &mut turns)?;
     }
     for &(array, _) in pairs {
         let layout = &layouts[array.index()];
@@ -73,21 +79,23 @@ pub(super) fn choose(
         let all = pairs.iter().flat_map(|pair| (0..layouts[pair.0.index()].len).map(|position| (pair.0, position)));
         elements.extend(all);
     }
-    Ok(Chosen { elements, n_least, is_all })
+    Ok(Chosen { elements, n_least, is_all, traps })
 }
 
-/// The elements that each store of a program writes at some points.
+/// The elements that each store of a program writes at some points; the trap of a store outside of its array, at one of them.
 fn stores<'l>(
     program: &LinearizedKernel,
     parameters: &IndexMap<String, i64>,
     first_of: impl Fn(ArrayId) -> Option<(ArrayId, &'l Layout)>,
     turns: &mut Vec<Vec<(ArrayId, usize)>>,
-) -> Result<(), Error> {
+) -> Result<Option<Error>, Error> {
     let kernel = &program.kernel;
     let values = parameter_values(kernel, parameters)?;
     let source = Source::new(kernel, &values)?;
+    let own_layouts = Layout::all(kernel, &source)?;
     let mut domains = Domains::new(kernel, &values)?;
     let mut open: Vec<InameId> = Vec::new();
+    let (mut n_conditions, mut trap) = (0_usize, None);
     for item in &program.linearization {
         let insn = match item {
             Item::For(iname) => {
@@ -98,34 +106,58 @@ fn stores<'l>(
                 open.pop();
                 continue;
             }
+            Item::If(_) => {
+                n_conditions += 1;
+                continue;
+            }
+            Item::EndIf => {
+                n_conditions -= 1;
+                continue;
+            }
             Item::Run(insn) => *insn,
-            _ => continue,
         };
         let instruction = &source.instructions[insn.index()];
         if matches!(instruction.kind, InstructionKind::Opaque { .. }) {
             continue;
         }
+        let is_certain = n_conditions == 0 && instruction.predicates.is_empty();
         for assignee in instruction.assignees() {
-            let Some((array, layout)) = first_of(assignee.array) else { continue };
+            let output = first_of(assignee.array);
+            let own = &own_layouts[assignee.array.index()];
+            let n_points = match (open.len() as u64, output) {
+                (0, _) => 1,
+                (depth, None) => N_CORNERS + depth,
+                (_, Some(_)) => N_POINTS,
+            };
             let mut points = Vec::new();
-            for pick in 0..if open.is_empty() { 1 } else { N_POINTS } {
+            for pick in 0..n_points {
                 let Some(env) = point(&mut domains, &open, kernel.inames.len(), pick)? else { continue };
-                let index: Option<Vec<i64>> = assignee
-                    .indices
-                    .iter()
-                    .zip(&layout.shape)
-                    .map(|(index, &extent)| {
-                        let form = source.forms[index.index()].as_ref()?;
-                        let terms = form.terms.iter().map(|&(iname, coefficient)| coefficient * env[iname.index()]);
-                        Some(form.constant + terms.sum::<i64>()).filter(|value| (0..extent).contains(value))
-                    })
-                    .collect();
-                points.extend(index.map(|index| (array, layout.position(&index))));
+                let indices = assignee.indices.iter().map(|index| {
+                    let form = source.forms[index.index()].as_ref()?;
+                    let terms = form.terms.iter().map(|&(iname, coefficient)| coefficient * env[iname.index()]);
+                    Some(form.constant + terms.sum::<i64>())
+                });
+                let Some(index) = indices.collect::<Option<Vec<i64>>>() else { continue };
+                if own.contains(&index) {
+                    points.extend(output.map(|(array, layout)| (array, layout.position(&index))));
+                } else if is_certain {
+                    trap.get_or_insert_with(|| {
+                        let array = own.name.clone();
+                        let values = open.iter().map(|&iname| (kernel[iname].name.clone(), env[iname.index()]));
+                        Error::Trap {
+                            instruction: instruction.id.clone(),
+                            point: Point(values.collect()),
+                            trap: Trap::OutOfBounds { array, index },
+                        }
+                    });
+                }
             }
-            turns.push(points);
+            if output.is_some() {
+                turns.push(points);
+            }
         }
     }
-    Ok(())
+    Ok(trap)
 }
 
 /// A point of some loops, the outermost first; `None` where one of them is empty.
@@ -137,11 +169,13 @@ fn point(domains: &mut Domains<'_>, loops: &[InameId], n_inames: usize, pick: u6
         let Some(last) = Values::len(&values).checked_sub(1) else { return Ok(None) };
         let random = mix(hash_with(pick, depth as u64));
         let position = match pick {
-            0 => 0,
-            1 => last,
+            // Any point tells more than a corner, where inames are equal.
+            0 => (random >> 8) as usize % (last + 1),
+            1 => 0,
+            2 => last,
             // One iname at its other end.
-            2.. if pick - 2 == depth as u64 => last,
-            2.. if pick < 2 + loops.len() as u64 => 0,
+            N_CORNERS.. if pick - N_CORNERS == depth as u64 => last,
+            N_CORNERS.. if pick < N_CORNERS + loops.len() as u64 => 0,
             _ => match random % 6 {
                 0 => 0,
                 1 => last,

@@ -21,6 +21,9 @@ use crate::world::{World, mix};
 const MAX_STEPS: u64 = 200_000;
 const MAX_STEPS_AGAIN: u64 = 40_000;
 
+/// On data of moderate size a program with many values to compute may take more: so many for each of them.
+const MAX_STEPS_OF_UNIT: u64 = 1_000;
+
 /// Where the first element of a round takes more steps, the programs run in threads of their own.
 const MIN_STEPS_APART: u64 = 4_000;
 
@@ -38,6 +41,13 @@ pub(super) struct OnDemand<'c> {
     chosen: Chosen,
     /// The outcomes of decisions so far.
     pub(super) seen: Option<[Coverage; 2]>,
+}
+
+impl OnDemand<'_> {
+    /// How many values the second program keeps apart.
+    fn n_units(&self) -> usize {
+        self.second.n_units()
+    }
 }
 
 /// The arguments of a data set in a world.
@@ -103,14 +113,20 @@ impl Comparison<'_> {
         let first = Demand::new(&world, &on_demand.first, &given);
         let second = Demand::new(&world, &on_demand.second, &given);
         let mut demands = (first, second);
-        let found = self.each_chosen(&on_demand.chosen, data, tally, &mut demands, |place, known, a, b, dtype| {
-            let sameness = self.sameness(a, b, dtype, data.profile);
-            known.is_exact |= matches!(sameness, Sameness::Equal(_));
-            if matches!(sameness, Sameness::ByIdentity) {
-                by_identity.push(place);
-            }
-            sameness
-        });
+        let found = self.each_chosen(
+            (&on_demand.chosen, on_demand.n_units()),
+            data,
+            tally,
+            &mut demands,
+            |place, known, a, b, dtype| {
+                let sameness = self.sameness(a, b, dtype, data.profile);
+                known.is_exact |= matches!(sameness, Sameness::Equal(_));
+                if matches!(sameness, Sameness::ByIdentity) {
+                    by_identity.push(place);
+                }
+                sameness
+            },
+        );
         let seen = [demands.0.coverage().clone(), demands.1.coverage().clone()];
         match &mut on_demand.seen {
             None => on_demand.seen = Some(seen),
@@ -132,9 +148,13 @@ impl Comparison<'_> {
         let (of_first, of_second) = (Given { world: &Conditioned, data }, Given { world: &Floats, data });
         let first = Demand::new(&Conditioned, &on_demand.first, &of_first);
         let second = Demand::new(&Floats, &on_demand.second, &of_second);
-        let found = self.each_chosen(&on_demand.chosen, data, tally, &mut (first, second), |_, known, a, b, dtype| {
-            compare(known, a, b, dtype)
-        });
+        let found = self.each_chosen(
+            (&on_demand.chosen, on_demand.n_units()),
+            data,
+            tally,
+            &mut (first, second),
+            |_, known, a, b, dtype| compare(known, a, b, dtype),
+        );
         tally.on_demand = Some(on_demand);
         found
     }
@@ -142,7 +162,7 @@ impl Comparison<'_> {
     /// Enters chosen elements, until the limit of steps.
     fn each_chosen<A, B, P, Q>(
         &self,
-        Chosen { elements, n_least, is_all }: &Chosen,
+        (Chosen { elements, n_least, is_all, traps }, n_units): (&Chosen, usize),
         data: DataSet<'_>,
         tally: &mut Tally<'_>,
         (first, second): &mut (Demand<'_, '_, A, P>, Demand<'_, '_, B, Q>),
@@ -154,10 +174,18 @@ impl Comparison<'_> {
         P: demand::Data<A::Float> + Sync,
         Q: demand::Data<B::Float> + Sync,
     {
+        match traps {
+            [Some(error), _] => return Err(error.clone().into()),
+            [None, Some(error)] => return Err(Stop::second_fails(error.clone())),
+            [None, None] => {}
+        }
         let pairs = outputs(self.first.kernel(), self.second.kernel());
         let is_tame = matches!(data.profile, Profile::Signed | Profile::Positive);
         let is_base = data.profile == Profile::Signed;
-        let max_steps = if is_base { MAX_STEPS } else { MAX_STEPS_AGAIN };
+        let max_steps = match is_base {
+            true => MAX_STEPS.max(n_units as u64 * MAX_STEPS_OF_UNIT),
+            false => MAX_STEPS_AGAIN,
+        };
         let begin = if is_base { 0 } else { (mix(data.seed) % elements.len().max(1) as u64) as usize };
         let is_heavy = tally.n_steps_first > MIN_STEPS_APART;
         let (mut n_elements, mut n_without) = (0, 0);

@@ -42,7 +42,20 @@ const MAX_INSTRUCTIONS: usize = 1_000;
 const MAX_STEPS_WHOLE: u64 = 200_000;
 
 /// Further profiles for elements that had no value yet.
-const DEFINING: [Profile; 4] = [Profile::Positive, Profile::Signed, Profile::Wide, Profile::Positive];
+const DEFINING: [Profile; 12] = [
+    Profile::Positive,
+    Profile::Signed,
+    Profile::Wide,
+    Profile::Positive,
+    Profile::Scaled,
+    Profile::Scaled,
+    Profile::Scaled,
+    Profile::Scaled,
+    Profile::Scaled,
+    Profile::Scaled,
+    Profile::Scaled,
+    Profile::Scaled,
+];
 
 /// Programs whose arguments have more elements than this together are not run whole.
 pub(super) const MAX_HELD: usize = 1 << 21;
@@ -96,7 +109,7 @@ impl Comparison<'_> {
         let is_bits = self.options.agreement == Agreement::Bits;
         let is_alone = self.options.seeds.is_empty();
         let base = [(Profile::Signed, false), (Profile::Signed, true)];
-        let further = [(Profile::Positive, false), (Profile::Wide, false)];
+        let further = DEFINING.map(|profile| (profile, false));
         let last = [(Profile::Signed, false)];
         let n_deciding = if is_alone && self.needs_many_data() { MIN_CYCLES * DECIDING.len() } else { 0 };
         let deciding = DECIDING.into_iter().cycle().take(n_deciding).map(|profile| (profile, false));
