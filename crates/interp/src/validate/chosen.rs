@@ -22,7 +22,7 @@ const MAX_STEPS: u64 = 200_000;
 const MAX_STEPS_AGAIN: u64 = 40_000;
 
 /// On data of moderate size a program with many values to compute may take more: so many for each of them.
-const MAX_STEPS_OF_UNIT: u64 = 1_000;
+const MAX_STEPS_OF_UNIT: u64 = 250;
 
 /// Where the first element of a round takes more steps, the programs run in threads of their own.
 const MIN_STEPS_APART: u64 = 4_000;
