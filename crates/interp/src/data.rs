@@ -28,7 +28,7 @@ use crate::memory::Layout;
 use crate::source::Source;
 use crate::world::{hash_text, hash_with, mix};
 
-/// How small the small arguments of [`Profile::Scaled`] are.
+/// How small the small argument of [`Profile::Scaled`] is.
 const SMALL: f64 = 1.0 / 4096.0;
 
 /// What numbers look like.
@@ -44,8 +44,8 @@ pub(crate) enum Profile {
     Whole,
     /// Sizes over all magnitudes up to those of the palette, of either sign.
     Wide,
-    /// As `Signed`, but some arguments, each as a whole, are small beside the others: a determinant of one and a little is positive.
-    Scaled,
+    /// As `Signed`, but the argument of this number, modulo how many there are, is small: a determinant of one and a little is positive.
+    Scaled(usize),
     /// As `Palette`, but integers may leave the arrays that they are indices of: conditions may guard these accesses.
     Daring,
 }
@@ -57,6 +57,8 @@ struct Argument {
     layout: Layout,
     /// A hash of its name.
     hash: u64,
+    /// How many arguments before it are only read, and are floats.
+    number: usize,
     is_read: bool,
     is_writable: bool,
     palette: Vec<f64>,
@@ -70,6 +72,8 @@ struct Argument {
 pub(crate) struct Plan {
     arguments: Vec<Argument>,
     position: Vec<Option<usize>>,
+    /// How many of them are read only and are floats.
+    n_float: usize,
     indices: Indices,
     /// Parameters with their values.
     parameters: IndexMap<String, i64>,
@@ -104,7 +108,7 @@ impl Plan {
             let values = parameter_values(other, given)?;
             decisions.join(Decisions::of(other, &Source::new(other, &values)?));
         }
-        let mut arguments = Vec::new();
+        let (mut arguments, mut n_float) = (Vec::new(), 0);
         let mut position = vec![None; kernel.arrays.len()];
         for array in kernel.arguments() {
             let layout = Layout::of(&source, &kernel[array])?;
@@ -114,6 +118,7 @@ impl Plan {
             arguments.push(Argument {
                 array,
                 hash: hash_text(&layout.name),
+                number: n_float,
                 is_read: !matches!(kernel[array].kind, ArrayKind::Argument(ArgumentAccess::Write)),
                 is_writable: kernel[array].is_writable(),
                 reach: (largest.log2().ceil() as u32).clamp(1, 100),
@@ -121,12 +126,14 @@ impl Plan {
                 palette,
                 layout,
             });
+            let is_read = matches!(kernel[array].kind, ArrayKind::Argument(ArgumentAccess::Read));
+            n_float += usize::from(is_read && kernel[array].dtype.is_float());
         }
         let indices = Indices::of(kernel, &source, &mut Domains::new(kernel, &values)?)?;
         let parameters = kernel.parameters.iter().map(|parameter| parameter.name.clone()).zip(values).collect();
         let reads_integers = arguments.iter().any(|argument| argument.is_read && !argument.layout.dtype.is_float());
         let (decides, decides_on_points) = (decisions.any(), decisions.of_points());
-        Ok(Self { arguments, position, indices, parameters, decides, decides_on_points, reads_integers })
+        Ok(Self { arguments, position, n_float, indices, parameters, decides, decides_on_points, reads_integers })
     }
 
     /// Whether all arguments that are read may be held as arrays.
@@ -185,8 +192,10 @@ impl DataSet<'_> {
         let value = match self.profile {
             Profile::Signed => value,
             Profile::Positive => value.abs(),
-            Profile::Scaled if mix(self.seed ^ argument.hash) & 1 == 0 => value * SMALL,
-            Profile::Scaled => value,
+            Profile::Scaled(small) if self.plan.n_float > 0 && argument.number == small % self.plan.n_float => {
+                value * SMALL
+            }
+            Profile::Scaled(_) => value,
             Profile::Palette | Profile::Daring => match argument.palette.as_slice() {
                 [] => value,
                 _ if choice & 1 == 0 => value,
@@ -225,7 +234,7 @@ impl DataSet<'_> {
         let whole = |palette: &[f64]| palette[(choice >> 8) as usize % palette.len()].clamp(-1e9, 1e9) as i64;
         match self.profile {
             // A zero would hide what it is multiplied with.
-            Profile::Signed | Profile::Positive | Profile::Scaled => 1 + (mix(hash) % 8) as i64,
+            Profile::Signed | Profile::Positive | Profile::Scaled(_) => 1 + (mix(hash) % 8) as i64,
             Profile::Palette | Profile::Daring if choice & 1 == 1 && !argument.palette.is_empty() => {
                 whole(&argument.palette) + (choice >> 1) as i64 % 3 - 1
             }

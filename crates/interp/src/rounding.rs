@@ -71,6 +71,17 @@ pub enum Case {
 /// An element may take this many times the steps after which no other one is begun.
 const MAX_STEPS_OF_ELEMENT: u64 = 50;
 
+/// Data that may be friendly, and the seed on which that is tried.
+const PROFILES: [Profile; 6] = [
+    Profile::Signed,
+    Profile::Positive,
+    Profile::Scaled(0),
+    Profile::Scaled(1),
+    Profile::Scaled(2),
+    Profile::Scaled(3),
+];
+const SEED: u64 = 1;
+
 /// Nothing is measured where the first element takes more steps.
 const MAX_WEIGHT: u64 = 20_000_000;
 
@@ -106,13 +117,15 @@ pub fn deviations(
     let kernel = first.plan.kernel;
     let data = data::Plan::new(kernel, &[], parameters)?;
     let hard = Hard::new(kernel, parameters)?;
-    let case =
-        |&(family, seed): &(Family, u64)| HardData::new(data.data(seed, Profile::Signed, true), &hard, family, seed);
+    // Friendly are the first data on which an element has a value.
+    let friendly = |profile| HardData::new(data.data(SEED, profile, true), &hard, Family::Friendly, SEED);
+    let mut weights = PROFILES.iter().filter_map(|&profile| Some((profile, weight(first, &friendly(profile)?)?)));
+    let (profile, weight) = weights.next().unwrap_or((Profile::Signed, Ok(1)));
+    let case = |&(family, seed): &(Family, u64)| HardData::new(data.data(seed, profile, true), &hard, family, seed);
     let roundoff =
         if linearized.iter().any(|program| program.kernel.has_single()) { f32::EPSILON.into() } else { f64::EPSILON };
     // Where one element is much work, fewer cases have to do: the first ones.
-    let weight = cases.iter().find_map(|asked| weight(first, &case(asked)?)).transpose()?;
-    let weight = weight.unwrap_or(1).max(sample.max_steps);
+    let weight = weight?.max(sample.max_steps);
     let affordable = |steps: u64, least: usize| usize::try_from(steps / weight).unwrap_or(usize::MAX).max(least);
     let n_screened = affordable(sample.max_steps_of_all, Family::N_KINDS);
     let max_exact = sample.max_exact.min(affordable(sample.max_steps_of_all / 4, 1));
@@ -141,7 +154,7 @@ pub fn deviations(
     Ok(res)
 }
 
-/// How many steps the first element of a program's outputs that has a value takes; an error if these are more than [`MAX_WEIGHT`].
+/// How many steps a first element of a program's outputs that has a value takes; an error if these are more than [`MAX_WEIGHT`].
 fn weight(program: &Ready<'_>, data: &HardData<'_>) -> Option<Result<u64, Error>> {
     let given = Given { world: &Floats, data };
     let mut demand = Demand::new(&Floats, &program.plan, &given).with_limit(MAX_WEIGHT);
@@ -151,9 +164,9 @@ fn weight(program: &Ready<'_>, data: &HardData<'_>) -> Option<Result<u64, Error>
             return None;
         }
         match demand.element(array, &layout.index(0)) {
-            Ok(_) => Some(Ok(demand.steps())),
+            Ok(Value::Float(value)) if value.is_finite() => Some(Ok(demand.steps())),
             Err(error @ Error::StepLimit { .. }) => Some(Err(error)),
-            Err(_) => None,
+            Ok(_) | Err(_) => None,
         }
     })
 }

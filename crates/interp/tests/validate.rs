@@ -439,3 +439,31 @@ fn an_infinity_of_either_sign_is_no_value() {
     let text = |expr: &str| scalar_kernel("float64", "float64", expr);
     equal(&text("1.0/(a*1e-200*b*1e-200 - c*0.0)"), &text("-1.0/(c*0.0 - a*1e-200*b*1e-200)"));
 }
+
+/// The logarithm of the determinant of one and a gradient, at many points: it has a value where the gradient is small beside the rest.
+#[test]
+fn determinants_are_positive_on_some_data() {
+    let text = |factor: &str| {
+        format!(
+            "domain {{ [q, i] : 0 <= q < 40 and 0 <= i < 3 }}\narg T : float64[40, 3] read\narg x : float64[4] read\n\
+             arg w : float64[3, 2] read\narg o : float64[1] write\n\
+             o[0] = sum(q, {factor}*log((1.0 + sum(i, T[q, i]*w[i, 0])/x[0])*(1.0 + sum(i, T[q, i]*w[i, 1])/x[1])))\n"
+        )
+    };
+    equal(&text("2.0"), &text("2.0"));
+    let _ = different(&text("2.0"), &text("2.5"));
+}
+
+/// No output needs what is stored there.
+#[test]
+fn stores_are_inside_their_arrays_wherever_the_loops_end() {
+    let text = |end: &str| {
+        format!(
+            "domain {{ [i, j] : 0 <= i < 3000 and 0 <= j < {end} }}\narg x : float64[3000] read\n\
+             arg o : float64[3000, 2000] write\nfor i, j\n  o[i, j] = 2.0*x[i]\nend\n"
+        )
+    };
+    equal(&text("2000"), &text("2000"));
+    let Difference::Trap { error, .. } = different(&text("2000"), &text("2001")) else { panic!("no trap") };
+    assert!(error.to_string().contains("out of bounds"), "{error}");
+}

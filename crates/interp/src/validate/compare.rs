@@ -47,14 +47,14 @@ const DEFINING: [Profile; 12] = [
     Profile::Signed,
     Profile::Wide,
     Profile::Positive,
-    Profile::Scaled,
-    Profile::Scaled,
-    Profile::Scaled,
-    Profile::Scaled,
-    Profile::Scaled,
-    Profile::Scaled,
-    Profile::Scaled,
-    Profile::Scaled,
+    Profile::Scaled(0),
+    Profile::Scaled(1),
+    Profile::Scaled(2),
+    Profile::Scaled(3),
+    Profile::Scaled(4),
+    Profile::Scaled(5),
+    Profile::Scaled(6),
+    Profile::Scaled(7),
 ];
 
 /// Programs whose arguments have more elements than this together are not run whole.
