@@ -72,7 +72,7 @@ impl Exactly {
     }
 
     fn fabs(&self, a: Exact) -> Exact {
-        self.with_sign(a, a.float.value < 0.0)
+        self.with_sign(a, a.float.value.is_sign_negative())
     }
 
     /// The quotient of two floats as it is rounded to a whole number.

@@ -261,7 +261,7 @@ impl Comparison<'_> {
         let is_same = first.element == second.element;
         if !is_same && !first.is_transcendental && !second.is_transcendental {
             // Bold data have neighbours among floats: which of these an extremum takes, rounding decides.
-            if !is_tame && self.plan.decides && self.is_next(first.float.value, second.float.value) {
+            if !is_tame && self.plan.decides && self.is_next(&first.float, second.float.value) {
                 return Sameness::Open;
             }
             return Sameness::Different {
@@ -283,9 +283,9 @@ impl Comparison<'_> {
     }
 
     /// Whether two numbers are equal but for what a few operations round.
-    fn is_next(&self, first: f64, second: f64) -> bool {
+    fn is_next(&self, first: &Scaled, second: f64) -> bool {
         let epsilon = if self.has_single { f32::EPSILON.into() } else { f64::EPSILON };
-        (first - second).abs() <= 8.0 * epsilon * first.abs()
+        (first.value - second).abs() <= 8.0 * epsilon * first.magnitude
     }
 
     /// The error relative to the condition, or both values if that is too large.

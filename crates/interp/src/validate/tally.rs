@@ -128,6 +128,15 @@ impl<'c> Tally<'c> {
         self.elements.values().any(|known| !known.is_compared())
     }
 
+    /// Notes that these elements are equal in floats.
+    pub(super) fn are_in_floats(&mut self, places: &[Place]) {
+        for &(array, _, position) in places {
+            if let Some(known) = self.elements.get_mut(&(array, position)) {
+                known.is_in_floats = true;
+            }
+        }
+    }
+
     /// Enters both programs' values of an element; `compare` is asked where both are floats.
     pub(super) fn enter<A, B>(
         &mut self,

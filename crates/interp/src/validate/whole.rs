@@ -21,6 +21,9 @@ const MAX_STEPS: u64 = 1_500_000;
 /// The same in floats.
 const MAX_STEPS_IN_FLOATS: u64 = 8_000_000;
 
+/// The same where only the second program failed so far.
+const MAX_STEPS_OF_ASTRAY: u64 = 200_000;
+
 /// A program with more stores is mostly straight-line code: each needs an element, and running it whole is cheaper, up to [`MAX_STEPS_OF_STORES`].
 const MAX_STORES: usize = 256;
 const MAX_STEPS_OF_STORES: u64 = 20_000_000;
@@ -84,6 +87,12 @@ impl Comparison<'_> {
         let mut compare = compare;
         let compared = self.compare(&first, &second, tally, |_, known, a, b, dtype| compare(known, a, b, dtype));
         compared.map_err(|stop| self.explain(stop, &Floats, &inputs))
+    }
+
+    /// Whether the first program, run whole in floats, does not come to its end within [`MAX_STEPS_OF_ASTRAY`].
+    pub(super) fn first_fails(&self, data: DataSet<'_>) -> bool {
+        let run = || self.first.execute(&Floats, self.first.memory(&Floats, &data.inputs())?, MAX_STEPS_OF_ASTRAY);
+        self.plan.len() > MAX_HELD || run().is_err()
     }
 
     /// Where a run in exact arithmetic is stopped.
