@@ -7,13 +7,14 @@
 //! loops over which `j` varies.
 //! # Legality
 //! Inside the loop that it leaves, whatever else touches the array accumulates into it in the same way, and nothing writes memory
-//! that the store reads. The reduced loops are not `sequential`, and they and the loops that stay do not bound each other.
+//! that the store reads. A store at an index that is not affine, which may be outside of the array where the kernel does not run, leaves no loop that may be
+//! empty. The reduced loops are not `sequential`, and they and the loops that stay do not bound each other.
 //! # Complexity
 //! For each accumulation the touches of its array inside the loop that it leaves.
 
 use nestegg_ir::{
     ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Item, Licence, Linearization, LinearizedKernel,
-    ReduceOp,
+    ReduceOp, affine,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -132,6 +133,7 @@ impl Hoister {
         // What the instruction reads must not be written in the loop that it leaves.
         let mut reads: Vec<_> = vec![accumulation.term];
         reads.extend(assignee.indices.iter().chain(&instruction.predicates));
+        let is_gather = assignee.indices.iter().any(|&index| affine::of(&self.work.kernel.exprs, index).is_none());
         let mut res = None;
         let mut kept: Vec<NodeId> = Vec::new();
         let mut reduced: Vec<InameId> = Vec::new();
@@ -156,6 +158,7 @@ impl Hoister {
                 _ => false,
             });
             if is_tangled
+                || (is_gather && !self.always_runs(iname))
                 || self.work.kernel.is_sequential(iname)
                 || !self.is_free(node, array, accumulation.op, &reads)
             {
@@ -171,6 +174,12 @@ impl Hoister {
             _ => true,
         });
         Some(res)
+    }
+
+    /// Whether a loop is never empty, whatever the values of parameters and other inames.
+    fn always_runs(&self, iname: InameId) -> bool {
+        let ranges = &self.work.ranges;
+        ranges.is_alone(iname) && matches!(ranges.bounds(iname), (Some(least), Some(greatest)) if least <= greatest)
     }
 
     /// Whether nothing in a loop minds when the accumulation happens.
