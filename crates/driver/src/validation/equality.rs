@@ -9,19 +9,13 @@ use crate::stated::Stated;
 /// relative to their condition.
 const TABLE_TOLERANCE: f64 = 1e-10;
 
-/// A change of a number is relative to the largest of its column, an error of an element to its own condition, which may be this many times smaller;
-const GROWTH: f64 = 1e4;
-
-/// and rounding alone may make an element be off by this.
-const LEAST_TOLERANCE: f64 = 1e-12;
-
 /// How two programs must be equal.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Equality {
     /// Exactly, in the prime field; and in floats.
     Full,
-    /// In floats, as close as tables that changed by so much at most allow; what is single is taken for double.
-    Tables { largest_change: f64 },
+    /// In floats, as close as the tolerance for tables allows; what is single is taken for double.
+    Tables,
     /// In floats, as close as rounding after every operation and the tolerance for tables allow.
     Floats,
     /// In floats, to the bit.
@@ -44,8 +38,7 @@ impl Equality {
         if first.tables == second.tables || !is_within(first) || !is_within(second) {
             return Self::Full;
         }
-        let change = |stated: Stated| stated.tables.map_or(0.0, |tables| tables.largest_change);
-        Self::Tables { largest_change: change(first).max(change(second)) }
+        Self::Tables
     }
 
     /// Under a strict licence floats are equal to the bit.
@@ -54,11 +47,7 @@ impl Equality {
         let full = ValidateOptions { agreement, ..ValidateOptions::default() };
         match self {
             Self::Full => full,
-            Self::Tables { largest_change } => {
-                let tolerance = (GROWTH * largest_change).clamp(LEAST_TOLERANCE, TABLE_TOLERANCE);
-                ValidateOptions { seeds: Vec::new(), tolerance, ..full }
-            }
-            Self::Floats => ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, ..full },
+            Self::Tables | Self::Floats => ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, ..full },
             Self::Bits => ValidateOptions { seeds: Vec::new(), tolerance: 0.0, tolerance_single: 0.0, ..full },
         }
     }
