@@ -50,6 +50,13 @@ pub(crate) enum Profile {
     Daring,
 }
 
+impl Profile {
+    /// Whether its numbers are what any kernel is made for: moderate in size, no zeros, no integers beyond what indices may be.
+    pub(crate) fn is_tame(self) -> bool {
+        matches!(self, Self::Signed | Self::Positive)
+    }
+}
+
 /// What is known of one argument.
 #[derive(Clone, Debug)]
 struct Argument {

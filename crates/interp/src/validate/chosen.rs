@@ -180,7 +180,7 @@ impl Comparison<'_> {
             [None, None] => {}
         }
         let pairs = outputs(self.first.kernel(), self.second.kernel());
-        let is_tame = matches!(data.profile, Profile::Signed | Profile::Positive);
+        let is_tame = data.profile.is_tame();
         let is_base = data.profile == Profile::Signed;
         let max_steps = match is_base {
             true => MAX_STEPS.max(n_units as u64 * MAX_STEPS_OF_UNIT),

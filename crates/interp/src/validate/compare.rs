@@ -257,7 +257,7 @@ impl Comparison<'_> {
 
     /// Whether two values in exact arithmetic are equal.
     pub(super) fn sameness(&self, first: &Exact, second: &Exact, dtype: Dtype, profile: Profile) -> Sameness {
-        let is_tame = matches!(profile, Profile::Signed | Profile::Positive);
+        let is_tame = profile.is_tame();
         let is_same = first.element == second.element;
         if !is_same && !first.is_transcendental && !second.is_transcendental {
             // Bold data have neighbours among floats: which of these an extremum takes, rounding decides.

@@ -3,7 +3,7 @@
 use nestegg_ir::{Dtype, Instruction, InstructionKind};
 
 use crate::conditioned::{Conditioned, Scaled};
-use crate::data::{DataSet, Profile};
+use crate::data::DataSet;
 use crate::error::Error;
 use crate::exact::Exactly;
 use crate::float::Floats;
@@ -46,10 +46,9 @@ impl Comparison<'_> {
     ) -> Result<(), Stop> {
         let world = Exactly::new(data.seed);
         let inputs = data.inputs();
-        let is_tame = matches!(data.profile, Profile::Signed | Profile::Positive);
         let ran = match self.run(&world, &world, &inputs, self.max_steps()) {
             // The first program had no value to go on with, and was not led astray for that alone.
-            Err(Stop::Different(..)) if !is_tame && self.first_fails(data) => return Ok(()),
+            Err(Stop::Different(..)) if !data.profile.is_tame() && self.first_fails(data) => return Ok(()),
             ran => ran?,
         };
         let (first, second) = match ran {
