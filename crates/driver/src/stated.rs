@@ -1,7 +1,7 @@
 //! What a result says of itself in its `meta`: where it is not equal to its input exactly.
 //!
-//! `{"nestegg": {"tables": {"changed": 12, "largest_change": 3e-16}, "constants": {"rounded": 2}}}`: computing with tables changed or
-//! rounded numbers, and constants were computed as C does. A result that says nothing is equal to its input exactly.
+//! `{"nestegg": {"tables": {"changed": 12, "largest_change": 3e-16, "error": 1e-14}, "constants": {"rounded": 2}}}`: computing with tables
+//! changed or rounded numbers, and constants were computed as C does. A result that says nothing is equal to its input exactly.
 //!
 //! # Input
 //! The `meta` of a kernel, which is free: everything else in it is the user's.
@@ -37,6 +37,9 @@ pub(crate) struct Tables {
     changed: u64,
     /// By how much at most, as a fraction of the largest number of its column; at least as much as rounding does.
     pub(crate) largest_change: f64,
+    /// By how much elements were found to be off at most, relative to their condition, as a power of ten; nothing where none were compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<f64>,
 }
 
 /// Constants were computed in floats.
@@ -47,12 +50,13 @@ pub(crate) struct Constants {
 }
 
 impl Stated {
-    /// What is to be said of a result.
-    pub(crate) fn of_steps(n_folds: usize, tolerance: Option<Tolerance>) -> Self {
+    /// What is to be said of a result, whose elements were found to be off by so much.
+    pub(crate) fn of_steps(n_folds: usize, tolerance: Option<Tolerance>, error: Option<f64>) -> Self {
         Self {
             tables: tolerance.map(|tolerance| Tables {
                 changed: tolerance.n_changed as u64,
                 largest_change: tolerance.largest_change.max(f64::EPSILON),
+                error: error.map(power_of_ten),
             }),
             constants: (n_folds > 0).then_some(Constants { rounded: n_folds as u64 }),
         }
@@ -85,6 +89,7 @@ impl Stated {
         let tables = |a: Tables, b: Tables| Tables {
             changed: a.changed.saturating_add(b.changed),
             largest_change: a.largest_change + b.largest_change,
+            error: a.error.zip(b.error).map(|(a, b)| power_of_ten(a + b)),
         };
         let constants = |a: Constants, b: Constants| Constants { rounded: a.rounded.saturating_add(b.rounded) };
         Self {
@@ -109,6 +114,12 @@ impl Stated {
         }
         kernel.meta = Some(Arc::from(with_field(meta, KEY, &ours)));
     }
+}
+
+/// The least power of ten that is not less than an error; at most one.
+fn power_of_ten(error: f64) -> f64 {
+    let exponent = error.clamp(f64::EPSILON, 1.0).log10().ceil();
+    format!("1e{exponent:.0}").parse().expect("a power of ten is a number")
 }
 
 /// Both, joined, or the one that there is.
@@ -150,7 +161,8 @@ fn json(value: &impl Serialize) -> String {
 mod tests {
     use super::*;
 
-    const TABLES: Stated = Stated { tables: Some(Tables { changed: 3, largest_change: 3e-16 }), constants: None };
+    const TABLES: Stated =
+        Stated { tables: Some(Tables { changed: 3, largest_change: 3e-16, error: Some(1e-15) }), constants: None };
 
     /// The `meta` after a statement, and whether that is read back.
     fn check(meta: Option<&str>, stated: Stated, expected: &str) {
@@ -163,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_the_user_says_is_kept_to_the_letter() {
-        let ours = r#""nestegg":{"tables":{"changed":3,"largest_change":3e-16}}"#;
+        let ours = r#""nestegg":{"tables":{"changed":3,"largest_change":3e-16,"error":1e-15}}"#;
         check(None, TABLES, &format!("{{{ours}}}"));
         check(Some("{ }"), TABLES, &format!("{{{ours}}}"));
         check(
@@ -177,15 +189,28 @@ mod tests {
 
     #[test]
     fn statements_add_up() {
-        let first = r#"{"a":1e400,"nestegg":{"tables":{"changed":3,"largest_change":1e-16},"more":[1.50]},"b":"ü"}"#;
-        let sum = r#"{"a":1e400,"nestegg":{"tables":{"changed":6,"largest_change":4e-16},"more":[1.50],"constants":{"rounded":2}},"b":"ü"}"#;
+        let first = r#"{"a":1e400,"nestegg":{"tables":{"changed":3,"largest_change":1e-16,"error":1e-14},"more":[1.50]},"b":"ü"}"#;
+        let sum = r#"{"a":1e400,"nestegg":{"tables":{"changed":6,"largest_change":4e-16,"error":1e-13},"more":[1.50],"constants":{"rounded":2}},"b":"ü"}"#;
         check(Some(first), Stated { constants: Some(Constants { rounded: 2 }), ..TABLES }, sum);
+    }
+
+    #[test]
+    fn errors_that_are_none_are_no_reason_to_panic() {
+        for error in ["0.0", "-1.0", "1e308"] {
+            let text = format!(r#"{{"nestegg":{{"tables":{{"changed":1,"largest_change":0.0,"error":{error}}}}}}}"#);
+            let mut kernel = Kernel { meta: Some(Arc::from(text)), ..Kernel::default() };
+            for _ in 0..3 {
+                TABLES.add_to(&mut kernel);
+            }
+            let found = Stated::of(&kernel).tables.unwrap();
+            assert!(found.error.is_some_and(|error| (1e-15..=1.0).contains(&error)), "{error}: {found:?}");
+        }
     }
 
     #[test]
     fn what_is_exact_says_nothing() {
         let mut kernel = Kernel::default();
-        Stated::of_steps(0, None).add_to(&mut kernel);
+        Stated::of_steps(0, None, None).add_to(&mut kernel);
         assert_eq!(kernel.meta, None);
         assert!(Stated::of(&kernel).is_exact());
         kernel.meta = Some(Arc::from(r#"{"nestegg":{"tables":{"changed":"many"}}}"#));

@@ -14,18 +14,21 @@
 //!
 //! The optimizer knows more of a result than the result states: each step on the way to it is compared on its own.
 //! # Parts
-//! [`equality`]: what programs state; [`sizes`]: where they are compared; [`steps`]: what is between them.
+//! [`equality`]: what programs state; [`form`]: a look at all elements where only some are compared; [`sizes`]: where they are compared; [`steps`]: what is between them.
 //! # Not done
 //! Two programs are not compared where the first cannot be run (it divides by zero, or reads what has no value).
 
 mod equality;
+mod form;
 mod sizes;
 mod steps;
 
 use std::collections::BTreeSet;
 
 use nestegg_dump::{Read, Spans};
-use nestegg_interp::{Agreement, Difference, Evidence, Outcome, Trap, Unreached, ValidateOptions, Verdict, validate};
+use nestegg_interp::{
+    Agreement, Difference, Evidence, Outcome, Survey, Trap, Unreached, ValidateOptions, Verdict, validate,
+};
 use nestegg_ir::{Expr, ExprId, Kernel, Licence, Program};
 use nestegg_span::Source;
 use nestegg_transform::in_doubles;
@@ -36,6 +39,7 @@ use crate::parameters::satisfies;
 use crate::search;
 use crate::stated::Stated;
 use crate::validation::equality::Equality;
+use crate::validation::form::surveyed;
 use crate::validation::sizes::sizes;
 use crate::validation::steps::compare_folded;
 
@@ -55,6 +59,8 @@ pub enum Comparison {
     Equal {
         /// What was compared.
         evidence: String,
+        /// By how much an element is off at most, relative to its condition, where it was compared in floats.
+        largest_error: f64,
     },
     /// They are not.
     Different(Difference),
@@ -118,10 +124,11 @@ pub fn compare<'a>(
     let equality = Equality::stated(first.kernel(), second.kernel());
     let found = compare_in(first, second, values, (equality, licence))?;
     Ok(match found {
-        Comparison::Equal { evidence } if equality != Equality::Full => Comparison::Equal {
+        Comparison::Equal { evidence, largest_error } if equality != Equality::Full => Comparison::Equal {
             evidence: format!(
                 "{evidence}; not exactly, for one of them states that its tables or constants were computed"
             ),
+            largest_error,
         },
         found => found,
     })
@@ -138,21 +145,30 @@ fn compare_in(
     values: &[(String, i64)],
     (equality, licence): (Equality, Licence),
 ) -> Result<Comparison, Error> {
-    let mut options = equality.options(licence);
-    let is_tables = equality == Equality::Tables;
-    // Computed numbers are rounded to single precision once; rounding after every operation would hide more.
-    if is_tables && (first.kernel().has_single() || second.kernel().has_single()) {
-        options.tolerance = options.tolerance.max(2.0 * f64::from(f32::EPSILON));
-    }
-    let wide = |subject: Subject<'_>| subject.kernel().has_single().then(|| in_doubles(subject.program));
-    let widened = is_tables.then(|| [first, second].map(wide));
+    let has_single = |subject: Subject<'_>| subject.kernel().has_single();
+    let mut options = equality.options(licence, has_single(first) || has_single(second));
+    let wide = |subject: Subject<'_>| has_single(subject).then(|| in_doubles(subject.program));
+    let widened = matches!(equality, Equality::Tables { .. }).then(|| [first, second].map(wide));
     let [first, second] = match &widened {
         Some([a, b]) => [a.as_ref().map_or(first, Subject::from), b.as_ref().map_or(second, Subject::from)],
         None => [first, second],
     };
+    options.parameters = values.iter().cloned().collect();
+    let survey = match options.agreement {
+        Agreement::Close => surveyed(first.program, second.program, values, &options),
+        Agreement::Bits => None,
+    };
+    if let Some((Survey { suspects, failure, .. }, _)) = &survey {
+        if let Some(error) = failure {
+            let error = error.clone();
+            return Ok(Comparison::Different(Difference::Trap { program: "the second", error }));
+        }
+        options.suspects.clone_from(suspects);
+        options.is_surveyed = suspects.is_empty();
+    }
     let sizes = sizes([first.program, second.program], values);
     let (mut main, mut others, mut stopped) = (None, Vec::new(), None);
-    let mut too_long = false;
+    let (mut too_long, mut largest_error) = (false, 0.0_f64);
     let mut unreached: Option<Vec<Unreached>> = None;
     let mut note = |evidence: &Evidence| {
         let Some(found) = &evidence.unreached else { return };
@@ -170,6 +186,7 @@ fn compare_in(
         let verdict = validate(first.program, second.program, &options);
         if let Ok(Verdict::Equal(evidence)) = &verdict {
             note(evidence);
+            largest_error = largest_error.max(evidence.largest_error);
         }
         match verdict {
             // Evidence of nothing is none, unless there are no other sizes.
@@ -192,11 +209,17 @@ fn compare_in(
         return Ok(stopped.map_or_else(
             || {
                 let at: Vec<String> = sizes.iter().map(|values| in_equations(values)).collect();
-                Comparison::Equal { evidence: format!("no element of any output is written, at {}", at.join(", ")) }
+                let evidence = format!("no element of any output is written, at {}", at.join(", "));
+                Comparison::Equal { evidence, largest_error: 0.0 }
             },
             Comparison::Stopped,
         ));
     };
+    if let Some((Survey { n_elements, suspects, .. }, operations)) = &survey
+        && suspects.is_empty()
+    {
+        evidence += &format!("; all {n_elements} elements are as in a form of {operations} operations");
+    }
     if !others.is_empty() {
         evidence += &format!("; also at {}", others.join(", "));
     }
@@ -204,7 +227,7 @@ fn compare_in(
         evidence += &format!("; not at {}, where one element takes too long", in_equations(values));
     }
     evidence += &never_in_words(&unreached.unwrap_or_default(), [first, second]);
-    Ok(Comparison::Equal { evidence })
+    Ok(Comparison::Equal { evidence, largest_error })
 }
 
 /// Whether a run stopped because the kernel means nothing, whatever the data: it reads outside its arrays, or what has no value.
@@ -301,7 +324,7 @@ mod tests {
     /// The folded constant rounds as float32; nothing else of the kernel may.
     #[test]
     fn what_is_beside_a_rounded_constant_is_compared_exactly() {
-        let Comparison::Equal { evidence } = compared_with_changed("0.5*", "0.5*") else { panic!("not equal") };
+        let Comparison::Equal { evidence, .. } = compared_with_changed("0.5*", "0.5*") else { panic!("not equal") };
         assert!(evidence.contains("value form and folded constants, to the bit"), "{evidence}");
         for (from, to) in [("0.5*", "0.50000005*"), ("0.3", "0.3000002")] {
             let found = compared_with_changed(from, to);
@@ -316,7 +339,7 @@ mod tests {
         let source = Source::new("k.knl", text);
         let read = read(&source).unwrap();
         let found = compare(Subject::of(&source, &read), &read.program, &[]).unwrap();
-        let Comparison::Equal { evidence } = found else { panic!("not equal") };
+        let Comparison::Equal { evidence, .. } = found else { panic!("not equal") };
         assert!(evidence.contains("`(x[i]*x[i]) < -1.0` at 6:18 of the input never holds"), "{evidence}");
         assert!(!evidence.contains("of the result"), "once is enough: {evidence}");
     }
@@ -347,7 +370,7 @@ mod tests {
     fn conditions_on_sizes_that_are_never_met_are_named() {
         let input = vector("x[i] if i < 20000000 else 2.0*x[i]");
         let found = compare(&input, &input, &[("n".to_owned(), 10)]).unwrap();
-        let Comparison::Equal { evidence } = found else { panic!("not equal") };
+        let Comparison::Equal { evidence, .. } = found else { panic!("not equal") };
         assert!(evidence.ends_with("`i < 20000000` of the input always holds"), "{evidence}");
     }
 
@@ -361,9 +384,38 @@ mod tests {
         };
         let values = [("n".to_owned(), 1_000_000_000)];
         let found = compare(&dot("2.0"), &dot("2.0"), &values).unwrap();
-        let Comparison::Equal { evidence } = found else { panic!("not equal") };
+        let Comparison::Equal { evidence, .. } = found else { panic!("not equal") };
         assert!(evidence.contains("not at n = 1000000000, where one element takes too long"), "{evidence}");
         let found = compare(&dot("2.0"), &dot("2.5"), &values).unwrap();
         assert!(matches!(found, Comparison::Different(_)), "{found:?}");
+    }
+
+    /// A matrix product of 64 rows, rolled or row by row; `scale` has an entry for each column.
+    fn product(is_rolled: bool, scale: &[f64; 400]) -> Program {
+        let mut text = format!(
+            "kernel k\ndomain {{ [i, j, k] : 0 <= i < 64 and 0 <= j < 400 and 0 <= k < 64 }}\n\
+             arg a : float64[64, 64] read\narg b : float64[64, 400] read\narg y : float64[64, 400] write\n\
+             table s : float64[400] = {scale:?}\n"
+        );
+        let rows: Vec<String> =
+            if is_rolled { vec!["i".to_owned()] } else { (0..64).map(|row| row.to_string()).collect() };
+        for row in &rows {
+            let loops = if is_rolled { "i, j" } else { "j" };
+            text += &format!("for {loops}\n  y[{row}, j] = s[j]*sum([k], a[{row}, k]*b[k, j])\nend\n");
+        }
+        parse(&text)
+    }
+
+    #[test]
+    fn every_element_of_a_long_result_is_looked_at() {
+        let ones = [1.0; 400];
+        let found = compare(&product(true, &ones), &product(false, &ones), &[]).unwrap();
+        let Comparison::Equal { evidence, .. } = found else { panic!("not equal") };
+        assert!(evidence.contains("; all 25600 elements are as in a form of "), "{evidence}");
+        let mut wrong = ones;
+        wrong[173] = 1.000001;
+        let found = compare(&product(true, &ones), &product(false, &wrong), &[]).unwrap();
+        let Comparison::Different(Difference::Value { index, .. }) = found else { panic!("equal") };
+        assert_eq!(index[1], 173);
     }
 }

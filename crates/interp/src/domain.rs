@@ -149,6 +149,15 @@ impl Values {
         }
     }
 
+    /// Where a value is among them.
+    pub(crate) fn position(&self, value: i64) -> Option<usize> {
+        match self {
+            Self::Interval(lo, hi) if (*lo..=*hi).contains(&value) => usize::try_from(value - lo).ok(),
+            Self::Interval(..) => None,
+            Self::List(values) => values.iter().position(|&it| it == value),
+        }
+    }
+
     pub(crate) fn get(&self, idx: usize) -> i64 {
         match self {
             Self::Interval(lo, _) => lo + idx as i64,

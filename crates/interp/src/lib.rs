@@ -33,4 +33,6 @@ pub use hard::{Family, Hard};
 pub use input::{Inputs, Values};
 pub use rounding::{Case, Deviation, Sample, deviations};
 pub use run::{FieldValues, Output, Outputs, RunOptions, run, run_field};
-pub use validate::{Agreement, Difference, Evidence, Outcome, Unreached, ValidateOptions, Verdict, validate};
+pub use validate::{
+    Agreement, Difference, Element, Evidence, Outcome, Survey, Unreached, ValidateOptions, Verdict, survey, validate,
+};

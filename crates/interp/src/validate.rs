@@ -36,6 +36,7 @@
 mod choose;
 mod chosen;
 mod compare;
+mod survey;
 mod tally;
 mod whole;
 
@@ -48,6 +49,8 @@ use crate::data::Plan;
 use crate::error::Error;
 use crate::run::{Compiled, RunOptions};
 use crate::validate::compare::Comparison;
+
+pub use crate::validate::survey::{Element, Survey, survey};
 
 /// How two programs are compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +71,10 @@ pub struct ValidateOptions {
     pub run: RunOptions,
     /// An element, evaluated on demand, may take so many steps.
     pub max_steps_of_element: u64,
+    /// Elements to look at before all others, where not all are looked at.
+    pub suspects: Vec<Element>,
+    /// Whether [`survey`] found no suspects: then fewer elements do, and need not be of every store.
+    pub is_surveyed: bool,
 }
 
 /// What floats of two programs must have in common.
@@ -90,6 +97,8 @@ impl Default for ValidateOptions {
             max_cycles: 48,
             run: RunOptions::default(),
             max_steps_of_element: 100_000_000,
+            suspects: Vec::new(),
+            is_surveyed: false,
         }
     }
 }
@@ -260,18 +269,22 @@ pub fn validate(first: &Program, second: &Program, options: &ValidateOptions) ->
     if let Some(reason) = arguments_differ(first.kernel(), second.kernel()) {
         return Ok(Verdict::Different(Difference::Arguments { reason }));
     }
+    match compiled(first, second, options)? {
+        Ok((plan, programs)) => Comparison::new(programs, &plan, options).verdict(),
+        Err(error) => Ok(Verdict::Different(Difference::Trap { program: "the second", error })),
+    }
+}
+
+/// The data and both programs, or why the second is none.
+fn compiled(
+    first: &Program,
+    second: &Program,
+    options: &ValidateOptions,
+) -> Result<Result<(Plan, [Compiled; 2]), Error>, Error> {
     let plan = Plan::new(first.kernel(), &[second.kernel()], &options.parameters)?;
-    let comparison = Comparison {
-        first: Compiled::new(first, plan.parameters())?.with_stand_ins(),
-        second: match Compiled::new(second, plan.parameters()) {
-            Ok(compiled) => compiled.with_stand_ins(),
-            Err(error) => return Ok(Verdict::Different(Difference::Trap { program: "the second", error })),
-        },
-        plan: &plan,
-        options,
-        has_single: first.kernel().has_single() || second.kernel().has_single(),
-    };
-    comparison.verdict()
+    let first = Compiled::new(first, plan.parameters())?.with_stand_ins();
+    let second = Compiled::new(second, plan.parameters());
+    Ok(second.map(|second| (plan, [first, second.with_stand_ins()])))
 }
 
 /// Why the arguments of two kernels are not the same, if they are not.

@@ -3,7 +3,7 @@
 
 mod support;
 
-use nestegg_interp::{Agreement, Difference, Error, Evidence, ValidateOptions, Verdict, validate};
+use nestegg_interp::{Agreement, Difference, Error, Evidence, Survey, ValidateOptions, Verdict, survey, validate};
 use support::*;
 
 fn compare(first: &str, second: &str) -> Verdict {
@@ -466,4 +466,26 @@ fn stores_are_inside_their_arrays_wherever_the_loops_end() {
     equal(&text("2000"), &text("2000"));
     let Difference::Trap { error, .. } = different(&text("2000"), &text("2001")) else { panic!("no trap") };
     assert!(error.to_string().contains("out of bounds"), "{error}");
+}
+
+#[test]
+fn a_survey_names_the_elements_that_differ() {
+    let text = |third: &str, body: &str| {
+        format!(
+            "domain {{ [i] : 0 <= i < 4 }}\narg x : float64[4] read\narg y : float64[4] write\n\
+             table t : float64[4] = [2.0, 2.0, {third}, 2.0]\nfor i\n  {body}\nend\n"
+        )
+    };
+    let options = ValidateOptions::default();
+    let form = kernel(&text("2.0", "y[i] = t[i]*x[i]"));
+    let of = |second: &str| survey(&form, &kernel(second), &options).unwrap().unwrap();
+    let none = Survey { n_elements: 4, ..Survey::default() };
+    assert_eq!(of(&text("2.0", "y[i] = x[i] + x[i]")), none);
+    let suspects = vec![("y".to_owned(), vec![2])];
+    assert_eq!(of(&text("2.00001", "y[i] = t[i]*x[i]")), Survey { suspects, ..none });
+    let outside = of(&text("2.0", "y[i] = t[i + 1]*x[i]"));
+    assert!(matches!(outside.failure, Some(Error::Trap { .. })), "{outside:?}");
+    let not_written =
+        of(&text("2.0", "y[i] = t[i]*x[i]").replace("for i\n", "for i\n if i < 3\n").replace("\nend", "\n end\nend"));
+    assert_eq!(not_written.suspects, [("y".to_owned(), vec![3])]);
 }

@@ -121,10 +121,14 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "exponent-changed", meaning: "the exponent of a power, by one", find: arithmetic::exponent },
     Family { name: "integer-division-changed", meaning: "`//`, `%`, or the divisor", find: arithmetic::division },
     Family { name: "bits-changed", meaning: "another operation on bits", find: arithmetic::bits },
-    Family { name: "number-slightly", meaning: "a float, by 1e-7 of itself", find: numbers::slightly },
+    Family {
+        name: "number-slightly",
+        meaning: "a float, by 1e-7 of itself, 1e-5 in kernels with float32",
+        find: numbers::slightly,
+    },
     Family { name: "number-doubled", meaning: "a number, by a factor of 2", find: numbers::doubled },
     Family { name: "integer-by-one", meaning: "an integer beside values, by one", find: numbers::by_one },
-    Family { name: "table-slightly", meaning: "a number of a table, by 1e-7 of itself", find: numbers::table_slightly },
+    Family { name: "table-slightly", meaning: "a number of a table, by as much", find: numbers::table_slightly },
     Family { name: "table-sign", meaning: "the sign of a number of a table", find: numbers::table_sign },
     Family {
         name: "table-zero",

@@ -21,7 +21,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitStatus, Failure> {
     let b = nestegg_driver::read_defined(&sources[1], given)?;
     let assumed = parameters::assumed(a.program.kernel(), given)?;
     match compare(Subject::of(&sources[0], &a), Subject::of(&sources[1], &b), &parameters::values(&assumed))? {
-        Comparison::Equal { evidence } => {
+        Comparison::Equal { evidence, .. } => {
             terminal::print(&format!("equal; {evidence}\n"))?;
             Ok(ExitStatus::Done)
         }

@@ -9,13 +9,25 @@ use crate::stated::Stated;
 /// relative to their condition.
 const TABLE_TOLERANCE: f64 = 1e-10;
 
+/// The same where something is computed in float32: numbers that were computed are rounded to it once. Rounding after every operation would hide more.
+const TABLE_TOLERANCE_SINGLE: f64 = 2.0 * f32::EPSILON as f64;
+
+/// Elements may be off by so many times what the result states that they are, for other sizes may add more rounding errors,
+const MARGIN: f64 = 10.0;
+
+/// and by this in any case.
+const LEAST_TOLERANCE: f64 = 1e-13;
+
 /// How two programs must be equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Equality {
     /// Exactly, in the prime field; and in floats.
     Full,
-    /// In floats, as close as the tolerance for tables allows; what is single is taken for double.
-    Tables,
+    /// In floats, about as close as elements are known to be, and within the tolerance for tables; what is single is taken for double.
+    Tables {
+        /// By how much elements are off, relative to their condition; infinite if that is not known.
+        error: f64,
+    },
     /// In floats, as close as rounding after every operation and the tolerance for tables allow.
     Floats,
     /// In floats, to the bit.
@@ -38,16 +50,22 @@ impl Equality {
         if first.tables == second.tables || !is_within(first) || !is_within(second) {
             return Self::Full;
         }
-        Self::Tables
+        let error = |stated: Stated| stated.tables.map_or(0.0, |tables| tables.error.unwrap_or(f64::INFINITY));
+        Self::Tables { error: error(first) + error(second) }
     }
 
-    /// Under a strict licence floats are equal to the bit.
-    pub(super) fn options(self, licence: Licence) -> ValidateOptions {
+    /// Under a strict licence floats are equal to the bit. Where something is computed in float32, tables are rounded to it.
+    pub(super) fn options(self, licence: Licence, has_single: bool) -> ValidateOptions {
         let agreement = if licence == Licence::Strict { Agreement::Bits } else { Agreement::Close };
         let full = ValidateOptions { agreement, ..ValidateOptions::default() };
         match self {
             Self::Full => full,
-            Self::Tables | Self::Floats => ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, ..full },
+            Self::Tables { error } => {
+                let largest = if has_single { TABLE_TOLERANCE_SINGLE } else { TABLE_TOLERANCE };
+                let tolerance = (MARGIN * error).clamp(LEAST_TOLERANCE, largest);
+                ValidateOptions { seeds: Vec::new(), tolerance, ..full }
+            }
+            Self::Floats => ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, ..full },
             Self::Bits => ValidateOptions { seeds: Vec::new(), tolerance: 0.0, tolerance_single: 0.0, ..full },
         }
     }

@@ -18,6 +18,9 @@ use crate::stated::Stated;
 use crate::validation::equality::Equality;
 use crate::validation::{Comparison, Subject, compare_in, is_undefined};
 
+/// Tables that were just computed: nobody knows yet how close elements are.
+const COMPUTED: Equality = Equality::Tables { error: f64::INFINITY };
+
 /// Kernels between input and result, where the two are not equal in exact arithmetic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steps<'a> {
@@ -80,13 +83,14 @@ fn on_the_way<'a>(
         go(form(after), ["folded constants"; 2], Equality::Bits);
     }
     if let Some((seed, _)) = approximated {
-        go(form(seed), ["computed tables", "tables"], Equality::Tables);
+        go(form(seed), ["computed tables", "tables"], COMPUTED);
     }
     go(Stop::End(result), ["result"; 2], last);
     res
 }
 
-/// A result must be equal to its input: directly, or step by step where constants were rounded or tables computed, and then both in floats where tables were.
+/// A result must be equal to its input: directly; or in floats where tables were computed, and then to the kernel with these tables exactly; and step by
+/// step where constants were rounded.
 /// Where no number of a table was changed, only coefficients may have been rounded: that is tried first. Answers the evidence, and what the result must state.
 ///
 /// # Errors
@@ -104,31 +108,39 @@ pub(crate) fn check(
         let found = compared(input, output, values, (Equality::Full, licence), true)?;
         match found {
             Err(_) if steps.approximated.is_some() => {}
-            found => return Ok(found.map(exactly)),
+            found => return Ok(found.map(|(evidence, _)| exactly(evidence))),
         }
     }
     let mut evidence = Vec::new();
-    let all = on_the_way(input, steps.folds, steps.approximated, (output, Equality::Full));
-    for (idx, step) in all.iter().enumerate() {
-        match compared(step.from.subject(), step.to.subject(), values, (step.equality, licence), idx == 0)? {
-            Ok(found) => evidence.push(step.in_words(&found)),
+    let mut all = on_the_way(input, steps.folds, steps.approximated, (output, Equality::Full));
+    let tolerance = steps.approximated.map(|(_, tolerance)| *tolerance);
+    let mut error = None;
+    if tolerance.is_some() {
+        // Without folds the first step is part of this one.
+        let equality = if steps.folds.is_empty() { all.remove(0).equality } else { Equality::Floats };
+        match compared(input, output, values, (equality, licence), true)? {
+            Ok((found, largest_error)) => {
+                evidence.push(format!("input and result: {found}"));
+                error = Some(largest_error);
+            }
             Err(refusal) => return Ok(Err(refusal)),
         }
     }
-    let tolerance = steps.approximated.map(|(_, tolerance)| *tolerance);
-    if let Some(Tolerance { n_changed, largest_change }) = tolerance {
-        let equality = if steps.folds.is_empty() { Equality::Tables } else { Equality::Floats };
-        match compared(input, output, values, (equality, licence), true)? {
-            Ok(found) => evidence.push(format!("input and result: {found}")),
+    for step in &all {
+        let is_input = matches!(step.from, Stop::End(_));
+        match compared(step.from.subject(), step.to.subject(), values, (step.equality, licence), is_input)? {
+            Ok((found, _)) => evidence.push(step.in_words(&found)),
             Err(refusal) => return Ok(Err(refusal)),
         }
+    }
+    if let Some(Tolerance { n_changed, largest_change }) = tolerance {
         evidence.push(format!("{n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most"));
     }
-    let stated = Stated::of_steps(steps.folds.len(), tolerance);
+    let stated = Stated::of_steps(steps.folds.len(), tolerance, error);
     Ok(Ok((Validated::Equal { evidence: evidence.join("; ") }, stated)))
 }
 
-/// The evidence that two programs are equal, or what is wrong with the second.
+/// The evidence that two programs are equal and how far elements are apart, or what is wrong with the second.
 ///
 /// # Errors
 /// If the first is the input and cannot be run.
@@ -138,9 +150,9 @@ fn compared(
     values: &[(String, i64)],
     (equality, licence): (Equality, Licence),
     is_input: bool,
-) -> Result<Result<String, Refusal>, Error> {
+) -> Result<Result<(String, f64), Refusal>, Error> {
     let reason = match compare_in(first, second, values, (equality, licence))? {
-        Comparison::Equal { evidence } => return Ok(Ok(evidence)),
+        Comparison::Equal { evidence, largest_error } => return Ok(Ok((evidence, largest_error))),
         Comparison::Different(difference) => return Ok(Err(Refusal::NotEqual(Box::new(difference)))),
         Comparison::Stopped(error) if is_input && is_undefined(first.kernel(), &error) => {
             let kernel = first.kernel().name.clone();
@@ -161,13 +173,16 @@ pub(super) fn compare_folded(
     second: Subject<'_>,
     (values, licence): (&[(String, i64)], Licence),
 ) -> Result<Comparison, Error> {
-    let mut evidence = Vec::new();
+    let (mut evidence, mut error) = (Vec::new(), 0.0_f64);
     let rest = Equality::of_tables(Stated::of(first.kernel()), Stated::of(second.kernel()));
     for step in on_the_way(first, folds, None, (second, rest)) {
         match compare_in(step.from.subject(), step.to.subject(), values, (step.equality, licence))? {
-            Comparison::Equal { evidence: found } => evidence.push(step.in_words(&found)),
+            Comparison::Equal { evidence: found, largest_error } => {
+                evidence.push(step.in_words(&found));
+                error = error.max(largest_error);
+            }
             found => return Ok(found),
         }
     }
-    Ok(Comparison::Equal { evidence: evidence.join("; ") })
+    Ok(Comparison::Equal { evidence: evidence.join("; "), largest_error: error })
 }

@@ -16,13 +16,14 @@ use crate::error::{Error, Point, Trap};
 use crate::input::parameter_values;
 use crate::memory::Layout;
 use crate::source::Source;
+use crate::validate::Element;
 use crate::world::{hash_with, mix};
 
-/// Points of each store: a random one, corners, next to corners, then random ones.
-const N_POINTS: u64 = 24;
+/// Points of each store: a random one, one where loops of the inner half are where those of the outer half are, corners, next to corners, then random ones.
+const N_POINTS: u64 = 25;
 
 /// Of these, the ones before those with one iname at its other end.
-const N_CORNERS: u64 = 3;
+const N_CORNERS: u64 = 4;
 
 /// Random elements of each output.
 const N_RANDOM: u64 = 16;
@@ -39,6 +40,27 @@ pub(super) struct Chosen {
     pub(super) is_all: bool,
     /// For each program the trap that a store outside of its array is.
     pub(super) traps: [Option<Error>; 2],
+}
+
+impl Chosen {
+    /// The same, beginning with certain elements, which are looked at whatever it takes.
+    pub(super) fn beginning_with(
+        mut self,
+        suspects: &[Element],
+        pairs: &[(ArrayId, ArrayId)],
+        layouts: &[Layout],
+    ) -> Self {
+        let flat = suspects.iter().filter_map(|(name, index)| {
+            let array = pairs.iter().map(|pair| pair.0).find(|array| layouts[array.index()].name == *name)?;
+            let layout = &layouts[array.index()];
+            layout.contains(index).then(|| (array, layout.position(index)))
+        });
+        let mut elements: IndexSet<(ArrayId, usize), FxBuildHasher> = flat.collect();
+        self.n_least += elements.len();
+        elements.extend(self.elements);
+        self.elements = elements;
+        self
+    }
 }
 
 /// The elements for two programs; `pairs` are their outputs, `layouts` those of the first.
@@ -171,8 +193,13 @@ fn point(domains: &mut Domains<'_>, loops: &[InameId], n_inames: usize, pick: u6
         let position = match pick {
             // Any point tells more than a corner, where inames are equal.
             0 => (random >> 8) as usize % (last + 1),
-            1 => 0,
-            2 => last,
+            // A matrix may be empty elsewhere.
+            1 => match depth.checked_sub(loops.len().div_ceil(2)).map(|outer| env[loops[outer].index()]) {
+                Some(value) => values.position(value).unwrap_or(0),
+                None => (random >> 8) as usize % (last + 1),
+            },
+            2 => 0,
+            3 => last,
             // One iname at its other end.
             N_CORNERS.. if pick - N_CORNERS == depth as u64 => last,
             N_CORNERS.. if pick < N_CORNERS + loops.len() as u64 => 0,

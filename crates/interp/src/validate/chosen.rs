@@ -24,6 +24,9 @@ const MAX_STEPS_AGAIN: u64 = 40_000;
 /// On data of moderate size a program with many values to compute may take more: so many for each of them.
 const MAX_STEPS_OF_UNIT: u64 = 250;
 
+/// So many elements are looked at in any case where all were compared with those of a form.
+const MIN_SURVEYED: usize = 8;
+
 /// Where the first element of a round takes more steps, the programs run in threads of their own.
 const MIN_STEPS_APART: u64 = 4_000;
 
@@ -92,7 +95,11 @@ impl Comparison<'_> {
             tally.on_demand = Some(OnDemand {
                 first: demand::Plan::new(first, &of(first)?)?.with_stand_ins(),
                 second: demand::Plan::new(second, &of(second)?)?.with_stand_ins(),
-                chosen: choose([first, second], &pairs, &self.first.code.layouts, parameters)?,
+                chosen: choose([first, second], &pairs, &self.first.code.layouts, parameters)?.beginning_with(
+                    &self.options.suspects,
+                    &pairs,
+                    &self.first.code.layouts,
+                ),
                 seen: None,
             });
         }
@@ -183,18 +190,19 @@ impl Comparison<'_> {
         let is_tame = data.profile.is_tame();
         let is_base = data.profile == Profile::Signed;
         let max_steps = match is_base {
+            true if self.options.is_surveyed => MAX_STEPS,
             true => MAX_STEPS.max(n_units as u64 * MAX_STEPS_OF_UNIT),
             false => MAX_STEPS_AGAIN,
         };
+        let n_least = if self.options.is_surveyed { MIN_SURVEYED.min(*n_least) } else { *n_least };
         let begin = if is_base { 0 } else { (mix(data.seed) % elements.len().max(1) as u64) as usize };
         let is_heavy = tally.n_steps_first > MIN_STEPS_APART;
         let (mut n_elements, mut n_without) = (0, 0);
         for &(array, position) in elements.iter().cycle().skip(begin).take(elements.len()) {
-            if (tally.was_whole || !is_base || n_elements >= *n_least) && first.steps().max(second.steps()) > max_steps
-            {
+            if (tally.was_whole || !is_base || n_elements >= n_least) && first.steps().max(second.steps()) > max_steps {
                 break;
             }
-            if n_without == n_elements && n_without > (*n_least).max(MAX_WITHOUT) {
+            if n_without == n_elements && n_without > n_least.max(MAX_WITHOUT) {
                 break;
             }
             n_elements += 1;

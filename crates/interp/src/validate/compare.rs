@@ -70,6 +70,13 @@ pub(super) struct Comparison<'a> {
     pub(super) has_single: bool,
 }
 
+impl<'a> Comparison<'a> {
+    pub(super) fn new([first, second]: [Compiled; 2], plan: &'a Plan, options: &'a ValidateOptions) -> Self {
+        let has_single = first.kernel().has_single() || second.kernel().has_single();
+        Self { first, second, plan, options, has_single }
+    }
+}
+
 impl Comparison<'_> {
     pub(super) fn verdict(&self) -> Result<Verdict, Error> {
         let mut tally = Tally::new(self.plan.len() <= MAX_HELD);

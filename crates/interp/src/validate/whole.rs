@@ -29,7 +29,7 @@ const MAX_STORES: usize = 256;
 const MAX_STEPS_OF_STORES: u64 = 20_000_000;
 
 /// Both programs' memories after a run, or why there are none.
-enum Pair<A, B> {
+pub(super) enum Pair<A, B> {
     /// With the steps of the one that took more.
     Memories(Vec<Storage<A>>, Vec<Storage<B>>, u64),
     /// The world has no meaning for something that the first does.
@@ -124,7 +124,7 @@ impl Comparison<'_> {
     }
 
     /// Runs both programs on the same data.
-    fn run<A: Batch, B: Batch>(
+    pub(super) fn run<A: Batch, B: Batch>(
         &self,
         first: &A,
         second: &B,

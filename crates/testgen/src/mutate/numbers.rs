@@ -8,22 +8,30 @@ use super::Sites;
 use super::conditions::moved;
 use super::view::View;
 
-/// A slight change is by this part of a number.
+/// A slight change is by this part of a number,
 const SLIGHT: f64 = 1e-7;
 
-/// A float literal, or the value of an element, is another by 1e-7 of itself.
+/// and by this where the kernel computes in float32, of which 1e-7 is one unit in the last place.
+const SLIGHT_SINGLE: f64 = 1e-5;
+
+fn slightness(view: &View<'_>) -> f64 {
+    if view.kernel().has_single() { SLIGHT_SINGLE } else { SLIGHT }
+}
+
+/// A float literal, or the value of an element, is another by a slight change.
 pub(super) fn slightly(view: &View<'_>, sites: &mut Sites<'_>) {
-    let factor = Float::new(1.0 + SLIGHT).map(|value| Expr::Number(Number::Float(value)));
+    let slightness = slightness(view);
+    let factor = Float::new(1.0 + slightness).map(|value| Expr::Number(Number::Float(value)));
     for node in view.nodes.iter().filter(|node| view.is_float(node) && !node.is_compared) {
         match view.expr(node.id) {
             Expr::Number(number) => {
-                if let Some(other) = slight(*number) {
+                if let Some(other) = slight(*number, slightness) {
                     sites.put(node, format!("{number} becomes {other}"), Expr::Number(other));
                 }
             }
             Expr::Access { array, .. } => {
                 let (id, factor) = (node.id, factor.clone());
-                let what = format!("`{}` times {}", view.kernel()[*array].name, 1.0 + SLIGHT);
+                let what = format!("`{}` times {}", view.kernel()[*array].name, 1.0 + slightness);
                 sites.expression(node, what, move |kernel| match &factor {
                     Some(factor) => {
                         let factor = kernel.exprs.intern(factor.clone());
@@ -37,11 +45,11 @@ pub(super) fn slightly(view: &View<'_>, sites: &mut Sites<'_>) {
     }
 }
 
-fn slight(number: Number) -> Option<Number> {
+fn slight(number: Number, slightness: f64) -> Option<Number> {
     match number {
         Number::Int(_) => None,
-        Number::Float(value) if value.get() == 0.0 => Float::new(SLIGHT).map(Number::Float),
-        Number::Float(value) => Float::new(value.get() * (1.0 + SLIGHT)).map(Number::Float),
+        Number::Float(value) if value.get() == 0.0 => Float::new(slightness).map(Number::Float),
+        Number::Float(value) => Float::new(value.get() * (1.0 + slightness)).map(Number::Float),
     }
 }
 
@@ -76,11 +84,12 @@ pub(super) fn by_one(view: &View<'_>, sites: &mut Sites<'_>) {
     }
 }
 
-/// A number of a table is another by 1e-7 of itself; an integer by one.
+/// A number of a table is another by a slight change; an integer by one.
 pub(super) fn table_slightly(view: &View<'_>, sites: &mut Sites<'_>) {
+    let slightness = slightness(view);
     entries(view, sites, |number| match number {
         Number::Float(value) if value.get() == 0.0 => None,
-        Number::Float(_) => slight(number),
+        Number::Float(_) => slight(number, slightness),
         Number::Int(_) => moved(number, 1),
     });
 }
@@ -107,7 +116,7 @@ pub(super) fn table_zero(view: &View<'_>, sites: &mut Sites<'_>) {
 /// So many entries of one table are places, evenly spread.
 const ENTRIES: usize = 16;
 
-fn entries(view: &View<'_>, sites: &mut Sites<'_>, change: fn(Number) -> Option<Number>) {
+fn entries(view: &View<'_>, sites: &mut Sites<'_>, change: impl Fn(Number) -> Option<Number>) {
     for (array, values) in tables(view) {
         let step = values.len().div_ceil(ENTRIES).max(1);
         // Where the spacing meets zeros only, their neighbours may do.

@@ -1,0 +1,53 @@
+//! A cheap form of a program, for a look at all elements of what was made of it.
+//!
+//! Where the input takes so long that only some of its elements can be evaluated, and the result has many statements, each element speaks for few of them.
+//! The form of the input that `O1` makes is short to make and to run. It points to suspects ([`nestegg_interp::survey`]), and
+//! the input itself decides about them; so an error in the form refuses nothing, and proves nothing.
+
+use nestegg_interp::{Survey, ValidateOptions, survey};
+use nestegg_ir::{Program, Semantics};
+
+use crate::config::{Config, Strategy, Validation};
+use crate::count::operations;
+use crate::rules::{self, Licensed};
+use crate::search::{Told, search};
+use crate::stages::Stages;
+
+/// Inputs of fewer operations are run whole, or are not far from it; those that are long themselves are up to [`MAX_OPERATIONS`].
+const MIN_OPERATIONS: u128 = 1_500_000;
+
+/// Of shorter results the chosen elements look at every statement often enough.
+const MIN_INSTRUCTIONS: usize = 64;
+
+/// Forms and results of more operations are not run.
+const MAX_OPERATIONS: u128 = 20_000_000;
+
+/// All elements of a result beside those of a form of its input, where that is worth while; and the operations of the form.
+pub(super) fn surveyed(
+    input: &Program,
+    result: &Program,
+    values: &[(String, i64)],
+    options: &ValidateOptions,
+) -> Option<(Survey, u128)> {
+    let total = |program: &Program| operations(program, values).ok().map(|operations| operations.total);
+    let is_long = |program: &Program| program.kernel().instructions.len() >= MIN_INSTRUCTIONS;
+    let least = if is_long(input) { MAX_OPERATIONS } else { MIN_OPERATIONS };
+    if !is_long(result) || total(input)? < least || total(result)? > MAX_OPERATIONS {
+        return None;
+    }
+    let form = form(input, values)?;
+    let operations = total(&form).filter(|&total| total <= MAX_OPERATIONS)?;
+    Some((survey(&form, result, options).ok()??, operations))
+}
+
+/// What `O1` makes of a program.
+fn form(input: &Program, values: &[(String, i64)]) -> Option<Program> {
+    let strategy = Strategy::Named("O1".to_owned());
+    let config = Config { strategy, validation: Validation::Off, ..Config::default() };
+    let (book, name) = rules::of_config(&config).ok()?;
+    let Licensed { strategy, licence, .. } = rules::licensed(&book, &name, &config).ok()?;
+    let semantics = Semantics { licence, traps: config.traps };
+    let told = Told { strategy: &strategy, semantics, values, config: &config, is_strict: false };
+    let found = search(input, told, &mut Stages::new(None)).ok()?;
+    found.ranking.into_iter().next().map(|best| Program::Linearized(best.program))
+}

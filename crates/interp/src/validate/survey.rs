@@ -1,0 +1,110 @@
+//! All elements of a program beside those of a cheaper form of what it is compared with: where the two may differ.
+//!
+//! # Input
+//! A form of the first program that takes few steps, the second program, and how they are compared.
+//! # Output
+//! A [`Survey`]: elements that differ in floats. They are suspects, no more: whether the second program is wrong there,
+//! [`validate`](crate::validate()) finds out with the first program itself, which looks at [these elements](ValidateOptions::suspects) before all others.
+//! So nothing rests on the form being right.
+//! # Complexity
+//! One run of both.
+
+use nestegg_ir::{Dtype, Program};
+
+use crate::conditioned::{Conditioned, Scaled};
+use crate::data::Profile;
+use crate::error::{Error, Trap};
+use crate::float::Floats;
+use crate::memory::{Data, Storage};
+use crate::validate::compare::{Comparison, MAX_HELD, outputs};
+use crate::validate::tally::Stop;
+use crate::validate::whole::Pair;
+use crate::validate::{Difference, ValidateOptions, compiled};
+
+/// Where a run is stopped.
+const MAX_STEPS: u64 = 40_000_000;
+
+/// So many suspects are named, those that differ most.
+const MAX_SUSPECTS: usize = 8;
+
+/// An element of an output: the argument and the index.
+pub type Element = (String, Vec<i64>);
+
+/// What all elements look like.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Survey {
+    /// Elements that were looked at.
+    pub n_elements: usize,
+    /// Those that differ, the most suspicious first; not all of them.
+    pub suspects: Vec<Element>,
+    /// Why the second program fails, though the form does not: it reads or writes outside an array, or what has no value.
+    pub failure: Option<Error>,
+}
+
+/// Looks at all elements; `None` if there are too many, one of the programs runs too long, or the data have no meaning for the form.
+///
+/// # Errors
+/// If the form is not made for the same arguments.
+pub fn survey(form: &Program, second: &Program, options: &ValidateOptions) -> Result<Option<Survey>, Error> {
+    let Ok((plan, programs)) = compiled(form, second, options)? else { return Ok(None) };
+    if plan.len() > MAX_HELD {
+        return Ok(None);
+    }
+    Ok(Comparison::new(programs, &plan, options).survey())
+}
+
+impl Comparison<'_> {
+    fn survey(&self) -> Option<Survey> {
+        let data = self.plan.data(self.options.seeds.first().copied().unwrap_or(1), Profile::Signed, false);
+        let (first, second) = match self.run(&Conditioned, &Floats, &data.inputs(), MAX_STEPS) {
+            Ok(Pair::Memories(first, second, _)) => (first, second),
+            Err(Stop::Different(difference, _)) => {
+                let Difference::Trap { error, .. } = *difference else { return None };
+                let is_plain = |error: &Error| match error {
+                    Error::Trap { trap, .. } => matches!(trap, Trap::Uninitialised { .. } | Trap::OutOfBounds { .. }),
+                    _ => false,
+                };
+                return is_plain(&error).then(|| Survey { failure: Some(error), ..Survey::default() });
+            }
+            Ok(Pair::NoMeaning(_)) | Err(_) => return None,
+        };
+        let (mut n_elements, mut found) = (0, Vec::new());
+        for (array, other) in outputs(self.first.kernel(), self.second.kernel()) {
+            let layout = &self.first.code.layouts[array.index()];
+            let (left, right) = (&first[array.index()], &second[other.index()]);
+            for position in (0..layout.len).filter(|&position| left.has_value(position)) {
+                n_elements += 1;
+                let by = self.suspicion(left, right, position, layout.dtype);
+                if by > 0.0 {
+                    found.push((by, array, position));
+                }
+            }
+        }
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let suspects = found.into_iter().take(MAX_SUSPECTS).map(|(_, array, position)| {
+            let layout = &self.first.code.layouts[array.index()];
+            (layout.name.clone(), layout.index(position))
+        });
+        Some(Survey { n_elements, suspects: suspects.collect(), failure: None })
+    }
+
+    /// By how much an element differs, relative to its condition; zero where it is as close as it must be, or the form has no finite value.
+    fn suspicion(&self, first: &Storage<Scaled>, second: &Storage<f64>, position: usize, dtype: Dtype) -> f64 {
+        if !second.has_value(position) {
+            return f64::INFINITY;
+        }
+        match (&first.data, &second.data) {
+            (Data::Floats(a), Data::Floats(b)) => {
+                let (a, b) = (&a[position], b[position]);
+                let is_finite = a.value.is_finite() && a.magnitude.is_finite();
+                if !is_finite || self.approximately(a, &b, dtype).is_ok() {
+                    return 0.0;
+                }
+                let by = (a.value - b).abs() / a.magnitude.max(f64::MIN_POSITIVE);
+                if by.is_finite() { by } else { f64::INFINITY }
+            }
+            (Data::Ints(a), Data::Ints(b)) if a[position] == b[position] => 0.0,
+            _ => f64::INFINITY,
+        }
+    }
+}
