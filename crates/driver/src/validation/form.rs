@@ -14,7 +14,7 @@ use crate::search::{Told, search};
 use crate::stages::Stages;
 
 /// Inputs of fewer operations are run whole, or are not far from it; those that are long themselves are up to [`MAX_OPERATIONS`].
-const MIN_OPERATIONS: u128 = 1_500_000;
+const MIN_OPERATIONS: u128 = 500_000;
 
 /// Of shorter results the chosen elements look at every statement often enough.
 const MIN_INSTRUCTIONS: usize = 64;

@@ -19,11 +19,45 @@ use crate::source::Source;
 use crate::validate::Element;
 use crate::world::{hash_with, mix};
 
-/// Points of each store: a random one, one where loops of the inner half are where those of the outer half are, corners, next to corners, then random ones.
-const N_POINTS: u64 = 25;
+/// Points of each store, in this order: [`FIXED`] ones, one for each loop at the corner with its other end, then random ones.
+const N_POINTS: u64 = 27;
 
-/// Of these, the ones before those with one iname at its other end.
-const N_CORNERS: u64 = 4;
+/// The first points of each store.
+const FIXED: [Pick; 6] = [Pick::Random, Pick::Before, Pick::Diagonal, Pick::After, Pick::First, Pick::Last];
+
+/// A point of a store's loops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pick {
+    Random,
+    /// The innermost loop before its beginning, the others anywhere: what a loop that is too short leaves out.
+    Before,
+    /// The same after its end.
+    After,
+    /// Loops of the inner half where those of the outer half are: a matrix may be empty elsewhere.
+    Diagonal,
+    First,
+    Last,
+    /// At the first corner, but for this loop.
+    OtherEnd(usize),
+    /// Each loop at an end, next to it, or anywhere.
+    NearEnds,
+}
+
+impl Pick {
+    fn of(idx: u64, depth: usize) -> Self {
+        let idx = idx as usize;
+        match FIXED.get(idx) {
+            Some(&pick) => pick,
+            None if idx - FIXED.len() < depth => Self::OtherEnd(idx - FIXED.len()),
+            None => Self::NearEnds,
+        }
+    }
+
+    /// Whether it is no point of the loops.
+    fn is_outside(self) -> bool {
+        matches!(self, Self::Before | Self::After)
+    }
+}
 
 /// Random elements of each output.
 const N_RANDOM: u64 = 16;
@@ -148,12 +182,13 @@ fn stores<'l>(
             let own = &own_layouts[assignee.array.index()];
             let n_points = match (open.len() as u64, output) {
                 (0, _) => 1,
-                (depth, None) => N_CORNERS + depth,
+                (depth, None) => FIXED.len() as u64 + depth,
                 (_, Some(_)) => N_POINTS,
             };
             let mut points = Vec::new();
-            for pick in 0..n_points {
-                let Some(env) = point(&mut domains, &open, kernel.inames.len(), pick)? else { continue };
+            for seed in 0..n_points {
+                let pick = Pick::of(seed, open.len());
+                let Some(env) = point(&mut domains, &open, kernel.inames.len(), (pick, seed))? else { continue };
                 let indices = assignee.indices.iter().map(|index| {
                     let form = source.forms[index.index()].as_ref()?;
                     let terms = form.terms.iter().map(|&(iname, coefficient)| coefficient * env[iname.index()]);
@@ -162,7 +197,7 @@ fn stores<'l>(
                 let Some(index) = indices.collect::<Option<Vec<i64>>>() else { continue };
                 if own.contains(&index) {
                     points.extend(output.map(|(array, layout)| (array, layout.position(&index))));
-                } else if is_certain {
+                } else if is_certain && !pick.is_outside() {
                     trap.get_or_insert_with(|| {
                         let array = own.name.clone();
                         let values = open.iter().map(|&iname| (kernel[iname].name.clone(), env[iname.index()]));
@@ -183,35 +218,48 @@ fn stores<'l>(
 }
 
 /// A point of some loops, the outermost first; `None` where one of them is empty.
-fn point(domains: &mut Domains<'_>, loops: &[InameId], n_inames: usize, pick: u64) -> Result<Option<Vec<i64>>, Error> {
+fn point(
+    domains: &mut Domains<'_>,
+    loops: &[InameId],
+    n_inames: usize,
+    (pick, seed): (Pick, u64),
+) -> Result<Option<Vec<i64>>, Error> {
     let mut env = vec![0; n_inames];
     for (depth, &iname) in loops.iter().enumerate() {
         let bounds = domains.bounds(iname, &loops[..depth])?;
         let Some(values) = bounds.values(&mut env) else { return Ok(None) };
         let Some(last) = Values::len(&values).checked_sub(1) else { return Ok(None) };
-        let random = mix(hash_with(pick, depth as u64));
+        let random = mix(hash_with(seed, depth as u64));
+        let anywhere = (random >> 8) as usize % (last + 1);
+        let is_innermost = depth + 1 == loops.len();
         let position = match pick {
-            // Any point tells more than a corner, where inames are equal.
-            0 => (random >> 8) as usize % (last + 1),
-            // A matrix may be empty elsewhere.
-            1 => match depth.checked_sub(loops.len().div_ceil(2)).map(|outer| env[loops[outer].index()]) {
+            Pick::Random | Pick::Before | Pick::After => anywhere,
+            Pick::Diagonal => match depth.checked_sub(loops.len().div_ceil(2)).map(|outer| env[loops[outer].index()]) {
                 Some(value) => values.position(value).unwrap_or(0),
-                None => (random >> 8) as usize % (last + 1),
+                None => anywhere,
             },
-            2 => 0,
-            3 => last,
-            // One iname at its other end.
-            N_CORNERS.. if pick - N_CORNERS == depth as u64 => last,
-            N_CORNERS.. if pick < N_CORNERS + loops.len() as u64 => 0,
-            _ => match random % 6 {
+            Pick::First => 0,
+            Pick::Last => last,
+            Pick::OtherEnd(other) => {
+                if other == depth {
+                    last
+                } else {
+                    0
+                }
+            }
+            Pick::NearEnds => match random % 6 {
                 0 => 0,
                 1 => last,
                 2 => last.min(1),
                 3 => last.saturating_sub(1),
-                _ => (random >> 8) as usize % (last + 1),
+                _ => anywhere,
             },
         };
-        env[iname.index()] = values.get(position);
+        env[iname.index()] = match pick {
+            Pick::Before if is_innermost => values.get(0).saturating_sub(1),
+            Pick::After if is_innermost => values.get(last).saturating_add(1),
+            _ => values.get(position),
+        };
     }
     Ok(Some(env))
 }

@@ -24,6 +24,10 @@ use crate::validate::{Difference, ValidateOptions, compiled};
 /// Where a run is stopped.
 const MAX_STEPS: u64 = 40_000_000;
 
+/// Of programs that must be equal exactly, elements that differ by more, relative to their condition, are suspects: to look at them is cheap.
+const SUSPICIOUS: f64 = 1e-13;
+const SUSPICIOUS_SINGLE: f64 = 1e-6;
+
 /// So many suspects are named, those that differ most.
 const MAX_SUSPECTS: usize = 8;
 
@@ -50,7 +54,15 @@ pub fn survey(form: &Program, second: &Program, options: &ValidateOptions) -> Re
     if plan.len() > MAX_HELD {
         return Ok(None);
     }
-    Ok(Comparison::new(programs, &plan, options).survey())
+    let options = match options.seeds.is_empty() {
+        true => options.clone(),
+        false => ValidateOptions {
+            tolerance: options.tolerance.min(SUSPICIOUS),
+            tolerance_single: options.tolerance_single.min(SUSPICIOUS_SINGLE),
+            ..options.clone()
+        },
+    };
+    Ok(Comparison::new(programs, &plan, &options).survey())
 }
 
 impl Comparison<'_> {
