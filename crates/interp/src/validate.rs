@@ -63,6 +63,9 @@ pub struct ValidateOptions {
     pub tolerance: f64,
     /// The same for float32 results, and for all results of programs that hold float32 values: they may round on the way.
     pub tolerance_single: f64,
+    /// Where programs are compared in floats alone: an element may also be off by this part of the largest condition in its output. Tables of which small
+    /// numbers were changed leave that much where the first program has next to nothing.
+    pub noise: f64,
     /// What floats of the two programs must have in common.
     pub agreement: Agreement,
     /// How often all kinds of data are gone through, at most, for decisions that have gone one way only.
@@ -93,6 +96,7 @@ impl Default for ValidateOptions {
             seeds: vec![1, 2],
             tolerance: 1e-9,
             tolerance_single: 1e-4,
+            noise: 0.0,
             agreement: Agreement::Close,
             max_cycles: 48,
             run: RunOptions::default(),

@@ -12,7 +12,7 @@ const TABLE_TOLERANCE: f64 = 1e-10;
 /// The same where something is computed in float32: numbers that were computed are rounded to it once. Rounding after every operation would hide more.
 const TABLE_TOLERANCE_SINGLE: f64 = 2.0 * f32::EPSILON as f64;
 
-/// Elements may be off by so many times what the result states that they are, for other sizes may add more rounding errors,
+/// Elements may be off by so many times what the result states that they, or its tables, are, for other sizes may add more rounding errors,
 const MARGIN: f64 = 10.0;
 
 /// and by this in any case.
@@ -27,9 +27,14 @@ pub(super) enum Equality {
     Tables {
         /// By how much elements are off, relative to their condition; infinite if that is not known.
         error: f64,
+        /// By how much numbers of tables are off, relative to the largest of their column.
+        change: f64,
     },
-    /// In floats, as close as rounding after every operation and the tolerance for tables allow.
-    Floats,
+    /// In floats, as close as rounding after every operation and the tolerance for tables allow; tables may be off, too.
+    Floats {
+        /// As in [`Self::Tables`].
+        change: f64,
+    },
     /// In floats, to the bit.
     Bits,
 }
@@ -40,7 +45,7 @@ impl Equality {
         let (first, second) = (Stated::of(first), Stated::of(second));
         match first.constants == second.constants {
             true => Self::of_tables(first, second),
-            false if is_within(first) && is_within(second) => Self::Floats,
+            false if is_within(first) && is_within(second) => Self::Floats { change: change(first) + change(second) },
             false => Self::Full,
         }
     }
@@ -51,24 +56,33 @@ impl Equality {
             return Self::Full;
         }
         let error = |stated: Stated| stated.tables.map_or(0.0, |tables| tables.error.unwrap_or(f64::INFINITY));
-        Self::Tables { error: error(first) + error(second) }
+        Self::Tables { error: error(first) + error(second), change: change(first) + change(second) }
     }
 
     /// Under a strict licence floats are equal to the bit. Where something is computed in float32, tables are rounded to it.
     pub(super) fn options(self, licence: Licence, has_single: bool) -> ValidateOptions {
         let agreement = if licence == Licence::Strict { Agreement::Bits } else { Agreement::Close };
         let full = ValidateOptions { agreement, ..ValidateOptions::default() };
+        let unit = if has_single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let noise = |change: f64| MARGIN * change.max(unit);
         match self {
             Self::Full => full,
-            Self::Tables { error } => {
+            Self::Tables { error, change } => {
                 let largest = if has_single { TABLE_TOLERANCE_SINGLE } else { TABLE_TOLERANCE };
                 let tolerance = (MARGIN * error).clamp(LEAST_TOLERANCE, largest);
-                ValidateOptions { seeds: Vec::new(), tolerance, ..full }
+                ValidateOptions { seeds: Vec::new(), tolerance, noise: noise(change), ..full }
             }
-            Self::Floats => ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, ..full },
+            Self::Floats { change } => {
+                ValidateOptions { seeds: Vec::new(), tolerance: TABLE_TOLERANCE, noise: noise(change), ..full }
+            }
             Self::Bits => ValidateOptions { seeds: Vec::new(), tolerance: 0.0, tolerance_single: 0.0, ..full },
         }
     }
+}
+
+/// The change of tables that is stated.
+fn change(stated: Stated) -> f64 {
+    stated.tables.map_or(0.0, |tables| tables.largest_change)
 }
 
 /// Whether what is stated is within the tolerance for tables.

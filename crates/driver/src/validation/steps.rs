@@ -18,9 +18,6 @@ use crate::stated::Stated;
 use crate::validation::equality::Equality;
 use crate::validation::{Comparison, Subject, compare_in, is_undefined};
 
-/// Tables that were just computed: nobody knows yet how close elements are.
-const COMPUTED: Equality = Equality::Tables { error: f64::INFINITY };
-
 /// Kernels between input and result, where the two are not equal in exact arithmetic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steps<'a> {
@@ -82,8 +79,10 @@ fn on_the_way<'a>(
         go(form(before), ["value form"; 2], Equality::Full);
         go(form(after), ["folded constants"; 2], Equality::Bits);
     }
-    if let Some((seed, _)) = approximated {
-        go(form(seed), ["computed tables", "tables"], COMPUTED);
+    if let Some((seed, Tolerance { largest_change, .. })) = approximated {
+        // Nobody knows yet how close elements are.
+        let equality = Equality::Tables { error: f64::INFINITY, change: *largest_change };
+        go(form(seed), ["computed tables", "tables"], equality);
     }
     go(Stop::End(result), ["result"; 2], last);
     res
@@ -115,9 +114,9 @@ pub(crate) fn check(
     let mut all = on_the_way(input, steps.folds, steps.approximated, (output, Equality::Full));
     let tolerance = steps.approximated.map(|(_, tolerance)| *tolerance);
     let mut error = None;
-    if tolerance.is_some() {
+    if let Some(Tolerance { largest_change: change, .. }) = tolerance {
         // Without folds the first step is part of this one.
-        let equality = if steps.folds.is_empty() { all.remove(0).equality } else { Equality::Floats };
+        let equality = if steps.folds.is_empty() { all.remove(0).equality } else { Equality::Floats { change } };
         match compared(input, output, values, (equality, licence), true)? {
             Ok((found, largest_error)) => {
                 evidence.push(format!("input and result: {found}"));

@@ -148,20 +148,43 @@ impl Comparison<'_> {
         &'c self,
         data: DataSet<'_>,
         tally: &mut Tally<'c>,
-        mut compare: impl FnMut(&mut Known, &Scaled, &f64, Dtype) -> Sameness,
+        mut compare: impl FnMut(&mut Known, &Scaled, &f64, Dtype, f64) -> Sameness,
     ) -> Result<(), Stop> {
         self.prepare(tally)?;
         let Some(on_demand) = tally.on_demand.take() else { return Ok(()) };
         let (of_first, of_second) = (Given { world: &Conditioned, data }, Given { world: &Floats, data });
         let first = Demand::new(&Conditioned, &on_demand.first, &of_first);
         let second = Demand::new(&Floats, &on_demand.second, &of_second);
-        let found = self.each_chosen(
+        // What is noise is known when all elements are.
+        let mut largest = vec![0.0_f64; self.first.code.layouts.len()];
+        let mut doubtful: Vec<(Place, Scaled, f64)> = Vec::new();
+        let mut found = self.each_chosen(
             (&on_demand.chosen, on_demand.n_units()),
             data,
             tally,
             &mut (first, second),
-            |_, known, a, b, dtype| compare(known, a, b, dtype),
+            |place, known, a, b, dtype| {
+                let largest = &mut largest[place.0.index()];
+                if a.magnitude.is_finite() {
+                    *largest = largest.max(a.magnitude);
+                }
+                match compare(known, a, b, dtype, 0.0) {
+                    Sameness::Different { .. } if self.options.noise > 0.0 => {
+                        doubtful.push((place, a.clone(), *b));
+                        Sameness::Open
+                    }
+                    other => other,
+                }
+            },
         );
+        for (place, a, b) in doubtful {
+            let (layout, largest) = (&self.first.code.layouts[place.0.index()], largest[place.0.index()]);
+            found = found.and_then(|()| {
+                tally.enter(place, layout, Slot::Float(&a), Slot::Float(&b), |known, a, b, dtype| {
+                    compare(known, a, b, dtype, largest)
+                })
+            });
+        }
         tally.on_demand = Some(on_demand);
         found
     }

@@ -131,7 +131,7 @@ impl Comparison<'_> {
                 self.watch_decisions(tally);
             }
             let data = self.plan.data(seed.wrapping_add(round as u64 / 2 * 0x1000_0001), profile, from_zero);
-            let compare = |known: &mut Known, a: &Scaled, b: &f64, dtype| {
+            let compare = |known: &mut Known, a: &Scaled, b: &f64, dtype, largest| {
                 let is_asked = is_base && (is_bits || is_alone || known.is_in_floats);
                 let is_settled = known.is_compared() && !is_asked && !is_deciding;
                 let is_finite = a.value.is_finite() && a.magnitude.is_finite();
@@ -139,7 +139,7 @@ impl Comparison<'_> {
                     return Sameness::Open;
                 }
                 known.is_in_floats = true;
-                match self.approximately(a, b, dtype) {
+                match self.approximately(a, b, dtype, largest) {
                     Ok(error) => Sameness::Equal(error),
                     Err((first, second)) => Sameness::Different { world: "floating point", first, second },
                 }
@@ -277,7 +277,7 @@ impl Comparison<'_> {
                 second: exactly(first.float.value, second.float.value),
             };
         }
-        let close = self.approximately(&first.float, &second.float.value, dtype);
+        let close = self.approximately(&first.float, &second.float.value, dtype, 0.0);
         let is_finite = first.float.value.is_finite() && first.float.magnitude.is_finite();
         match (is_same, close) {
             (true, Ok(error)) => Sameness::Equal(error),
@@ -295,8 +295,14 @@ impl Comparison<'_> {
         (first.value - second).abs() <= 8.0 * epsilon * first.magnitude
     }
 
-    /// The error relative to the condition, or both values if that is too large.
-    pub(super) fn approximately(&self, first: &Scaled, second: &f64, dtype: Dtype) -> Result<f64, (String, String)> {
+    /// The error relative to the condition, or both values if that is too large; what is noise beside the largest condition of the output is no error.
+    pub(super) fn approximately(
+        &self,
+        first: &Scaled,
+        second: &f64,
+        dtype: Dtype,
+        largest: f64,
+    ) -> Result<f64, (String, String)> {
         let is_single = dtype == Dtype::Float32 || self.has_single;
         let tolerance = if is_single { self.options.tolerance_single } else { self.options.tolerance };
         let (a, b) = (first.value, *second);
@@ -308,8 +314,11 @@ impl Comparison<'_> {
         }
         let scale = first.magnitude.max(a.abs()).max(b.abs());
         let error = (a - b).abs();
-        let is_close = scale.is_finite() && error <= tolerance * scale;
-        if is_close { Ok(error / scale) } else { Err((format!("{a:e}"), format!("{b:e}"))) }
+        match scale.is_finite() {
+            true if error <= tolerance * scale => Ok(error / scale),
+            true if error <= self.options.noise * largest => Ok(0.0),
+            _ => Err((format!("{a:e}"), format!("{b:e}"))),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::float::Floats;
 use crate::memory::{Data, Storage};
 use crate::validate::compare::{Comparison, MAX_HELD, outputs};
 use crate::validate::tally::Stop;
-use crate::validate::whole::Pair;
+use crate::validate::whole::{Pair, largest};
 use crate::validate::{Difference, ValidateOptions, compiled};
 
 /// Where a run is stopped.
@@ -84,9 +84,10 @@ impl Comparison<'_> {
         for (array, other) in outputs(self.first.kernel(), self.second.kernel()) {
             let layout = &self.first.code.layouts[array.index()];
             let (left, right) = (&first[array.index()], &second[other.index()]);
+            let largest = largest(left);
             for position in (0..layout.len).filter(|&position| left.has_value(position)) {
                 n_elements += 1;
-                let by = self.suspicion(left, right, position, layout.dtype);
+                let by = self.suspicion((left, right), position, layout.dtype, largest);
                 if by > 0.0 {
                     found.push((by, array, position));
                 }
@@ -101,7 +102,13 @@ impl Comparison<'_> {
     }
 
     /// By how much an element differs, relative to its condition; zero where it is as close as it must be, or the form has no finite value.
-    fn suspicion(&self, first: &Storage<Scaled>, second: &Storage<f64>, position: usize, dtype: Dtype) -> f64 {
+    fn suspicion(
+        &self,
+        (first, second): (&Storage<Scaled>, &Storage<f64>),
+        position: usize,
+        dtype: Dtype,
+        largest: f64,
+    ) -> f64 {
         if !second.has_value(position) {
             return f64::INFINITY;
         }
@@ -109,7 +116,7 @@ impl Comparison<'_> {
             (Data::Floats(a), Data::Floats(b)) => {
                 let (a, b) = (&a[position], b[position]);
                 let is_finite = a.value.is_finite() && a.magnitude.is_finite();
-                if !is_finite || self.approximately(a, &b, dtype).is_ok() {
+                if !is_finite || self.approximately(a, &b, dtype, largest).is_ok() {
                     return 0.0;
                 }
                 let by = (a.value - b).abs() / a.magnitude.max(f64::MIN_POSITIVE);

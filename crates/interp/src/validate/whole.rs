@@ -77,7 +77,7 @@ impl Comparison<'_> {
         &self,
         data: DataSet<'_>,
         tally: &mut Tally<'_>,
-        compare: impl FnMut(&mut Known, &Scaled, &f64, Dtype) -> Sameness,
+        compare: impl FnMut(&mut Known, &Scaled, &f64, Dtype, f64) -> Sameness,
     ) -> Result<(), Stop> {
         let inputs = data.inputs();
         let limit = if self.has_opaque_code() { u64::MAX } else { MAX_STEPS_IN_FLOATS };
@@ -90,7 +90,10 @@ impl Comparison<'_> {
             Pair::Memories(first, second, _) => (first, second),
         };
         let mut compare = compare;
-        let compared = self.compare(&first, &second, tally, |_, known, a, b, dtype| compare(known, a, b, dtype));
+        let largest: Vec<f64> = first.iter().map(largest).collect();
+        let compared = self.compare(&first, &second, tally, |(array, ..), known, a, b, dtype| {
+            compare(known, a, b, dtype, largest[array.index()])
+        });
         compared.map_err(|stop| self.explain(stop, &Floats, &inputs))
     }
 
@@ -177,6 +180,14 @@ impl Comparison<'_> {
         }
         Stop::Different(difference, Some(at))
     }
+}
+
+/// The largest condition of an array's elements that have one.
+pub(super) fn largest(storage: &Storage<Scaled>) -> f64 {
+    let Data::Floats(values) = &storage.data else { return 0.0 };
+    let has_value = |position: &usize| storage.has_value(*position) && storage.gap(*position).is_none();
+    let magnitudes = (0..values.len()).filter(has_value).map(|position| values[position].magnitude);
+    magnitudes.filter(|magnitude| magnitude.is_finite()).fold(0.0, f64::max)
 }
 
 fn slot<F>(storage: &Storage<F>, position: usize) -> Slot<'_, F> {
