@@ -165,6 +165,8 @@ fn small_kernels_in_all_ways() {
         "domain { [i, j] : 0 <= i < 4 and 0 <= j <= i }\ndomain { [k] : 0 <= k < 4 }\narg y : float64[8] readwrite\narg z : float64[4] write\nfor i\n  for j\n    y[i + j] = y[i] + 2.0*y[j]\n  end\n  y[2*i] = y[2*i] + 0.25\nend\nfor k\n  z[3 - k] = y[2*k]\nend\n",
         // Conditions, undefined ones among them.
         "domain { [i] : 0 <= i < 8 }\narg x : float64[8] read\narg y : float64[8] readwrite\nfor i\n  y[i] = 1.0/(x[i] - x[i]) {if=x[i] > 0.0}\n  y[i] = 3.0 {if=i > 4 and y[i] > 1.0}\nend\n",
+        // What a condition leaves out is not there afterwards.
+        "domain { [i] : 0 <= i < 4 }\narg x : float64 readwrite\narg y : float64[4] write\nfor i\n  y[i] = i*(0.0 if 1.5 > x and i >= 2 else 3.0)\nend\nx = 1.0\n",
         // Laziness.
         "domain { [i] : 0 <= i < 8 }\narg n : int32[8] read\narg y : int32[8] write\nfor i\n  y[i] = (8 // n[i] if n[i] > 0 and 8 % n[i] == 0 else (n[i - 1] if i > 0 else -1))\nend\n",
         // Reductions around and inside of each other.

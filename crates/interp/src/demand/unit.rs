@@ -346,6 +346,8 @@ impl Emitter<'_, '_, '_> {
             self.push(Instr::IntSet { dst: acc, value: 1 - decides });
             let mut tried = Vec::new();
             for &operand in operands {
+                // The ones before may decide: what is computed here is not there afterwards.
+                self.scopes.push(FxHashMap::default());
                 let a = match self.units.unit_of.get(&operand) {
                     Some(&unit) => {
                         tried.push((operand, unit));
@@ -353,6 +355,7 @@ impl Emitter<'_, '_, '_> {
                     }
                     None => self.operand(operand)?,
                 };
+                self.scopes.pop();
                 self.see(operand, a);
                 let to_next = self.push(Instr::Jump { to: 0 });
                 self.push(Instr::IntCopy { dst: acc, a });

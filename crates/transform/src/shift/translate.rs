@@ -134,10 +134,18 @@ fn atom(
     id: ExprId,
 ) -> Term {
     let kernel = &workspace.kernel;
-    let is_scalar = || {
-        workspace.facts.ty(id).is_float()
-            && workspace.facts.free(id).is_empty()
-            && workspace.facts.memory(id).is_empty()
+    // What is no element of its array on some data, or at some sizes, is read only where the kernel reads it.
+    let is_element = |(&index, &size): (&ExprId, &ExprId)| match (&kernel.exprs[index], &kernel.exprs[size]) {
+        (Expr::Number(Number::Int(index)), Expr::Number(Number::Int(size))) => (0..*size).contains(index),
+        _ => false,
+    };
+    let is_scalar = || match &kernel.exprs[id] {
+        Expr::Access { array, indices } => {
+            workspace.facts.ty(id).is_float()
+                && workspace.facts.memory(id).is_empty()
+                && indices.iter().zip(&kernel[*array].shape).all(is_element)
+        }
+        _ => false,
     };
     match &kernel.exprs[id] {
         Expr::Number(number) => match Scale::number(number.to_f64()) {
