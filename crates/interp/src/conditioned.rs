@@ -144,9 +144,10 @@ impl World for Conditioned {
             values[idx] = argument.value - step;
             let below = Floats.call(function, result, &values)?;
             values[idx] = argument.value;
-            let slope = ((above - below) / (2.0 * step)).abs();
-            if slope.is_finite() {
-                magnitude += slope * argument.magnitude;
+            // Beside the end of a domain there is one side only.
+            let slopes = [(above - below) / (2.0 * step), (above - value) / step, (value - below) / step];
+            if let Some(slope) = slopes.into_iter().find(|slope| slope.is_finite()) {
+                magnitude += slope.abs() * argument.magnitude;
             }
         }
         Some(Scaled::result(value, magnitude))
