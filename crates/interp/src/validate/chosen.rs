@@ -170,7 +170,7 @@ impl Comparison<'_> {
                 }
                 match compare(known, a, b, dtype, 0.0) {
                     Sameness::Different { .. } if self.options.noise > 0.0 => {
-                        doubtful.push((place, a.clone(), *b));
+                        doubtful.push((place, *a, *b));
                         Sameness::Open
                     }
                     other => other,
