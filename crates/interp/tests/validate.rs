@@ -483,6 +483,8 @@ fn a_survey_names_the_elements_that_differ() {
     assert_eq!(of(&text("2.0", "y[i] = x[i] + x[i]")), none);
     let suspects = vec![("y".to_owned(), vec![2])];
     assert_eq!(of(&text("2.00001", "y[i] = t[i]*x[i]")), Survey { suspects, ..none });
+    let longer = text("2.0", "y[i] = t[i]*x[i]").replace("y : float64[4]", "y : float64[5]");
+    assert_eq!(survey(&kernel(&longer), &kernel(&text("2.0", "y[i] = t[i]*x[i]")), &options), Ok(None));
     let outside = of(&text("2.0", "y[i] = t[i + 1]*x[i]"));
     assert!(matches!(outside.failure, Some(Error::Trap { .. })), "{outside:?}");
     let not_written =

@@ -1,8 +1,13 @@
-//! A cheap form of a program, for a look at all elements of what was made of it.
+//! Surveys long results: compares every element with a fast form of the input.
 //!
-//! Where the input takes so long that only some of its elements can be evaluated, and the result has many statements, each element speaks for few of them.
-//! The form of the input that `O1` makes is short to make and to run. It points to suspects ([`nestegg_interp::survey`]), and
-//! the input itself decides about them; so an error in the form refuses nothing, and proves nothing.
+//! # Input
+//! An input that runs too long to compare all elements with, its result, and the options of the comparison.
+//! # Output
+//! The [survey](nestegg_interp::survey), and the operations of the form; nothing where a survey does not pay.
+//! # Method
+//! One element of a long result exercises few of its statements, so a sample misses errors. `O1` makes a form of the input in
+//! milliseconds that runs fast enough to compare every element. Where form and result differ, validation asks the input itself,
+//! so a bug in `O1` cannot make it refuse a right result.
 
 use nestegg_interp::{Survey, ValidateOptions, survey};
 use nestegg_ir::{Program, Semantics};

@@ -1,11 +1,11 @@
-//! All elements of a program beside those of a cheaper form of what it is compared with: where the two may differ.
+//! A quick look at every output element, to find those that validation should check first.
 //!
 //! # Input
-//! A form of the first program that takes few steps, the second program, and how they are compared.
+//! A form of the first program that runs fast, the second program, and the options of the comparison.
 //! # Output
-//! A [`Survey`]: elements that differ in floats. They are suspects, no more: whether the second program is wrong there,
-//! [`validate`](crate::validate()) finds out with the first program itself, which looks at [these elements](ValidateOptions::suspects) before all others.
-//! So nothing rests on the form being right.
+//! A [`Survey`]: the elements at which form and second program differ in floats. These are only suspects.
+//! [`validate`](crate::validate()) evaluates [them](ValidateOptions::suspects) before all others, in the first program itself,
+//! so a wrong form cannot condemn a right program.
 //! # Complexity
 //! One run of both.
 
@@ -19,7 +19,7 @@ use crate::memory::{Data, Storage};
 use crate::validate::compare::{Comparison, MAX_HELD, outputs};
 use crate::validate::tally::Stop;
 use crate::validate::whole::{Pair, largest};
-use crate::validate::{Difference, ValidateOptions, compiled};
+use crate::validate::{Difference, ValidateOptions, arguments_differ, compiled};
 
 /// Where a run is stopped.
 const MAX_STEPS: u64 = 40_000_000;
@@ -45,11 +45,14 @@ pub struct Survey {
     pub failure: Option<Error>,
 }
 
-/// Looks at all elements; `None` if there are too many, one of the programs runs too long, or the data have no meaning for the form.
+/// Looks at all elements; `None` if there are too many, the arguments differ, one of the programs runs too long, or the data have no meaning for the form.
 ///
 /// # Errors
-/// If the form is not made for the same arguments.
+/// If the form cannot be compiled.
 pub fn survey(form: &Program, second: &Program, options: &ValidateOptions) -> Result<Option<Survey>, Error> {
+    if arguments_differ(form.kernel(), second.kernel()).is_some() {
+        return Ok(None);
+    }
     let Ok((plan, programs)) = compiled(form, second, options)? else { return Ok(None) };
     if plan.len() > MAX_HELD {
         return Ok(None);
