@@ -1,9 +1,9 @@
 //! Which elements of outputs to compare, where comparing all takes too long.
 //!
 //! # Method
-//! For each store of both programs: the elements that it writes at corners of its loops, next to them, and at random points, so
-//! that every statement is looked at where loops begin and end. Then random elements of each output, which nothing may write. The
-//! stores take turns: whoever stops early has looked at each of them.
+//! The suspects of a [survey](crate::validate::survey()) come first. Then, for each store of both programs, the elements that it writes at random
+//! points, just outside of its innermost loop, on the diagonal, and at the corners of its loops, so that every statement is looked at where loops
+//! begin and end. Then random elements of each output, which nothing may write. The stores take turns: whoever stops early has looked at each of them.
 //! # Complexity
 //! [`N_POINTS`] points for each store, each linear in its loops.
 
@@ -68,7 +68,7 @@ pub(super) const MAX_ALL: usize = 4096;
 /// Elements of the first program's outputs, as flat positions, the most telling first.
 pub(super) struct Chosen {
     pub(super) elements: IndexSet<(ArrayId, usize), FxBuildHasher>,
-    /// So many are to be looked at, whatever it takes: one of each store.
+    /// So many are to be looked at, whatever it takes: the suspects, and one of each store.
     pub(super) n_least: usize,
     /// Whether these are all there are.
     pub(super) is_all: bool,
@@ -76,33 +76,13 @@ pub(super) struct Chosen {
     pub(super) traps: [Option<Error>; 2],
 }
 
-impl Chosen {
-    /// The same, beginning with certain elements, which are looked at whatever it takes.
-    pub(super) fn beginning_with(
-        mut self,
-        suspects: &[Element],
-        pairs: &[(ArrayId, ArrayId)],
-        layouts: &[Layout],
-    ) -> Self {
-        let flat = suspects.iter().filter_map(|(name, index)| {
-            let array = pairs.iter().map(|pair| pair.0).find(|array| layouts[array.index()].name == *name)?;
-            let layout = &layouts[array.index()];
-            layout.contains(index).then(|| (array, layout.position(index)))
-        });
-        let mut elements: IndexSet<(ArrayId, usize), FxBuildHasher> = flat.collect();
-        self.n_least += elements.len();
-        elements.extend(self.elements);
-        self.elements = elements;
-        self
-    }
-}
-
-/// The elements for two programs; `pairs` are their outputs, `layouts` those of the first.
+/// The elements for two programs, suspects first; `pairs` are their outputs, `layouts` those of the first.
 pub(super) fn choose(
     programs: [&LinearizedKernel; 2],
     pairs: &[(ArrayId, ArrayId)],
     layouts: &[Layout],
     parameters: &IndexMap<String, i64>,
+    suspects: &[Element],
 ) -> Result<Chosen, Error> {
     let mut turns: Vec<Vec<(ArrayId, usize)>> = Vec::new();
     let mut traps = [None, None];
@@ -120,7 +100,12 @@ pub(super) fn choose(
             turns.push((0..N_RANDOM).map(|n| (array, random(n))).collect());
         }
     }
-    let mut elements: IndexSet<(ArrayId, usize), FxBuildHasher> = IndexSet::default();
+    let suspects = suspects.iter().filter_map(|(name, index)| {
+        let array = pairs.iter().map(|pair| pair.0).find(|array| layouts[array.index()].name == *name)?;
+        let layout = &layouts[array.index()];
+        layout.contains(index).then(|| (array, layout.position(index)))
+    });
+    let mut elements: IndexSet<(ArrayId, usize), FxBuildHasher> = suspects.collect();
     let mut n_least = 0;
     let longest = turns.iter().map(Vec::len).max().unwrap_or(0);
     for turn in 0..longest {
@@ -188,6 +173,10 @@ fn stores<'l>(
             let mut points = Vec::new();
             for seed in 0..n_points {
                 let pick = Pick::of(seed, open.len());
+                // Only what is inside of the loops may be a trap.
+                if output.is_none() && pick.is_outside() {
+                    continue;
+                }
                 let Some(env) = point(&mut domains, &open, kernel.inames.len(), (pick, seed))? else { continue };
                 let indices = assignee.indices.iter().map(|index| {
                     let form = source.forms[index.index()].as_ref()?;
@@ -238,15 +227,9 @@ fn point(
                 Some(value) => values.position(value).unwrap_or(0),
                 None => anywhere,
             },
-            Pick::First => 0,
             Pick::Last => last,
-            Pick::OtherEnd(other) => {
-                if other == depth {
-                    last
-                } else {
-                    0
-                }
-            }
+            Pick::OtherEnd(other) if other == depth => last,
+            Pick::First | Pick::OtherEnd(_) => 0,
             Pick::NearEnds => match random % 6 {
                 0 => 0,
                 1 => last,

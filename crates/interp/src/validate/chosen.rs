@@ -95,11 +95,7 @@ impl Comparison<'_> {
             tally.on_demand = Some(OnDemand {
                 first: demand::Plan::new(first, &of(first)?)?.with_stand_ins(),
                 second: demand::Plan::new(second, &of(second)?)?.with_stand_ins(),
-                chosen: choose([first, second], &pairs, &self.first.code.layouts, parameters)?.beginning_with(
-                    &self.options.suspects,
-                    &pairs,
-                    &self.first.code.layouts,
-                ),
+                chosen: choose([first, second], &pairs, &self.first.code.layouts, parameters, &self.options.suspects)?,
                 seen: None,
             });
         }
