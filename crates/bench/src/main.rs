@@ -11,17 +11,22 @@
 //! * `rounding` sets the rounding errors of results beside those of their inputs.
 //! * `mutants` breaks results and asks validation.
 //! * `validation` sets the seconds of validation beside those of everything else.
+//! * `spelling` writes every fixture in other ways and sets the counts beside each other.
+//! * `beside` puts two fixtures into one kernel and sets it beside the two alone.
 //! * `runtime` compiles the C of input and output and runs them in turn in one process.
 //!
-//! `operations`, but for its seconds, `ablation`, `rounding` and `mutants` give the same numbers everywhere; the others measure this machine.
+//! `operations`, but for its seconds, `ablation`, `rounding`, `mutants`, `spelling` and `beside` give the same numbers everywhere; the others measure this machine.
 
 mod ablation;
+mod beside;
 mod memory;
 mod mutants;
 mod operations;
+mod progress;
 mod rounding;
 mod runtime;
 mod scaling;
+mod spelling;
 mod statistics;
 mod table;
 mod validation;
@@ -58,6 +63,10 @@ enum Command {
     Mutants(mutants::MutantsArgs),
     /// Seconds of validation beside those of everything else, over all fixtures
     Validation(validation::ValidationArgs),
+    /// Operations of kernels that are written in other ways, over those of the best spelling
+    Spelling(spelling::SpellingArgs),
+    /// Operations and seconds of two fixtures in one kernel, over those of the two alone
+    Beside(beside::BesideArgs),
     /// Run time of the emitted C of the output against that of the input
     Runtime(runtime::RuntimeArgs),
 }
@@ -97,6 +106,8 @@ fn main() -> miette::Result<()> {
         Command::Rounding(args) => rounding::run(&args)?,
         Command::Mutants(args) => mutants::run(&args)?,
         Command::Validation(args) => validation::run(&args)?,
+        Command::Spelling(args) => spelling::run(&args)?,
+        Command::Beside(args) => beside::run(&args)?,
         Command::Runtime(args) => runtime::run(&args)?,
     };
     // Nobody is left to tell if standard output is gone.

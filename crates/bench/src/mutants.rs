@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use indicatif::{ParallelProgressIterator, ProgressBar, ProgressStyle};
+use indicatif::ParallelProgressIterator;
 use miette::{IntoDiagnostic, WrapErr};
 use nestegg_bench::mutation::{Subject, Trial};
 use nestegg_ir::Program;
@@ -25,6 +25,7 @@ use nestegg_testgen::{Knobs, generate_seed};
 use rayon::prelude::*;
 
 use crate::CommonArgs;
+use crate::progress::bar;
 use crate::table::table;
 
 /// Operations that all mutants of one result may take together.
@@ -150,11 +151,6 @@ fn drawn(subject: &Subject, per_family: usize, seed: u64) -> Vec<(&Subject, Muta
     // Results differ in where they begin, so that all families are met.
     let first = subject.name.len() % step;
     all.into_iter().skip(first).step_by(step).map(|mutant| (subject, mutant)).collect()
-}
-
-fn bar(what: &'static str, len: usize) -> miette::Result<ProgressBar> {
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {elapsed}").into_diagnostic()?;
-    Ok(ProgressBar::new(len as u64).with_style(style).with_message(what))
 }
 
 /// Counts of one family.

@@ -48,6 +48,7 @@ pub mod mutate;
 mod rules;
 mod scaling;
 mod space;
+pub mod spell;
 mod statements;
 mod structure;
 mod targets;
