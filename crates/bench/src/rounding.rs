@@ -152,7 +152,7 @@ fn optimized(
     let optimized = nestegg_driver::optimize(source, &config)?;
     let values: Vec<(String, i64)> =
         optimized.report.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect();
-    let accuracy = measure(input, &Program::Linearized(optimized.program.clone()), &values);
+    let accuracy = measure(input, &optimized.program, &values).into_diagnostic()?;
     Ok((optimized, accuracy))
 }
 

@@ -18,8 +18,9 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use nestegg_interp::{Case, Family, Sample, deviations};
-use nestegg_ir::Program;
+use nestegg_interp::{Case, Family, Reference, Sample};
+use nestegg_ir::order::OrderError;
+use nestegg_ir::{Kernel, LinearizedKernel, Program};
 use serde::Serialize;
 
 use crate::validation::is_assumed;
@@ -44,7 +45,7 @@ const SAMPLE: Sample =
     Sample { n_elements: 16, max_steps: 10_000, max_steps_of_all: u64::MAX, close: None, max_exact: usize::MAX };
 
 /// Elements of all data together may take so many steps to guard a result.
-const MAX_STEPS: u64 = 320_000;
+const MAX_STEPS: u64 = 2_560_000;
 
 /// Inputs with more instructions are not measured: what their arguments are for takes too long to read off.
 const MAX_INSTRUCTIONS: usize = 2_000;
@@ -127,41 +128,61 @@ impl fmt::Display for Accuracy {
     }
 }
 
-/// Measures a result beside its input, to tell whether it is within a limit: exactly on the data on which they are furthest apart.
-#[must_use]
-pub fn guard(input: &Program, result: &Program, values: &[(String, i64)], limit: f64) -> Accuracy {
-    let close = (limit > 1.0).then(|| limit.min(LIMIT_EXACT) - 1.0);
-    in_sample(input, result, values, Sample { close, max_exact: MAX_EXACT, max_steps_of_all: MAX_STEPS, ..SAMPLE })
+/// An input that results are measured beside.
+pub struct Guard<'k> {
+    input: &'k Kernel,
+    /// The input on its data, or why it cannot be measured.
+    reference: Result<Reference<'k>, String>,
+}
+
+impl<'k> Guard<'k> {
+    /// Prepares the input for results whose limits are `least` or more.
+    #[must_use]
+    pub fn new(input: &'k LinearizedKernel, values: &[(String, i64)], least: f64) -> Self {
+        let close = (least > 1.0).then(|| least.min(LIMIT_EXACT) - 1.0);
+        Self::with(input, values, Sample { close, max_exact: MAX_EXACT, max_steps_of_all: MAX_STEPS, ..SAMPLE })
+    }
+
+    fn with(input: &'k LinearizedKernel, values: &[(String, i64)], sample: Sample) -> Self {
+        let kernel = &input.kernel;
+        let reference = if kernel.instructions.len() > MAX_INSTRUCTIONS {
+            Err(format!("the input has more than {MAX_INSTRUCTIONS} instructions"))
+        } else {
+            let parameters = small(input, values).into_iter().collect();
+            Reference::new(input, &parameters, &cases(), sample).map_err(|error| error.to_string())
+        };
+        Self { input: kernel, reference }
+    }
+
+    /// Measures a result, to tell whether it is within its limit.
+    #[must_use]
+    pub fn accuracy(&self, result: &LinearizedKernel, limit: f64) -> Accuracy {
+        let measured = self.reference.as_ref().map_err(Clone::clone).and_then(|reference| {
+            let found = reference.deviations(&[result], limit).map_err(|error| error.to_string())?;
+            Ok(summarized(found, self.input.has_single() || result.kernel.has_single()))
+        });
+        measured.unwrap_or_else(|reason| Accuracy { not_measured: Some(reason), ..Accuracy::default() })
+    }
 }
 
 /// Measures a result beside its input exactly, on all data.
-#[must_use]
-pub fn measure(input: &Program, result: &Program, values: &[(String, i64)]) -> Accuracy {
-    in_sample(input, result, values, SAMPLE)
+///
+/// # Errors
+/// If the input has no order.
+pub fn measure(input: &Program, result: &LinearizedKernel, values: &[(String, i64)]) -> Result<Accuracy, OrderError> {
+    Ok(Guard::with(&input.clone().into_linearized()?, values, SAMPLE).accuracy(result, 1.0))
 }
 
-fn in_sample(input: &Program, result: &Program, values: &[(String, i64)], sample: Sample) -> Accuracy {
-    if input.kernel().instructions.len() > MAX_INSTRUCTIONS {
-        let reason = format!("the input has more than {MAX_INSTRUCTIONS} instructions");
-        return Accuracy { not_measured: Some(reason), ..Accuracy::default() };
-    }
-    let parameters = small(input, values).into_iter().collect();
-    let res = measured(input, result, &parameters, sample);
-    res.unwrap_or_else(|error| Accuracy { not_measured: Some(error.to_string()), ..Accuracy::default() })
+/// Every family with each seed.
+fn cases() -> Vec<(Family, u64)> {
+    SEEDS.iter().flat_map(|&seed| Family::ALL.map(|family| (family, seed))).collect()
 }
 
-fn measured(
-    input: &Program,
-    result: &Program,
-    parameters: &IndexMap<String, i64>,
-    sample: Sample,
-) -> Result<Accuracy, nestegg_interp::Error> {
-    let has_single = input.kernel().has_single() || result.kernel().has_single();
+fn summarized(cases_found: Vec<Case>, has_single: bool) -> Accuracy {
     let roundoff = if has_single { f64::from(f32::EPSILON) } else { f64::EPSILON } / 2.0;
-    let cases: Vec<(Family, u64)> = SEEDS.iter().flat_map(|&seed| Family::ALL.map(|family| (family, seed))).collect();
     let mut found: IndexMap<String, (f64, f64)> = IndexMap::new();
     let mut res = Accuracy::default();
-    for ((family, _), case) in cases.iter().zip(deviations(&[input, result], parameters, &cases, sample)?) {
+    for ((family, _), case) in cases().iter().zip(cases_found) {
         let [of_input, of_result] = match &case {
             Case::Measured(deviations) => deviations[..].try_into().unwrap_or_default(),
             Case::Close => {
@@ -190,12 +211,12 @@ fn measured(
     if res.n_elements == 0 && res.n_close == 0 {
         res.not_measured = Some("no element has an exact value to compare with".to_owned());
     }
-    Ok(res)
+    res
 }
 
 /// Values of parameters that are small where the kernel's assumptions allow it.
-fn small(input: &Program, values: &[(String, i64)]) -> Vec<(String, i64)> {
+fn small(input: &LinearizedKernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
     let small: Vec<(String, i64)> =
         values.iter().map(|(name, value)| (name.clone(), (*value).min(MAX_PARAMETER))).collect();
-    if is_assumed(input, &small) { small } else { values.to_vec() }
+    if is_assumed(&input.kernel, &small) { small } else { values.to_vec() }
 }

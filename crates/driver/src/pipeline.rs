@@ -14,13 +14,13 @@
 //! # Not done
 //! Nothing here decides about a kernel: rules propose, the extractor chooses, the scheduler orders.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_span::Source;
 
-use crate::accuracy::{self, Accuracy};
+use crate::accuracy::{self, Accuracy, Guard};
 use crate::candidates::{Accepted, Candidate, Refusal, Trials, first_that_holds};
 use crate::config::{Config, Validation};
 use crate::count::operations;
@@ -102,7 +102,9 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
         is_strict: !of_caller.is_empty() || config.validation == Validation::EachSeed,
     };
     let found = search(input, told, &mut stages)?;
-    let judge = Judge { input: subject, found: &found, told, of_caller: &of_caller };
+    let in_order = linearized(input)?;
+    let guard = OnceCell::new();
+    let judge = Judge { input: subject, in_order: &in_order, guard, found: &found, told, of_caller: &of_caller };
     if config.validation == Validation::EachSeed {
         stages.run(VALIDATE, || judge.each_seed())?;
     }
@@ -229,6 +231,10 @@ impl<'a> Rest<'a> {
 /// What decides whether a candidate is the result.
 struct Judge<'a> {
     input: Subject<'a>,
+    /// The input, in its order.
+    in_order: &'a LinearizedKernel,
+    /// What results are measured beside, once one is.
+    guard: OnceCell<Guard<'a>>,
     found: &'a Found,
     told: Told<'a>,
     /// Rules of the caller's.
@@ -281,8 +287,9 @@ impl Judge<'_> {
         if !candidate.is_of_form || limit == f64::INFINITY {
             return Ok(None);
         }
-        let output = Program::Linearized(candidate.program.clone());
-        let found = accuracy::guard(self.input.program, &output, self.told.values, limit);
+        let least = self.told.config.accuracy.unwrap_or(accuracy::LIMIT_EXACT);
+        let guard = self.guard.get_or_init(|| Guard::new(self.in_order, self.told.values, least));
+        let found = guard.accuracy(&candidate.program, limit);
         let refusal = found.exceeds(limit).map(|worst| {
             Refusal::Inaccurate(format!(
                 "on {} data its rounding errors are {:.0} times those of the input, {limit} times are allowed",

@@ -252,8 +252,8 @@ fn is_indexed_by_data(kernel: &Kernel, name: &str) -> bool {
 }
 
 /// Whether the kernel's assumptions hold for these values. What isl cannot say does not hold.
-pub(crate) fn is_assumed(program: &Program, values: &[(String, i64)]) -> bool {
-    let assumptions = program.kernel().assumptions.as_deref();
+pub(crate) fn is_assumed(kernel: &Kernel, values: &[(String, i64)]) -> bool {
+    let assumptions = kernel.assumptions.as_deref();
     assumptions.is_none_or(|assumptions| satisfies(assumptions, values).unwrap_or(false))
 }
 

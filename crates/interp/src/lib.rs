@@ -7,6 +7,7 @@ mod conversions;
 mod data;
 mod demand;
 mod domain;
+mod doubled;
 mod error;
 mod evaluate;
 mod exact;
@@ -31,7 +32,7 @@ pub use error::{Error, Point, Trap};
 pub use field::PRIME;
 pub use hard::{Family, Hard};
 pub use input::{Inputs, Values};
-pub use rounding::{Case, Deviation, Sample, deviations};
+pub use rounding::{Case, Deviation, Reference, Sample, deviations};
 pub use run::{FieldValues, Output, Outputs, RunOptions, run, run_field};
 pub use validate::{
     Agreement, Difference, Element, Evidence, Outcome, Survey, Unreached, ValidateOptions, Verdict, survey, validate,

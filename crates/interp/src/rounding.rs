@@ -6,8 +6,9 @@
 //! For each of them and each of the data its [`Deviation`]: the largest error of an element, over the largest magnitude in its array.
 //! # Method
 //! Chosen elements are evaluated on demand, in floats. Where the programs are nearly as close as rounding allows none can lose much, and that is
-//! all; else the elements of the first program are evaluated once more, as real numbers in high precision, with literals and data as the
-//! floats that they are. Outputs begin at zero: what is added to a large value would be rounded with it.
+//! all; else the elements of the first program are evaluated once more, with literals and data as the floats that they are: in doubled precision, or as real
+//! numbers in high precision where the program decides on floats. Outputs begin at zero: what is added to a large value would be rounded with it.
+//! A [`Reference`] evaluates the first program once on each of the data, however many others are measured beside it.
 //! # Complexity
 //! As evaluation on demand; [`Sample`] bounds elements and steps.
 //! # Not done
@@ -15,13 +16,16 @@
 //! neighbours, and nobody minds. Elements without a real value (a quotient by zero, a function that high precision does not know) are not compared.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use indexmap::IndexMap;
 use nestegg_ir::{ArrayId, Kernel, LinearizedKernel, Program};
 use rayon::prelude::*;
+use twofloat::TwoFloat;
 
 use crate::data::{self, Profile};
 use crate::demand::{Data, Demand, Plan, Value};
+use crate::doubled::{self, Doubled, decides_on_floats};
 use crate::error::Error;
 use crate::float::Floats;
 use crate::hard::{Family, Hard, HardData};
@@ -51,7 +55,7 @@ pub struct Sample {
     pub max_steps_of_all: u64,
     /// Programs whose floats are within so many unit roundoffs of each other, relative to the largest of the output, are not measured.
     pub close: Option<f64>,
-    /// So many cases are measured at most: those in which the programs are furthest apart.
+    /// So many cases are measured in high precision at most: those in which the programs are furthest apart.
     pub max_exact: usize,
 }
 
@@ -82,6 +86,9 @@ const PROFILES: [Profile; 6] = [
 ];
 const SEED: u64 = 1;
 
+/// High precision takes so many times the steps of floats.
+const STEPS_OF_REAL: u64 = 4;
+
 /// Nothing is measured where the first element takes more steps.
 const MAX_WEIGHT: u64 = 20_000_000;
 
@@ -91,6 +98,36 @@ struct Ready<'k> {
     layouts: Vec<Layout>,
     /// For each argument of the first program the array of this one.
     outputs: Vec<(usize, ArrayId)>,
+}
+
+/// A program that others are measured beside, and what is known of it so far.
+pub struct Reference<'k> {
+    ready: Ready<'k>,
+    data: data::Plan,
+    hard: Hard,
+    profile: Profile,
+    parameters: IndexMap<String, i64>,
+    cases: Vec<(Family, u64)>,
+    sample: Sample,
+    /// Steps of one element.
+    weight: u64,
+    /// For each case what was evaluated on it.
+    known: Vec<Known>,
+}
+
+/// The elements of a program on one case.
+#[derive(Default)]
+struct Known {
+    floats: OnceLock<Vec<Element<f64>>>,
+    exact: OnceLock<(Vec<Element<TwoFloat>>, Deviation)>,
+}
+
+/// An element with its value.
+struct Element<T> {
+    /// The number of the argument.
+    argument: usize,
+    position: usize,
+    value: T,
 }
 
 /// For each family with its seed, the deviation of each program from the exact values of the first one.
@@ -105,53 +142,195 @@ pub fn deviations(
 ) -> Result<Vec<Case>, Error> {
     let linearized = programs.iter().map(|&program| program.clone().into_linearized());
     let linearized: Vec<LinearizedKernel> = linearized.collect::<Result<_, _>>()?;
-    let mut ready = Vec::with_capacity(linearized.len());
-    for program in &linearized {
+    let Some((first, others)) = linearized.split_first() else { return Ok(Vec::new()) };
+    let others: Vec<&LinearizedKernel> = others.iter().collect();
+    Reference::new(first, parameters, cases, sample)?.deviations(&others, 1.0)
+}
+
+impl<'k> Ready<'k> {
+    fn new(program: &'k LinearizedKernel, parameters: &IndexMap<String, i64>) -> Result<Self, Error> {
         let values = parameter_values(&program.kernel, parameters)?;
         let source = Source::new(&program.kernel, &values)?;
         let plan = Plan::new(program, &values)?.with_stand_ins();
         let layouts = Layout::all(&program.kernel, &source)?;
-        ready.push(Ready { plan, layouts, outputs: outputs(&program.kernel).collect() });
+        Ok(Self { plan, layouts, outputs: outputs(&program.kernel).collect() })
     }
-    let Some(first) = ready.first() else { return Ok(Vec::new()) };
-    let kernel = first.plan.kernel;
-    let data = data::Plan::new(kernel, &[], parameters)?;
-    let hard = Hard::new(kernel, parameters)?;
-    // Friendly are the first data on which an element has a value.
-    let friendly = |profile| HardData::new(data.data(SEED, profile, true), &hard, Family::Friendly, SEED);
-    let mut weights = PROFILES.iter().filter_map(|&profile| Some((profile, weight(first, &friendly(profile)?)?)));
-    let (profile, weight) = weights.next().unwrap_or((Profile::Signed, Ok(1)));
-    let case = |&(family, seed): &(Family, u64)| HardData::new(data.data(seed, profile, true), &hard, family, seed);
-    let roundoff =
-        if linearized.iter().any(|program| program.kernel.has_single()) { f32::EPSILON.into() } else { f64::EPSILON };
-    // Where one element is much work, fewer cases have to do: the first ones.
-    let weight = weight?.max(sample.max_steps);
-    let affordable = |steps: u64, least: usize| usize::try_from(steps / weight).unwrap_or(usize::MAX).max(least);
-    let n_screened = affordable(sample.max_steps_of_all, Family::N_KINDS);
-    let max_exact = sample.max_exact.min(affordable(sample.max_steps_of_all / 4, 1));
-    // Where a case is, and how far apart the programs are on it.
-    let screen = |asked: &(Family, u64)| match (case(asked), sample.close) {
-        (None, _) => (Case::Absent, None),
-        (Some(_), None) => (Case::NotMeasured, Some(f64::INFINITY)),
-        (Some(given), Some(close)) => match distance(&ready, &given, sample) {
-            None => (Case::NotMeasured, None),
-            Some(distance) if distance <= close * roundoff / 2.0 => (Case::Close, None),
-            Some(distance) => (Case::NotMeasured, Some(distance)),
-        },
-    };
-    let screened = &cases[..cases.len().min(n_screened)];
-    let (mut res, distances): (Vec<Case>, Vec<Option<f64>>) = screened.par_iter().map(screen).unzip();
-    res.resize(cases.len(), Case::NotMeasured);
-    let mut distant: Vec<(f64, usize)> =
-        distances.iter().zip(0..).filter_map(|(it, idx)| Some(((*it)?, idx))).collect();
-    distant.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    distant.truncate(max_exact);
-    let measure = |&(_, idx): &(f64, usize)| Some((idx, exactly(&Real::new(), &ready, &case(&cases[idx])?, sample)));
-    let measured: Vec<_> = distant.par_iter().filter_map(measure).collect();
-    for (idx, deviations) in measured {
-        res[idx] = Case::Measured(deviations);
+}
+
+impl<'k> Reference<'k> {
+    /// Prepares a program for these families of data, each with its seed.
+    ///
+    /// # Errors
+    /// If it cannot be evaluated on demand, or an element takes too many steps.
+    pub fn new(
+        program: &'k LinearizedKernel,
+        parameters: &IndexMap<String, i64>,
+        cases: &[(Family, u64)],
+        sample: Sample,
+    ) -> Result<Self, Error> {
+        let ready = Ready::new(program, parameters)?;
+        let data = data::Plan::new(&program.kernel, &[], parameters)?;
+        let hard = Hard::new(&program.kernel, parameters)?;
+        // Friendly are the first data on which an element has a value.
+        let friendly = |profile| HardData::new(data.data(SEED, profile, true), &hard, Family::Friendly, SEED);
+        let mut weights = PROFILES.iter().filter_map(|&profile| Some((profile, weight(&ready, &friendly(profile)?)?)));
+        let (profile, weight) = weights.next().unwrap_or((Profile::Signed, Ok(1)));
+        let weight = weight?.max(sample.max_steps);
+        let known = cases.iter().map(|_| Known::default()).collect();
+        let (parameters, cases) = (parameters.clone(), cases.to_vec());
+        Ok(Self { ready, data, hard, profile, parameters, cases, sample, weight, known })
     }
-    Ok(res)
+
+    /// For each case the deviations of the program and of others that are to compute the same. Of the cases in which programs are not close, those are
+    /// measured in which one of the others may be `limit` times as far off as the first, and the one in which they are furthest apart.
+    ///
+    /// # Errors
+    /// If one of the others cannot be evaluated on demand.
+    pub fn deviations(&self, others: &[&LinearizedKernel], limit: f64) -> Result<Vec<Case>, Error> {
+        let kernel = self.ready.plan.kernel;
+        let ready = others.iter().map(|&other| Ready::new(other, &self.parameters));
+        let ready: Vec<Ready<'_>> = ready.collect::<Result<_, _>>()?;
+        let has_single = kernel.has_single() || others.iter().any(|other| other.kernel.has_single());
+        let roundoff = if has_single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let Sample { max_steps_of_all, max_exact, close, .. } = self.sample;
+        // Where one element is much work, fewer cases have to do: the first ones.
+        let affordable =
+            |steps: u64, least: usize| usize::try_from(steps / self.weight).unwrap_or(usize::MAX).max(least);
+        let n_screened = affordable(max_steps_of_all, Family::N_KINDS).min(self.cases.len());
+        // Where a case is, and how far apart the programs are on it.
+        let screen = |idx: usize| match (self.case(idx), close) {
+            (None, _) => (Case::Absent, None),
+            (Some(_), None) => (Case::NotMeasured, Some(f64::INFINITY)),
+            (Some(given), Some(close)) => match self.distance(idx, &ready, &given) {
+                None => (Case::NotMeasured, None),
+                Some(distance) if distance <= close * roundoff / 2.0 => (Case::Close, None),
+                Some(distance) => (Case::NotMeasured, Some(distance)),
+            },
+        };
+        let (mut res, distances): (Vec<Case>, Vec<Option<f64>>) = (0..n_screened).into_par_iter().map(screen).unzip();
+        res.resize(self.cases.len(), Case::NotMeasured);
+        let mut distant: Vec<(f64, usize)> =
+            distances.iter().zip(0..).filter_map(|(it, idx)| Some(((*it)?, idx))).collect();
+        distant.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        // The error of the others is at most that of the first and the distance.
+        let n_doubtful = distant.iter().take_while(|(distance, _)| *distance > (limit - 1.0) * roundoff / 2.0).count();
+        distant.truncate(n_doubtful.max(1));
+        let is_decided = decides_on_floats(kernel);
+        if is_decided {
+            distant.truncate(max_exact.min(affordable(max_steps_of_all / STEPS_OF_REAL, 1)));
+        }
+        let measure = |&(_, idx): &(f64, usize)| {
+            let data = self.case(idx)?;
+            let (exact, of_first) = self.known[idx].exact.get_or_init(|| match is_decided {
+                true => self.exactly(&Real::new(), &data),
+                false => self.exactly(&Doubled::new(), &data),
+            });
+            let of_others = ready.iter().map(|other| deviation(other, &data, exact));
+            Some((idx, std::iter::once(*of_first).chain(of_others).collect()))
+        };
+        let measured: Vec<(usize, Vec<Deviation>)> = distant.par_iter().filter_map(measure).collect();
+        for (idx, deviations) in measured {
+            res[idx] = Case::Measured(deviations);
+        }
+        Ok(res)
+    }
+
+    /// The data of a case; `None` if the family is about no argument.
+    fn case(&self, idx: usize) -> Option<HardData<'_>> {
+        let (family, seed) = self.cases[idx];
+        HardData::new(self.data.data(seed, self.profile, true), &self.hard, family, seed)
+    }
+
+    /// How far the floats of others are from those of the program, over the largest of each output. `None` if it has no finite ones.
+    fn distance(&self, idx: usize, others: &[Ready<'_>], data: &HardData<'_>) -> Option<f64> {
+        let elements = self.known[idx].floats.get_or_init(|| self.elements(&Floats, data, |value| value.is_finite()));
+        let given = Given { world: &Floats, data };
+        let mut others: Vec<_> =
+            others.iter().map(|other| (other, Demand::new(&Floats, &other.plan, &given))).collect();
+        let mut res: Option<f64> = None;
+        for of_output in elements.chunk_by(|a, b| a.argument == b.argument) {
+            let scale = of_output.iter().fold(0.0_f64, |scale, element| scale.max(element.value.abs()));
+            let mut largest = 0.0_f64;
+            for Element { argument, position, value } in of_output {
+                for (other, demand) in &mut others {
+                    let Some(found) = other.element(demand, *argument, *position) else { return Some(f64::INFINITY) };
+                    largest = largest.max(if found.is_finite() { (found - value).abs() } else { f64::INFINITY });
+                }
+            }
+            if scale > 0.0 || largest > 0.0 {
+                res = Some(res.unwrap_or(0.0).max(largest / scale));
+            }
+        }
+        res
+    }
+
+    /// Chosen elements that have a value, output by output; no further one of an output is begun after [`Sample::max_steps`].
+    fn elements<W: World>(
+        &self,
+        world: &W,
+        data: &HardData<'_>,
+        has_value: impl Fn(&W::Float) -> bool,
+    ) -> Vec<Element<W::Float>> {
+        let given = Given { world, data };
+        let limit = self.sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT).max(self.weight.saturating_mul(2));
+        let mut demand = Demand::new(world, &self.ready.plan, &given).with_limit(limit);
+        let mut res: Vec<Element<W::Float>> = Vec::new();
+        for &(argument, array) in &self.ready.outputs {
+            let layout = &self.ready.layouts[array.index()];
+            for position in positions(layout.len, self.sample.n_elements) {
+                let has_one = res.last().is_some_and(|last| last.argument == argument);
+                if demand.steps() > self.sample.max_steps && has_one {
+                    break;
+                }
+                match demand.element(array, &layout.index(position)) {
+                    Ok(Value::Float(value)) if has_value(&value) => res.push(Element { argument, position, value }),
+                    _ => {}
+                }
+            }
+        }
+        res
+    }
+
+    /// Elements as they are in the reals, and how far the program's floats are from them.
+    fn exactly<W: Precise>(&self, world: &W, data: &HardData<'_>) -> (Vec<Element<TwoFloat>>, Deviation) {
+        let elements = self.elements(world, data, W::is_defined);
+        let exact: Vec<Element<TwoFloat>> = elements
+            .into_iter()
+            .map(|Element { argument, position, value }| Element { argument, position, value: W::doubled(&value) })
+            .collect();
+        let deviation = deviation(&self.ready, data, &exact);
+        (exact, deviation)
+    }
+}
+
+impl Ready<'_> {
+    /// The float at a position of an argument; `None` if it has no value.
+    fn element<D: Data<f64>>(
+        &self,
+        demand: &mut Demand<'_, '_, Floats, D>,
+        argument: usize,
+        position: usize,
+    ) -> Option<f64> {
+        let &(_, array) = self.outputs.iter().find(|output| output.0 == argument)?;
+        match demand.element(array, &self.layouts[array.index()].index(position)) {
+            Ok(Value::Float(found)) => Some(found),
+            _ => None,
+        }
+    }
+}
+
+/// How far the floats of a program are from exact values.
+fn deviation(program: &Ready<'_>, data: &HardData<'_>, exact: &[Element<TwoFloat>]) -> Deviation {
+    let given = Given { world: &Floats, data };
+    let mut demand = Demand::new(&Floats, &program.plan, &given);
+    let mut res = Deviation { largest: 0.0, n_elements: exact.len() };
+    for of_output in exact.chunk_by(|a, b| a.argument == b.argument) {
+        let pairs = of_output.iter().map(|Element { argument, position, value }| {
+            (*value, program.element(&mut demand, *argument, *position).unwrap_or(f64::NAN))
+        });
+        res.largest = res.largest.max(largest_error(pairs));
+    }
+    res
 }
 
 /// How many steps a first element of a program's outputs that has a value takes; an error if these are more than [`MAX_WEIGHT`].
@@ -171,75 +350,32 @@ fn weight(program: &Ready<'_>, data: &HardData<'_>) -> Option<Result<u64, Error>
     })
 }
 
-/// How far the floats of programs are from those of the first, over the largest of each output. `None` if the first has no finite ones.
-fn distance(ready: &[Ready<'_>], data: &HardData<'_>, sample: Sample) -> Option<f64> {
-    let (first, others) = ready.split_first()?;
-    let given = Given { world: &Floats, data };
-    let mut demand = Demand::new(&Floats, &first.plan, &given);
-    let mut others: Vec<_> = others.iter().map(|other| (other, Demand::new(&Floats, &other.plan, &given))).collect();
-    let mut res: Option<f64> = None;
-    for &(argument, array) in &first.outputs {
-        let layout = &first.layouts[array.index()];
-        let (mut scale, mut largest) = (0.0_f64, 0.0_f64);
-        for position in positions(layout.len, sample.n_elements) {
-            if demand.steps() > sample.max_steps && scale > 0.0 {
-                break;
-            }
-            let index = layout.index(position);
-            let Ok(Value::Float(value)) = demand.element(array, &index) else { continue };
-            if !value.is_finite() {
-                continue;
-            }
-            scale = scale.max(value.abs());
-            for (other, demand) in &mut others {
-                let own = other.outputs.iter().find(|output| output.0 == argument);
-                let found = own.map(|&(_, array)| demand.element(array, &index));
-                let Some(Ok(Value::Float(found))) = found else { return Some(f64::INFINITY) };
-                largest = largest.max(if found.is_finite() { (found - value).abs() } else { f64::INFINITY });
-            }
-        }
-        if scale > 0.0 || largest > 0.0 {
-            res = Some(res.unwrap_or(0.0).max(largest / scale));
-        }
-    }
-    res
+/// A world whose values are known far below the unit roundoff.
+trait Precise: World {
+    /// Whether a value is a finite number.
+    fn is_defined(value: &Self::Float) -> bool;
+    /// Its leading digits.
+    fn doubled(value: &Self::Float) -> TwoFloat;
 }
 
-/// The deviation of each program on one case.
-fn exactly(world: &Real, ready: &[Ready<'_>], data: &HardData<'_>, sample: Sample) -> Vec<Deviation> {
-    let Some(first) = ready.first() else { return Vec::new() };
-    // Elements with an exact value: of which argument, at which position, and the value.
-    let mut exact: Vec<(usize, usize, RealValue)> = Vec::new();
-    let given = Given { world, data };
-    let limit = sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT);
-    let mut demand = Demand::new(world, &first.plan, &given).with_limit(limit);
-    for &(argument, array) in &first.outputs {
-        let layout = &first.layouts[array.index()];
-        for position in positions(layout.len, sample.n_elements) {
-            if demand.steps() > sample.max_steps && exact.last().is_some_and(|last| last.0 == argument) {
-                break;
-            }
-            match demand.element(array, &layout.index(position)) {
-                Ok(Value::Float(value)) if value.is_defined() => exact.push((argument, position, value)),
-                _ => {}
-            }
-        }
+impl Precise for Real {
+    fn is_defined(value: &RealValue) -> bool {
+        doubled::doubled(value).is_some()
     }
-    let of_program = |program: &Ready<'_>| {
-        let given = Given { world: &Floats, data };
-        let mut demand = Demand::new(&Floats, &program.plan, &given);
-        let mut deviation = Deviation { largest: 0.0, n_elements: exact.len() };
-        for &(argument, array) in &program.outputs {
-            let own = exact.iter().filter(|element| element.0 == argument);
-            let pairs = own.map(|(_, position, value)| {
-                let found = demand.element(array, &program.layouts[array.index()].index(*position));
-                (value, if let Ok(Value::Float(found)) = found { found } else { f64::NAN })
-            });
-            deviation.largest = deviation.largest.max(largest_error(pairs));
-        }
-        deviation
-    };
-    ready.iter().map(of_program).collect()
+
+    fn doubled(value: &RealValue) -> TwoFloat {
+        doubled::doubled(value).unwrap_or_default()
+    }
+}
+
+impl Precise for Doubled {
+    fn is_defined(value: &TwoFloat) -> bool {
+        doubled::is_defined(*value)
+    }
+
+    fn doubled(value: &TwoFloat) -> TwoFloat {
+        *value
+    }
 }
 
 /// The arguments of float dtypes that a kernel writes, with their number among all arguments.
@@ -257,12 +393,12 @@ fn positions(len: usize, n_elements: usize) -> BTreeSet<usize> {
 }
 
 /// The largest error over the largest magnitude; what is not a number is infinitely far off.
-fn largest_error<'a>(pairs: impl Iterator<Item = (&'a RealValue, f64)>) -> f64 {
+fn largest_error(pairs: impl Iterator<Item = (TwoFloat, f64)>) -> f64 {
     let (mut largest, mut scale) = (0.0_f64, 0.0_f64);
-    for (real, float) in pairs {
-        let error = if float.is_finite() { real.distance(float) } else { f64::INFINITY };
+    for (exact, float) in pairs {
+        let error = if float.is_finite() { f64::from(exact - float).abs() } else { f64::INFINITY };
         largest = largest.max(error);
-        scale = scale.max(real.to_float().abs());
+        scale = scale.max(f64::from(exact).abs());
     }
     if largest == 0.0 { 0.0 } else { largest / scale }
 }

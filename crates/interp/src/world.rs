@@ -2,8 +2,8 @@
 //!
 //! The machine evaluates integers and truth values itself, exactly. Everything it does with floats goes through a
 //! [`World`]: IEEE arithmetic ([`Floats`](crate::float::Floats)), a prime field ([`Field`](crate::field::Field)),
-//! floats with a bound of their condition ([`Conditioned`](crate::conditioned::Conditioned)), or real numbers in high precision
-//! ([`Real`](crate::real::Real)).
+//! floats with a bound of their condition ([`Conditioned`](crate::conditioned::Conditioned)), floats in doubled precision
+//! ([`Doubled`](crate::doubled::Doubled)), or real numbers in high precision ([`Real`](crate::real::Real)).
 
 use std::fmt::Debug;
 

@@ -34,7 +34,7 @@ pub(super) fn sizes(programs: [&Program; 2], values: &[(String, i64)]) -> Vec<Ve
         programs.iter().flat_map(|program| numbers(program.kernel())).collect::<BTreeSet<i64>>()
     };
     let mut add = |candidate: Vec<(String, i64)>, max_sizes: usize| {
-        if res.len() < max_sizes && !res.contains(&candidate) && is_assumed(programs[0], &candidate) {
+        if res.len() < max_sizes && !res.contains(&candidate) && is_assumed(programs[0].kernel(), &candidate) {
             res.push(candidate);
         }
     };

@@ -104,10 +104,10 @@ impl RealValue {
         if sign == Sign::Neg { -size } else { size }
     }
 
-    /// How far a float64 is from it.
-    pub(crate) fn distance(&self, float: f64) -> f64 {
+    /// How much larger it is than a float64.
+    pub(crate) fn signed_distance(&self, float: f64) -> f64 {
         let float = BigFloat::from_f64(float, PRECISION);
-        Self::leaf(self.value.sub(&float, PRECISION, ROUNDING)).to_float().abs()
+        Self::leaf(self.value.sub(&float, PRECISION, ROUNDING)).to_float()
     }
 }
 
