@@ -173,9 +173,13 @@ pub fn measure(input: &Program, result: &LinearizedKernel, values: &[(String, i6
     Ok(Guard::with(&input.clone().into_linearized()?, values, SAMPLE).accuracy(result, 1.0))
 }
 
-/// Every family with each seed.
+/// Every family with each seed, the hardest family of each kind first.
 fn cases() -> Vec<(Family, u64)> {
-    SEEDS.iter().flat_map(|&seed| Family::ALL.map(|family| (family, seed))).collect()
+    let (hardest, others) = Family::ALL.split_at(Family::N_KINDS);
+    let with_seeds = |families: &[Family]| -> Vec<(Family, u64)> {
+        SEEDS.iter().flat_map(|&seed| families.iter().map(move |&family| (family, seed))).collect()
+    };
+    [with_seeds(hardest), with_seeds(others)].concat()
 }
 
 fn summarized(cases_found: Vec<Case>, has_single: bool) -> Accuracy {

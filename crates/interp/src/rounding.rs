@@ -51,7 +51,7 @@ pub struct Sample {
     pub n_elements: usize,
     /// No further element of an output is begun after so many steps on one case, in floats and in high precision each.
     pub max_steps: u64,
-    /// Fewer cases are looked at, the first one of each kind at least, where one element of each takes more steps together.
+    /// Fewer cases are looked at, the first ones, as many at least as are of the hardest family of a kind, where one element of each takes more steps together.
     pub max_steps_of_all: u64,
     /// Programs whose floats are within so many unit roundoffs of each other, relative to the largest of the output, are not measured.
     pub close: Option<f64>,
@@ -182,7 +182,8 @@ impl<'k> Reference<'k> {
     }
 
     /// For each case the deviations of the program and of others that are to compute the same. Of the cases in which programs are not close, those are
-    /// measured in which one of the others may be `limit` times as far off as the first, and the one in which they are furthest apart.
+    /// measured in which one of the others may be `limit` times as far off as the first, the one in which they are furthest apart, and the same families with
+    /// other seeds.
     ///
     /// # Errors
     /// If one of the others cannot be evaluated on demand.
@@ -196,7 +197,9 @@ impl<'k> Reference<'k> {
         // Where one element is much work, fewer cases have to do: the first ones.
         let affordable =
             |steps: u64, least: usize| usize::try_from(steps / self.weight).unwrap_or(usize::MAX).max(least);
-        let n_screened = affordable(max_steps_of_all, Family::N_KINDS).min(self.cases.len());
+        let is_hardest = |case: &&(Family, u64)| Family::ALL[..Family::N_KINDS].contains(&case.0);
+        let least = self.cases.iter().filter(is_hardest).count();
+        let n_screened = affordable(max_steps_of_all, least).min(self.cases.len());
         // Where a case is, and how far apart the programs are on it.
         let screen = |idx: usize| match (self.case(idx), close) {
             (None, _) => (Case::Absent, None),
@@ -219,7 +222,11 @@ impl<'k> Reference<'k> {
         if is_decided {
             distant.truncate(max_exact.min(affordable(max_steps_of_all / STEPS_OF_REAL, 1)));
         }
-        let measure = |&(_, idx): &(f64, usize)| {
+        // A single error may be small by chance: all seeds of a family are measured, or none.
+        let families: Vec<Family> = distant.iter().map(|&(_, idx)| self.cases[idx].0).collect();
+        let is_chosen = |idx: &usize| families.contains(&self.cases[*idx].0);
+        let chosen: Vec<usize> = (0..n_screened).filter(is_chosen).collect();
+        let measure = |&idx: &usize| {
             let data = self.case(idx)?;
             let (exact, of_first) = self.known[idx].exact.get_or_init(|| match is_decided {
                 true => self.exactly(&Real::new(), &data),
@@ -228,7 +235,7 @@ impl<'k> Reference<'k> {
             let of_others = ready.iter().map(|other| deviation(other, &data, exact));
             Some((idx, std::iter::once(*of_first).chain(of_others).collect()))
         };
-        let measured: Vec<(usize, Vec<Deviation>)> = distant.par_iter().filter_map(measure).collect();
+        let measured: Vec<(usize, Vec<Deviation>)> = chosen.par_iter().filter_map(measure).collect();
         for (idx, deviations) in measured {
             res[idx] = Case::Measured(deviations);
         }
