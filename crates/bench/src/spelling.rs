@@ -27,7 +27,7 @@ use crate::table::{ratio, table};
 /// Spellings that take more than this of the best one are listed.
 const TOLERATED: f64 = 1.05;
 
-/// The kernel as it came, among its spellings.
+/// What the tables call the original kernel.
 const AS_IT_CAME: &str = "as it came";
 
 /// `nestegg-bench spelling`.
@@ -82,7 +82,7 @@ pub fn run(args: &SpellingArgs) -> miette::Result<String> {
     Ok(report(args, &counted, &dropped))
 }
 
-/// The kernel as it came and its spellings; and the names of those that compute something else.
+/// One job for the original kernel and one for each spelling, and the names of spellings that compute something else.
 fn jobs<'a>(fixture: &'a Fixture, families: &[String]) -> miette::Result<(Vec<Job<'a>>, Vec<String>)> {
     let source = fixture.read().into_diagnostic()?;
     let program = nestegg_driver::read(&source)?.program;

@@ -6,7 +6,8 @@
 //! An [`Accuracy`]: for each family of data the largest errors of input and result, and how many times the one is the other.
 //! # Method
 //! Elements of both are evaluated in floats on friendly data and on each [`Family`] of hard data that is about the kernel, on [`SEEDS`] of each. Where
-//! they are within [`LIMIT_EXACT`] roundoffs of each other the result is within the guard; of the rest those furthest apart are compared with the input in high precision. An error is the largest one of an element over the largest magnitude in its output; of the seeds of a family the
+//! they are within [`LIMIT_EXACT`] roundoffs of each other the result is within the guard. Of the rest, the families on which the limit may be exceeded are measured
+//! against exact values of the input ([`Reference`]), and the one on which both are furthest apart. An error is the largest one of an element over the largest magnitude in its output; of the seeds of a family the
 //! largest error of the input stands beside the largest of the result, for a single error may be small by chance. Errors below
 //! the unit roundoff count as that. Data on which the input has an error above [`LOST`] prove nothing about the result, and are left out.
 //! # Complexity
@@ -50,7 +51,7 @@ const MAX_STEPS: u64 = 2_560_000;
 /// Inputs with more instructions are not measured: what their arguments are for takes too long to read off.
 const MAX_INSTRUCTIONS: usize = 2_000;
 
-/// So many data are measured exactly to guard a result.
+/// So many data are measured in high precision to guard a result whose input decides on floats.
 const MAX_EXACT: usize = 8;
 
 /// How far input and result are from what they stand for, on friendly and on hard data.
@@ -165,7 +166,7 @@ impl<'k> Guard<'k> {
     }
 }
 
-/// Measures a result beside its input exactly, on all data.
+/// Measures a result beside its input on all data, however close they are.
 ///
 /// # Errors
 /// If the input has no order.

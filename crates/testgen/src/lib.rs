@@ -30,6 +30,7 @@ mod arrays;
 mod builder;
 mod cells;
 mod choices;
+mod compact;
 mod condition;
 mod defined;
 mod elements;

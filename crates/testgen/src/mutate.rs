@@ -25,9 +25,10 @@ mod numbers;
 mod view;
 
 use nestegg_ir::verify::verify_parts;
-use nestegg_ir::{Expr, ExprId, Item, Kernel, LinearizedKernel};
+use nestegg_ir::{Expr, ExprId, Kernel, LinearizedKernel};
 
 use crate::choices::{Choices, Seeded};
+use crate::compact::compacted;
 use view::{Node, Place, View};
 
 /// A kernel broken in one place.
@@ -220,29 +221,4 @@ fn is_changed(old: &LinearizedKernel, new: &LinearizedKernel) -> bool {
         || old.kernel.instructions != new.kernel.instructions
         || old.kernel.arrays != new.kernel.arrays
         || old.kernel.domains != new.kernel.domains
-}
-
-/// The kernel without expressions that nothing uses.
-fn compacted(mut linearized: LinearizedKernel) -> LinearizedKernel {
-    let kernel = &mut linearized.kernel;
-    let conditions = linearized.linearization.iter().filter_map(|item| match item {
-        Item::If(condition) => Some(*condition),
-        _ => None,
-    });
-    let roots: Vec<ExprId> = (kernel.instructions.iter().flat_map(|instruction| instruction.expressions()))
-        .chain(kernel.arrays.iter().flat_map(|array| array.shape.iter().copied()))
-        .chain(kernel.substitutions.iter().map(|rule| rule.expression))
-        .chain(conditions)
-        .collect();
-    let (exprs, new) = kernel.exprs.compacted(roots);
-    kernel.exprs = exprs;
-    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| new.get(id)));
-    kernel.arrays.iter_mut().flat_map(|array| &mut array.shape).for_each(|size| *size = new.get(*size));
-    kernel.substitutions.iter_mut().for_each(|rule| rule.expression = new.get(rule.expression));
-    for item in &mut linearized.linearization {
-        if let Item::If(condition) = item {
-            *condition = new.get(*condition);
-        }
-    }
-    linearized
 }

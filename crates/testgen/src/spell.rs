@@ -25,8 +25,11 @@ mod terms;
 mod unrolled;
 
 use nestegg_ir::inline::expand_substitutions;
+use nestegg_ir::linearization::conditions_mut;
 use nestegg_ir::verify::verify_parts;
-use nestegg_ir::{Expr, ExprId, Exprs, Item, Kernel, LinearizedKernel};
+use nestegg_ir::{Domain, DomainId, Expr, ExprId, Exprs, Iname, InameId, Kernel, LinearizedKernel};
+
+use crate::compact::{compacted, roots};
 
 pub use around::N_ELEMENTS;
 pub use beside::{beside, in_one_store};
@@ -111,7 +114,7 @@ pub fn spellings(linearized: &LinearizedKernel) -> Vec<Spelling> {
     let made = FAMILIES.iter().filter_map(|family| {
         let mut kernel = (family.respell)(&plain)?;
         kernel.kernel.instructions.iter_mut().for_each(|instruction| instruction.depends_on.clear());
-        compact(&mut kernel);
+        let kernel = compacted(kernel);
         let is_well_formed = verify_parts(&kernel.kernel, Some(&kernel.linearization)).is_empty();
         let Family { name, n_elements, is_comparable, .. } = *family;
         is_well_formed.then_some(Spelling { family: name, kernel, n_elements, is_comparable })
@@ -122,28 +125,10 @@ pub fn spellings(linearized: &LinearizedKernel) -> Vec<Spelling> {
 /// The kernel with its substitution rules expanded, and without dependencies that its order states anyway.
 fn plain(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let mut res = linearized.clone();
-    let mut conditions: Vec<&mut ExprId> = res.linearization.iter_mut().filter_map(condition_mut).collect();
+    let mut conditions = conditions_mut(&mut res.linearization);
     expand_substitutions(&mut res.kernel, &mut conditions).ok()?;
     res.kernel.instructions.iter_mut().for_each(|instruction| instruction.depends_on.clear());
-    compact(&mut res);
-    Some(res)
-}
-
-fn condition_mut(item: &mut Item) -> Option<&mut ExprId> {
-    match item {
-        Item::If(condition) => Some(condition),
-        _ => None,
-    }
-}
-
-/// The expressions that instructions and conditions evaluate.
-fn roots(linearized: &LinearizedKernel) -> Vec<ExprId> {
-    let conditions = linearized.linearization.iter().filter_map(|item| match item {
-        Item::If(condition) => Some(*condition),
-        _ => None,
-    });
-    let of_instructions = linearized.kernel.instructions.iter().flat_map(|instruction| instruction.expressions());
-    of_instructions.chain(conditions).collect()
+    Some(compacted(res))
 }
 
 /// Rewrites every expression that is evaluated; `rewrite` is told the expression on its rewritten operands.
@@ -153,19 +138,17 @@ fn rewrite(linearized: &mut LinearizedKernel, mut rewrite: impl FnMut(&mut Exprs
     linearized.kernel.instructions.iter_mut().for_each(|instruction| {
         instruction.map_expressions(|id| rewritten.get(id));
     });
-    linearized.linearization.iter_mut().filter_map(condition_mut).for_each(|id| *id = rewritten.get(*id));
+    conditions_mut(&mut linearized.linearization).into_iter().for_each(|id| *id = rewritten.get(*id));
 }
 
-/// Forgets expressions that nothing uses.
-fn compact(linearized: &mut LinearizedKernel) {
-    let mut all = roots(linearized);
-    all.extend(linearized.kernel.arrays.iter().flat_map(|array| array.shape.iter().copied()));
-    let (exprs, kept) = linearized.kernel.exprs.compacted(all);
-    let kernel = &mut linearized.kernel;
-    kernel.exprs = exprs;
-    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| kept.get(id)));
-    kernel.arrays.iter_mut().flat_map(|array| &mut array.shape).for_each(|size| *size = kept.get(*size));
-    linearized.linearization.iter_mut().filter_map(condition_mut).for_each(|id| *id = kept.get(*id));
+/// Adds an iname from zero to before `extent`, called `wanted` and a number, in a domain of its own.
+fn add_iname(kernel: &mut Kernel, wanted: &str, extent: i64) -> InameId {
+    let (iname, domain) = (InameId::new(kernel.inames.len()), DomainId::new(kernel.domains.len()));
+    let name = fresh(kernel, wanted);
+    let text = format!("{{ [{name}] : 0 <= {name} < {extent} }}");
+    kernel.domains.push(Domain { text, inames: vec![iname], enclosing: Vec::new(), parameters: Vec::new() });
+    kernel.inames.push(Iname { name, tags: Vec::new(), domain });
+    iname
 }
 
 /// A name that nothing in the kernel has.

@@ -1,12 +1,12 @@
 //! Kernels under conditions and inside loops.
 
 use nestegg_ir::{
-    ArgumentAccess, Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Dtype, Expr, ExprId, Iname, InameId,
-    InstructionKind, Item, LinearizedKernel, Op,
+    ArgumentAccess, Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, InameId, InstructionKind, Item,
+    LinearizedKernel, Op,
 };
 use nestegg_isl::{Context, Set};
 
-use super::{fresh, rewrite};
+use super::{add_iname, fresh, rewrite};
 
 /// The elements of the outer loop.
 pub const N_ELEMENTS: u64 = 8;
@@ -79,15 +79,7 @@ pub(super) fn over_elements(linearized: &LinearizedKernel) -> Option<LinearizedK
     if kernel.instructions.iter().any(|instruction| matches!(instruction.kind, InstructionKind::Opaque { .. })) {
         return None;
     }
-    let iname = InameId::new(kernel.inames.len());
-    let name = fresh(kernel, "element");
-    kernel.domains.push(Domain {
-        text: format!("{{ [{name}] : 0 <= {name} < {N_ELEMENTS} }}"),
-        inames: vec![iname],
-        enclosing: Vec::new(),
-        parameters: Vec::new(),
-    });
-    kernel.inames.push(Iname { name, tags: Vec::new(), domain: DomainId::new(kernel.domains.len() - 1) });
+    let iname = add_iname(kernel, "element", N_ELEMENTS as i64);
     let n_elements = kernel.exprs.int(N_ELEMENTS as i64);
     let is_argument: Vec<bool> = kernel.arrays.iter().map(Array::is_argument).collect();
     for array in kernel.arrays.iter_mut().filter(|array| array.is_argument()) {

@@ -35,7 +35,7 @@ fn kept(linearized: &LinearizedKernel, is_wanted: impl Fn(&InameSet) -> bool) ->
         Type::Float64 => Some(Dtype::Float64),
         _ => None,
     };
-    let all = kernel.exprs.reachable(super::roots(linearized));
+    let all = kernel.exprs.reachable(crate::compact::roots(linearized));
     let mut stored: FxHashMap<ExprId, ExprId> = FxHashMap::default();
     let mut before = Vec::new();
     for id in all {
@@ -77,7 +77,7 @@ fn kept(linearized: &LinearizedKernel, is_wanted: impl Fn(&InameSet) -> bool) ->
     if stored.is_empty() {
         return None;
     }
-    let old = super::roots(linearized);
+    let old = crate::compact::roots(linearized);
     let rewritten = res
         .kernel
         .exprs
@@ -103,7 +103,7 @@ fn guarded(linearized: &LinearizedKernel) -> Vec<ExprId> {
     nestegg_ir::walk::below(&kernel.exprs, roots.chain(of_selections.flatten()))
 }
 
-/// How many values an iname has that runs from zero in a domain of its own.
+/// The size of an array that an iname indexes, if its values are numbers, none below zero.
 pub(super) fn extent(kernel: &Kernel, iname: InameId) -> Option<i64> {
     let domain = &kernel[kernel[iname].domain];
     if !domain.enclosing.is_empty() || !domain.parameters.is_empty() {

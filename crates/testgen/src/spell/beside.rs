@@ -2,12 +2,12 @@
 
 use nestegg_ir::{
     Array, ArrayId, Assignee, Domain, DomainId, Expr, ExprId, FunctionId, Iname, InameId, InsnId, Instruction,
-    InstructionKind, Item, Kernel, LinearizedKernel, Op, ParameterId,
+    InstructionKind, Item, Kernel, LinearizedKernel, Op,
 };
 
 use super::plain;
 
-/// One kernel that does what both do, first the one, then the other. Names of the second get a suffix where they are taken. `None` if one
+/// One kernel that does what both do, first the one, then the other. Names of the second end in `_second`. `None` if one
 /// of them has parameters or opaque code.
 #[must_use]
 pub fn beside(first: &LinearizedKernel, second: &LinearizedKernel) -> Option<LinearizedKernel> {
@@ -108,7 +108,7 @@ impl Part {
                 text,
                 inames: domain.inames.iter().map(moved).collect(),
                 enclosing: domain.enclosing.iter().map(moved).collect(),
-                parameters: domain.parameters.iter().map(|id| ParameterId::new(id.index())).collect(),
+                parameters: Vec::new(),
             });
         }
         for iname in &source.inames {

@@ -170,7 +170,8 @@ pub(super) fn interchanged(linearized: &LinearizedKernel) -> Option<LinearizedKe
         }
         expr => exprs.intern(expr),
     });
-    let is_changed = res.linearization != linearized.linearization || super::roots(&res) != super::roots(linearized);
+    let is_changed = res.linearization != linearized.linearization
+        || crate::compact::roots(&res) != crate::compact::roots(linearized);
     is_changed.then_some(res)
 }
 

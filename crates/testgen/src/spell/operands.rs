@@ -3,9 +3,10 @@
 use nestegg_ir::{Expr, ExprId, LinearizedKernel, Op, ReduceOp};
 use rustc_hash::FxHashMap;
 
+use super::rewrite;
 use super::scope::free_inames;
-use super::{compact, rewrite, roots};
 use crate::choices::{Choices, Seeded};
+use crate::compact::{compacted, roots};
 
 /// Operands of sums and products change places.
 pub(super) fn shuffled(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
@@ -66,9 +67,7 @@ pub(super) fn multiplied_out(linearized: &LinearizedKernel) -> Option<Linearized
         expr => exprs.intern(expr),
     });
     res.kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
-    compact(&mut res);
-    let mut before = linearized.clone();
-    compact(&mut before);
+    let (res, before) = (compacted(res), compacted(linearized.clone()));
     (res.kernel.exprs.iter().map(|(_, expr)| expr).ne(before.kernel.exprs.iter().map(|(_, expr)| expr))).then_some(res)
 }
 

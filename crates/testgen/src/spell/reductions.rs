@@ -1,13 +1,12 @@
 //! Reductions nested, merged and split.
 
-use nestegg_ir::{
-    Domain, DomainId, Expr, ExprId, Exprs, Iname, InameId, InameSet, Kernel, LinearizedKernel, Op, ReduceOp,
-};
+use nestegg_ir::{Expr, ExprId, Exprs, InameId, InameSet, Kernel, LinearizedKernel, Op, ReduceOp};
 use nestegg_isl::{Context, Set};
 
 use super::arrays::extent;
 use super::scope::free_inames;
-use super::{fresh, rewrite, roots};
+use super::{add_iname, rewrite};
+use crate::compact::roots;
 
 fn changed(old: &LinearizedKernel, new: LinearizedKernel) -> Option<LinearizedKernel> {
     (roots(&new) != roots(old)).then_some(new)
@@ -69,17 +68,8 @@ pub(super) fn digits(linearized: &LinearizedKernel) -> Option<LinearizedKernel> 
         let Some(n) = n else { continue };
         let Some(least) = (2..n).find(|divisor| n % divisor == 0) else { continue };
         let new = &mut res.kernel;
-        let (outer, inner) = (InameId::new(new.inames.len()), InameId::new(new.inames.len() + 1));
-        for extent in [n / least, least] {
-            let name = fresh(new, &format!("{}_digit", kernel[iname].name));
-            new.domains.push(Domain {
-                text: format!("{{ [{name}] : 0 <= {name} < {extent} }}"),
-                inames: vec![InameId::new(new.inames.len())],
-                enclosing: Vec::new(),
-                parameters: Vec::new(),
-            });
-            new.inames.push(Iname { name, tags: Vec::new(), domain: DomainId::new(new.domains.len() - 1) });
-        }
+        let wanted = format!("{}_digit", kernel[iname].name);
+        let (outer, inner) = (add_iname(new, &wanted, n / least), add_iname(new, &wanted, least));
         split[iname.index()] = Some((outer, inner, least));
     }
     rewrite(&mut res, |exprs, expr| match &expr {

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use nestegg_ir::types::{Type, Types};
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Dtype, Expr, ExprId, Float, Iname, InameId, InsnId,
-    Instruction, InstructionKind, Item, Kernel, LinearizedKernel, Number, Op, ReduceOp,
+    Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Float, InsnId, Instruction, InstructionKind, Item,
+    Kernel, LinearizedKernel, Number, Op, ReduceOp,
 };
 use rustc_hash::FxHashMap;
 
-use super::fresh;
 use super::scope::{free_inames, is_fixed};
+use super::{add_iname, fresh};
 
 /// `a*T0[q, j] + b*T1[q, j]` is `sum(c, x[c]*T[c, q, j])`, where `x` holds `a` and `b`, and `T` both tables.
 pub(super) fn rolled(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let mut res = linearized.clone();
     let kernel = &linearized.kernel;
     let view = View { kernel, free: free_inames(kernel), types: Types::infer(kernel), written: kernel.written() };
-    let all = kernel.exprs.reachable(super::roots(linearized));
+    let all = kernel.exprs.reachable(crate::compact::roots(linearized));
     let mut rolled: FxHashMap<ExprId, ExprId> = FxHashMap::default();
     let mut before = Vec::new();
     let mut known: Vec<(Stack, ExprId)> = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn rolled(linearized: &LinearizedKernel) -> Option<LinearizedKernel> 
     if rolled.is_empty() {
         return None;
     }
-    let old = super::roots(linearized);
+    let old = crate::compact::roots(linearized);
     let rewritten = res
         .kernel
         .exprs
@@ -148,15 +148,7 @@ impl Stack {
     fn write(&self, res: &mut LinearizedKernel, before: &mut Vec<Item>) -> ExprId {
         let kernel = &mut res.kernel;
         let n = self.tables.len();
-        let iname = InameId::new(kernel.inames.len());
-        let name = fresh(kernel, "c");
-        kernel.domains.push(Domain {
-            text: format!("{{ [{name}] : 0 <= {name} < {n} }}"),
-            inames: vec![iname],
-            enclosing: Vec::new(),
-            parameters: Vec::new(),
-        });
-        kernel.inames.push(Iname { name, tags: Vec::new(), domain: DomainId::new(kernel.domains.len() - 1) });
+        let iname = add_iname(kernel, "c", n as i64);
         let coefficients = self.write_coefficients(kernel, before);
         let mut values: Vec<Number> = Vec::new();
         for &table in &self.tables {

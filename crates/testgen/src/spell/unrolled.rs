@@ -4,7 +4,8 @@ use nestegg_ir::{Expr, ExprId, InameId, InsnId, Instruction, LinearizedKernel, L
 use nestegg_isl::{Context, Set};
 use rustc_hash::FxHashMap;
 
-use super::{rewrite, roots};
+use super::rewrite;
+use crate::compact::roots;
 
 /// Loops of at most so many values are written out,
 const MAX_VALUES: i64 = 4;
@@ -62,7 +63,7 @@ fn reductions(linearized: &mut LinearizedKernel, short: &[Option<Vec<i64>>]) {
     });
 }
 
-/// Copies of what is in loops.
+/// Copies loop bodies, one copy for each value of a written-out iname.
 struct Copies<'a> {
     short: &'a [Option<Vec<i64>>],
     res: &'a mut LinearizedKernel,
