@@ -4,10 +4,11 @@
 //! counts the work; where a limit is exceeded, results are `None` and [`Algebra::is_exceeded`] says so.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 
 use indexmap::IndexMap;
 use nestegg_ir::{Float, InameSet, Kernel};
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::Sums;
 use crate::atoms::{Atoms, MonomialId, Scalar};
@@ -20,9 +21,25 @@ pub(crate) const MAX_TERMS: usize = 20_000;
 pub(crate) const MAX_WORK: u64 = 4_000_000_000;
 
 /// A sum of numbers times monomials times products of tables.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Polynomial {
-    terms: IndexMap<(MonomialId, ProductId), f64, FxBuildHasher>,
+    /// Terms in the order in which they came to be; `None` where one has cancelled.
+    terms: Vec<Option<Term>>,
+    /// Where each term is.
+    places: FxHashMap<(MonomialId, ProductId), usize>,
+}
+
+type Term = (MonomialId, ProductId, f64);
+
+/// The order of terms does not matter.
+impl PartialEq for Polynomial {
+    fn eq(&self, other: &Self) -> bool {
+        let is_in_other = |(monomial, product, coefficient): Term| {
+            let place = other.places.get(&(monomial, product));
+            place.and_then(|&place| other.terms[place]).is_some_and(|term| term.2 == coefficient)
+        };
+        self.len() == other.len() && self.terms().all(is_in_other)
+    }
 }
 
 impl Polynomial {
@@ -44,13 +61,13 @@ impl Polynomial {
     }
 
     /// The terms, in the order in which they came to be.
-    pub(crate) fn terms(&self) -> impl Iterator<Item = (MonomialId, ProductId, f64)> + '_ {
-        self.terms.iter().map(|(&(monomial, product), &coefficient)| (monomial, product, coefficient))
+    pub(crate) fn terms(&self) -> impl Iterator<Item = Term> + '_ {
+        self.terms.iter().flatten().copied()
     }
 
     /// How many terms there are.
     pub(crate) fn len(&self) -> usize {
-        self.terms.len()
+        self.places.len()
     }
 
     /// Adds one term.
@@ -58,19 +75,27 @@ impl Polynomial {
         if coefficient == 0.0 {
             return;
         }
-        match self.terms.entry((monomial, product)) {
-            indexmap::map::Entry::Occupied(mut entry) => {
-                let sum = entry.get() + coefficient;
-                // What rounding leaves of a difference of equals is nothing.
-                if sum.abs() <= 4.0 * f64::EPSILON * coefficient.abs() {
-                    entry.shift_remove();
-                } else {
-                    *entry.get_mut() = sum;
-                }
+        let place = match self.places.entry((monomial, product)) {
+            Entry::Vacant(entry) => {
+                entry.insert(self.terms.len());
+                self.terms.push(Some((monomial, product, coefficient)));
+                return;
             }
-            indexmap::map::Entry::Vacant(entry) => {
-                entry.insert(coefficient);
-            }
+            Entry::Occupied(entry) => entry,
+        };
+        let term = &mut self.terms[*place.get()];
+        let sum = term.map_or(0.0, |(_, _, known)| known) + coefficient;
+        // What rounding leaves of a difference of equals is nothing.
+        if sum.abs() > 4.0 * f64::EPSILON * coefficient.abs() {
+            *term = Some((monomial, product, sum));
+            return;
+        }
+        *term = None;
+        place.remove();
+        if self.terms.len() > 2 * self.places.len() {
+            self.terms.retain(Option::is_some);
+            self.places =
+                self.terms().enumerate().map(|(at, (monomial, product, _))| ((monomial, product), at)).collect();
         }
     }
 
