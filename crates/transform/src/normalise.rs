@@ -33,7 +33,9 @@ use nestegg_ir::{Expr, ExprId, InsnId, InstructionKind, Item, Licence, Linearize
 use rustc_hash::FxHashMap;
 
 use crate::dead::eliminate_dead;
+use crate::decided::drop_decided;
 use crate::depends::set_dependences;
+use crate::loops::run_up;
 use crate::nest::{Entry, Nest, NestError, NodeId, NodeKind};
 use crate::normalise::element::Element;
 use crate::normalise::resolve::Reader;
@@ -84,7 +86,9 @@ pub fn normalise(linearized: LinearizedKernel) -> Result<LinearizedKernel, Norma
 pub fn normalise_under(linearized: LinearizedKernel, licence: Licence) -> Result<LinearizedKernel, NormaliseError> {
     let resolved = Normaliser::new(linearized, licence)?.run()?;
     let linearized = hoist::hoist_accumulations(eliminate_dead(resolved), licence)?;
+    let linearized = run_up(linearized, licence)?;
     let mut linearized = conditions_to_predicates(eliminate_dead(linearized));
+    drop_decided(&mut linearized.kernel)?;
     set_dependences(&mut linearized.kernel, &linearized.linearization);
     Ok(linearized)
 }

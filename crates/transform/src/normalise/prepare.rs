@@ -1,4 +1,4 @@
-//! What comes before resolution: substitution rules inlined, index expressions in one spelling, no name bound twice.
+//! What comes before resolution: substitution rules inlined, inames counted from zero, index expressions in one spelling, no name bound twice.
 //!
 //! # Output
 //! A workspace in which no reduction is inside another over the same iname or inside a loop over it, and equal affine indices
@@ -11,9 +11,12 @@ use indexmap::IndexSet;
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::conditions_mut;
 use nestegg_ir::walk::OperandsFirst;
-use nestegg_ir::{Expr, ExprId, InameId, InameSet, Item, Kernel, Linearization, LinearizedKernel};
+use nestegg_ir::{
+    Assignee, Expr, ExprId, InameId, InameSet, InstructionKind, Item, Kernel, Linearization, LinearizedKernel,
+};
 use rustc_hash::FxHashMap;
 
+use crate::loops::from_zero;
 use crate::nest::{Entry, Nest, NodeKind};
 use crate::normalise::NormaliseError;
 use crate::workspace::Workspace;
@@ -21,7 +24,8 @@ use crate::workspace::Workspace;
 /// A workspace on the kernel, prepared.
 pub(super) fn prepare(linearized: LinearizedKernel) -> Result<(Workspace, Linearization), NormaliseError> {
     let LinearizedKernel { kernel, mut linearization } = linearized;
-    let kernel = inline_rules(kernel, &mut linearization)?;
+    let mut kernel = inline_rules(kernel, &mut linearization)?;
+    from_zero(&mut kernel, &mut linearization)?;
     let mut work = Workspace::new(kernel)?;
     tidy_expressions(&mut work, &mut linearization)?;
     separate_loops(&mut work, &linearization)?;
@@ -91,8 +95,18 @@ fn tidy_expressions(work: &mut Workspace, linearization: &mut Linearization) -> 
         let res = work.intern(expr);
         memo.insert(id, res);
     }
-    for instruction in &mut work.kernel.instructions {
-        instruction.map_expressions(|id| memo[&id]);
+    for insn in work.kernel.insn_ids() {
+        let kind = work.kernel[insn].kind.clone();
+        let assignees: &[Assignee] = match &kind {
+            InstructionKind::Assignment { assignee, .. } => std::slice::from_ref(assignee),
+            InstructionKind::Call { assignees, .. } => assignees,
+            InstructionKind::Opaque { .. } => &[],
+        };
+        for index in assignees.iter().flat_map(|assignee| assignee.indices.iter()) {
+            let spelled = work.canonical_index(memo[index]);
+            memo.insert(*index, spelled);
+        }
+        work.kernel[insn].map_expressions(|id| memo[&id]);
     }
     for item in linearization {
         if let Item::If(condition) = item {

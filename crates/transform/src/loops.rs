@@ -1,0 +1,275 @@
+//! Loops and reductions start at zero, have stride one, and run up.
+//!
+//! # Output
+//! [`from_zero`] counts every iname from zero in steps of one, where its least value and its stride are constants: `{ [i] : 3 <= i < 9 }` becomes
+//! `{ [i] : 0 <= i < 6 }`, and `x[i]` becomes `x[i + 3]`. [`run_up`] turns reductions and loops that read most of their arrays backwards: `sum(q, w[5 - q]*f[5 - q])`
+//! over `0 <= q < 6` becomes `sum(q, w[q]*f[q])`.
+//! # Why
+//! Equal values have equal expressions then, however their loops were written; and tables are read where they begin.
+//! # Legality
+//! Counting from zero keeps the order of iterations. A reduction over real numbers has none. A loop is turned if no element that one of its instructions
+//! writes is touched at another iteration, or only to add to it.
+//! # Complexity
+//! Linear in the DAG for [`from_zero`]; for [`run_up`] linear in the body of each reduction that is turned.
+//! # Not done
+//! Inames around opaque code, which knows them by name. Least values that depend on parameters or on other inames.
+
+use nestegg_ir::affine::{self, Affine, Var};
+use nestegg_ir::domains::{DomainError, Domains};
+use nestegg_ir::linearization::conditions_mut;
+use nestegg_ir::walk::{below, reads};
+use nestegg_ir::{
+    ArrayId, Assignee, Domain, DomainId, Expr, ExprId, Exprs, InameId, InameSet, InsnId, InstructionKind, Item, Kernel,
+    Licence, Linearization, LinearizedKernel, Op, Rewritten,
+};
+use nestegg_isl as isl;
+use rustc_hash::FxHashMap;
+
+use crate::ranges::{Answer, Ranges};
+
+/// The value of an iname is `stride` times its new one plus `first`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Count {
+    first: i64,
+    stride: i64,
+}
+
+/// Counts inames from zero, in steps of one.
+///
+/// # Errors
+/// If isl cannot read a domain.
+pub(crate) fn from_zero(kernel: &mut Kernel, linearization: &mut Linearization) -> Result<(), DomainError> {
+    let context = isl::Context::new();
+    let fixed: InameSet = kernel
+        .instructions
+        .iter()
+        .filter(|instruction| matches!(instruction.kind, InstructionKind::Opaque { .. }))
+        .flat_map(|instruction| instruction.within.iter().copied())
+        .collect();
+    let mut counts: Vec<Option<Count>> = vec![None; kernel.inames.len()];
+    for domain in kernel.domain_ids() {
+        let set = isl::Set::parse(&context, &kernel[domain].text)
+            .map_err(|error| DomainError::Text { domain, error })?
+            .set_tuple_name(None)?;
+        for &iname in &kernel[domain].inames {
+            if !fixed.contains(iname) {
+                counts[iname.index()] = count(&set, &kernel[iname].name);
+            }
+        }
+    }
+    if counts.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    for domain in kernel.domain_ids() {
+        recount(kernel, &context, domain, &counts)?;
+    }
+    let value = |exprs: &mut Exprs, iname: InameId| match counts[iname.index()] {
+        Some(Count { first, stride }) => {
+            Affine { constant: first, terms: vec![(Var::Iname(iname), stride)] }.to_expr(exprs)
+        }
+        None => exprs.iname(iname),
+    };
+    let conditions = conditions_mut(linearization);
+    let of_instructions = kernel.instructions.iter().flat_map(|instruction| instruction.expressions());
+    let roots: Vec<ExprId> = of_instructions.chain(conditions.iter().map(|id| **id)).collect();
+    let rewritten = kernel.exprs.rewrite(roots, |exprs, _, expr| match expr {
+        Expr::Iname(iname) => value(exprs, iname),
+        expr => exprs.intern(expr),
+    });
+    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
+    conditions.into_iter().for_each(|id| *id = rewritten.get(*id));
+    Ok(())
+}
+
+/// How an iname would be counted from zero; `None` if it is, or if its least value is no constant.
+fn count(set: &isl::Set, name: &str) -> Option<Count> {
+    let stride = match set.stride(name).ok()? {
+        Some(isl::Stride { modulus, remainder }) if remainder.as_constant().is_some() => modulus,
+        _ => 1,
+    };
+    let first = set.dim_min_val(name).ok()??;
+    let res = Count { first, stride };
+    (res != Count { first: 0, stride: 1 }).then_some(res)
+}
+
+/// The domain over the new values of its own inames and of those that enclose it.
+fn recount(
+    kernel: &mut Kernel,
+    context: &isl::Context,
+    domain: DomainId,
+    counts: &[Option<Count>],
+) -> Result<(), DomainError> {
+    let Domain { text, inames, enclosing, .. } = &kernel[domain];
+    if inames.iter().chain(enclosing).all(|iname| counts[iname.index()].is_none()) {
+        return Ok(());
+    }
+    let outer: Vec<&str> = enclosing.iter().map(|&iname| kernel[iname].name.as_str()).collect();
+    let set = isl::Set::parse(context, text)?.set_tuple_name(None)?;
+    let all = if outer.is_empty() { set } else { set.params_to_dims(&outer)? };
+    let dims = all.dim_names()?;
+    let images = dims
+        .iter()
+        .map(|name| {
+            let mut inames = inames.iter().chain(enclosing);
+            let counted = inames.find(|iname| kernel[**iname].name == *name).and_then(|iname| counts[iname.index()]);
+            let Count { first, stride } = counted.unwrap_or(Count { first: 0, stride: 1 });
+            isl::Affine::var(name).sub(&isl::Affine::constant(first))?.floor_div(stride)
+        })
+        .collect::<Result<Vec<isl::Affine>, isl::Error>>()?;
+    let names: Vec<&str> = dims.iter().map(String::as_str).collect();
+    let mut image = all.apply(&isl::Map::from_affine(&all, None, &images)?)?.with_dim_names(&names)?.coalesce()?;
+    if !outer.is_empty() {
+        image = image.move_dims(isl::Dim::Param, 0, isl::Dim::Set, inames.len(), outer.len())?;
+    }
+    kernel[domain].text = image.to_string();
+    Ok(())
+}
+
+/// Turns reductions and loops that mostly read backwards.
+///
+/// # Errors
+/// If a domain cannot be used.
+pub(crate) fn run_up(linearized: LinearizedKernel, licence: Licence) -> Result<LinearizedKernel, DomainError> {
+    let backwards = read_backwards(&linearized.kernel);
+    if backwards.is_empty() || licence == Licence::Strict {
+        return Ok(linearized);
+    }
+    let LinearizedKernel { mut kernel, linearization } = linearized;
+    let domains = Domains::new(&isl::Context::new(), &kernel)?;
+    let ranges = Ranges::new(&kernel, &domains)?;
+    let lasts: Vec<Option<i64>> = kernel
+        .iname_ids()
+        .map(|iname| backwards.contains(iname).then(|| last(&kernel, &ranges, iname)).flatten())
+        .collect();
+    turn_reductions(&mut kernel, &lasts);
+    let has_conditions = linearization.iter().any(|item| matches!(item, Item::If(_)));
+    for iname in kernel.iname_ids().filter(|_| !has_conditions) {
+        if let Some(last) = lasts[iname.index()] {
+            turn_loop(&mut kernel, iname, last);
+        }
+    }
+    Ok(LinearizedKernel { kernel, linearization })
+}
+
+/// The inames with a negative coefficient in some index.
+fn read_backwards(kernel: &Kernel) -> InameSet {
+    let mut res = InameSet::new();
+    for (_, expr) in kernel.exprs.iter() {
+        for affine in indices(&kernel.exprs, expr) {
+            res.extend(affine.inames().filter(|&iname| affine.coefficient(Var::Iname(iname)) < 0));
+        }
+    }
+    res
+}
+
+/// The affine indices of an access.
+fn indices<'a>(exprs: &'a Exprs, expr: &'a Expr) -> impl Iterator<Item = Affine> + 'a {
+    let indices: &[ExprId] = match expr {
+        Expr::Access { indices, .. } => indices,
+        _ => &[],
+    };
+    indices.iter().filter_map(|&index| affine::of(exprs, index))
+}
+
+/// The last value of an iname that takes all values from zero to there, whatever others are.
+fn last(kernel: &Kernel, ranges: &Ranges, iname: InameId) -> Option<i64> {
+    let (Some(0), Some(last)) = ranges.bounds(iname) else { return None };
+    let is_turned_into_itself = ranges.containment(iname, &backwards(iname, last)) == Answer::Always;
+    (ranges.is_alone(iname) && is_turned_into_itself && !kernel.is_sequential(iname)).then_some(last)
+}
+
+/// `last - iname`.
+fn backwards(iname: InameId, last: i64) -> Affine {
+    Affine { constant: last, terms: vec![(Var::Iname(iname), -1)] }
+}
+
+/// Whether more accesses read backwards along an iname than forwards.
+fn is_backwards(exprs: &Exprs, roots: impl IntoIterator<Item = ExprId>, iname: InameId) -> bool {
+    let direction = |id: ExprId| -> i64 {
+        indices(exprs, &exprs[id]).map(|affine| affine.coefficient(Var::Iname(iname)).signum()).sum()
+    };
+    below(exprs, roots).into_iter().map(direction).sum::<i64>() < 0
+}
+
+/// Expressions with `last - iname` for an iname.
+fn turned(exprs: &mut Exprs, roots: Vec<ExprId>, iname: InameId, last: i64) -> Rewritten {
+    exprs.rewrite(roots, |exprs, _, expr| match expr {
+        Expr::Iname(other) if other == iname => backwards(iname, last).to_expr(exprs),
+        Expr::Access { array, indices } => {
+            let spelled: Vec<ExprId> = indices
+                .iter()
+                .map(|&index| match affine::of(exprs, index) {
+                    Some(affine) => affine.to_expr(exprs),
+                    None => index,
+                })
+                .collect();
+            exprs.access(array, spelled)
+        }
+        expr => exprs.intern(expr),
+    })
+}
+
+fn turn_reductions(kernel: &mut Kernel, lasts: &[Option<i64>]) {
+    let roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
+    let rewritten = kernel.exprs.rewrite(roots, |exprs, _, expr| {
+        let Expr::Reduce { op, inames, mut body } = expr else { return exprs.intern(expr) };
+        for &iname in &inames {
+            if let Some(last) = lasts[iname.index()]
+                && is_backwards(exprs, [body], iname)
+            {
+                body = turned(exprs, vec![body], iname, last).get(body);
+            }
+        }
+        exprs.intern(Expr::Reduce { op, inames, body })
+    });
+    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
+}
+
+fn turn_loop(kernel: &mut Kernel, iname: InameId, last: i64) {
+    let inside: Vec<InsnId> = kernel.insn_ids().filter(|&insn| kernel[insn].within.contains(&iname)).collect();
+    let roots: Vec<ExprId> = inside.iter().flat_map(|&insn| kernel[insn].expressions()).collect();
+    if !is_backwards(&kernel.exprs, roots.iter().copied(), iname) || !may_be_turned(kernel, &inside, iname) {
+        return;
+    }
+    let rewritten = turned(&mut kernel.exprs, roots, iname, last);
+    for insn in inside {
+        kernel[insn].map_expressions(|id| rewritten.get(id));
+    }
+}
+
+/// Whether the iterations of a loop around these instructions may run in the opposite order.
+fn may_be_turned(kernel: &Kernel, inside: &[InsnId], iname: InameId) -> bool {
+    let mut places: FxHashMap<ArrayId, &[ExprId]> = FxHashMap::default();
+    for &insn in inside {
+        if matches!(kernel[insn].kind, InstructionKind::Opaque { .. }) {
+            return false;
+        }
+        for Assignee { array, indices } in kernel[insn].assignees() {
+            let is_own = |&index: &ExprId| {
+                let affine = affine::of(&kernel.exprs, index);
+                affine.is_some_and(|affine| affine.inames().eq([iname]))
+            };
+            let is_same = **places.entry(*array).or_insert(indices) == **indices;
+            if !is_same || !(indices.iter().any(is_own) || is_accumulation(kernel, insn)) {
+                return false;
+            }
+        }
+    }
+    let roots = inside.iter().flat_map(|&insn| kernel[insn].expressions());
+    below(&kernel.exprs, roots).into_iter().all(|id| match &kernel.exprs[id] {
+        Expr::Access { array, indices } => places.get(array).is_none_or(|known| **known == **indices),
+        _ => true,
+    })
+}
+
+/// Whether an instruction adds to the element that it writes something that does not depend on the array.
+fn is_accumulation(kernel: &Kernel, insn: InsnId) -> bool {
+    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return false };
+    let Expr::Op { op: Op::Add, operands } = &kernel.exprs[*expression] else { return false };
+    let is_old = |id: &&ExprId| match &kernel.exprs[**id] {
+        Expr::Access { array, indices } => *array == assignee.array && *indices == assignee.indices,
+        _ => false,
+    };
+    let added = operands.iter().filter(|id| !is_old(id)).copied();
+    operands.iter().filter(is_old).count() == 1 && !reads(&kernel.exprs, added, assignee.array)
+}
