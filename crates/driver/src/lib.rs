@@ -12,6 +12,7 @@ pub mod error;
 mod excerpt;
 pub mod notation;
 pub mod parameters;
+mod parts;
 pub mod pipeline;
 mod probabilities;
 pub mod report;

@@ -8,6 +8,7 @@
 //! The stages in their order: linearize, normalise, fold, join domains, encode, saturate, select, realize, schedule. A strategy without phases
 //! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
 //! made; none knows of another.
+//! Parts of a kernel that have nothing to do with each other are searched one by one, and their results put together.
 //! Each seed that the strategy asks for gets an e-graph of its own. Of what selection made of those that came near the best, with its reductions in order and its
 //! temporaries in arrays, further seeds are made. All results are kept, those with the fewest operations first, of equals what is equal to the kernel exactly, and then the first made.
 //! A seed that a pass refuses or breaks is a failure of that seed alone.
@@ -25,6 +26,7 @@ use crate::candidates::Candidate;
 use crate::config::{Config, Validation};
 use crate::count::operations;
 use crate::error::Error;
+use crate::parts::{self, Part};
 use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit, Unjudged};
 use crate::seeds::{self, Seed};
@@ -98,11 +100,50 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
         Err(error) => return Err(error),
     }
     let Some(form) = &found.form else { return Ok(found) };
-    let mut race = Race::new(told);
-    race.run(form, &pass, stages)?;
-    (found.ranking, found.seeds, found.limits, found.failed) = (race.ranking, race.costs, race.limits, race.failed);
-    found.ranking.sort_by_key(Candidate::rank);
+    let forms = stages.run("parts", || nestegg_transform::parts(form));
+    let is_whole = forms.len() == 1;
+    let mut parts = Vec::with_capacity(forms.len());
+    for form in forms {
+        let mut race = Race::new(told);
+        race.run(&form, &pass, stages)?;
+        race.ranking.sort_by_key(Candidate::rank);
+        let part = Part { form, ranking: race.ranking };
+        let name = |seed: String| if is_whole { seed } else { format!("{}: {seed}", part.name()) };
+        found.seeds.extend(race.costs.into_iter().map(|(seed, cost)| (name(seed), cost)));
+        found.limits.extend(race.limits);
+        found.failed.extend(race.failed.into_iter().map(|(seed, error)| (name(seed), error)));
+        parts.push(part);
+    }
+    found.ranking = match parts.pop() {
+        Some(whole) if parts.is_empty() => whole.ranking,
+        last => {
+            parts.extend(last);
+            let refused = |source| pass.refused("schedule", source);
+            let mut ranking =
+                stages.run("parts", || parts::together(&parts, pass.semantics.licence, told.values, refused))?;
+            for candidate in &ranking {
+                pass.verified("parts", &candidate.program)?;
+            }
+            ranking.retain(|candidate| is_within_memory(candidate, told, &mut found.limits));
+            ranking.sort_by_key(Candidate::rank);
+            ranking
+        }
+    };
     Ok(found)
+}
+
+/// Whether the temporaries of a result take no more memory than is allowed; where they do, the limit is noted.
+fn is_within_memory(candidate: &Candidate, told: Told<'_>, limits: &mut Vec<LimitHit>) -> bool {
+    let Some(limit) = told.config.memory else { return true };
+    let needed = temporaries::bytes(&candidate.program, told.values);
+    let is_within = needed.is_some_and(|needed| needed <= u128::from(limit));
+    if !is_within {
+        let hit = LimitHit { place: candidate.seed.clone(), limit: "memory".to_owned(), value: Some(limit) };
+        if !limits.contains(&hit) {
+            limits.push(hit);
+        }
+    }
+    is_within
 }
 
 /// What selection makes of a value form without any rule: less can go wrong with it than with the results of a strategy.
@@ -306,14 +347,7 @@ impl<'a> Race<'a> {
         if self.selected.get(&seed.name).is_none_or(|known| cost < known.0) {
             self.selected.insert(seed.name.clone(), (cost, selected));
         }
-        let Told { config, values, .. } = self.told;
-        if let (Some(limit), needed) = (config.memory, temporaries::bytes(&candidate.program, values))
-            && needed.is_none_or(|needed| needed > u128::from(limit))
-        {
-            let hit = LimitHit { place: candidate.seed, limit: "memory".to_owned(), value: Some(limit) };
-            if !self.limits.contains(&hit) {
-                self.limits.push(hit);
-            }
+        if !is_within_memory(&candidate, self.told, &mut self.limits) {
             return Ok(Some((cost, is_finished)));
         }
         let known = self.costs.entry(candidate.seed.clone()).or_insert(cost);
@@ -427,7 +461,11 @@ impl<'a> Passes<'a> {
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        res.map_err(|source| Error::Refused { pass, kernel: self.kernel.clone(), source: Box::new(source) })
+        res.map_err(|source| self.refused(pass, source))
+    }
+
+    fn refused(&self, pass: &'static str, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        Error::Refused { pass, kernel: self.kernel.clone(), source: Box::new(source) }
     }
 
     /// Refuses what a pass made if it is no kernel.

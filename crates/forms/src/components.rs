@@ -250,8 +250,8 @@ pub(crate) fn write(
             let insn = InsnId::new(kernel.instructions.len());
             let kind = InstructionKind::Assignment { assignee: Assignee { array, indices }, expression: value };
             let (id, depends_on) = (names.new_name("feature"), kernel[store.insn].depends_on.clone());
-            let within = store.outer.clone();
-            kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates: Vec::new() });
+            let (within, predicates) = (store.outer.clone(), kernel[store.insn].predicates.clone());
+            kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates });
             body.push(LoopTree::Run(insn));
         }
         let indices: Vec<ExprId> = inames[..n_indices].iter().map(|&iname| kernel.exprs.iname(iname)).collect();

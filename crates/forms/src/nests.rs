@@ -54,8 +54,8 @@ pub(crate) fn add_iname(kernel: &mut Kernel, names: &mut Names, after: InameId, 
     add_inames(kernel, names, &[after], |names| format!("0 <= {} < {extent}", names[0]))[0]
 }
 
-/// A new store of a value to an element of the array that a store writes, within `within`: added to the element by `op` if the store
-/// accumulates. `None` if the store is none.
+/// A new store of a value to an element of the array that a store writes, within `within` and under the predicates of that store: added to the element by
+/// `op` if the store accumulates. `None` if the store is none.
 pub(crate) fn add_store(
     kernel: &mut Kernel,
     names: &mut Names,
@@ -67,6 +67,7 @@ pub(crate) fn add_store(
     let original = &kernel[store.insn];
     let InstructionKind::Assignment { assignee: Assignee { array, .. }, .. } = original.kind else { return None };
     let (id, depends_on) = (names.new_name(&original.id), original.depends_on.clone());
+    let predicates = original.predicates.clone();
     let mut expression = value;
     if store.is_accumulation {
         let element = kernel.exprs.access(array, indices.clone());
@@ -74,7 +75,7 @@ pub(crate) fn add_store(
     }
     let insn = InsnId::new(kernel.instructions.len());
     let kind = InstructionKind::Assignment { assignee: Assignee { array, indices: indices.into() }, expression };
-    kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates: Vec::new() });
+    kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates });
     Some(insn)
 }
 

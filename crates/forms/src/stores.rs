@@ -1,18 +1,20 @@
 //! Which stores may become linear maps, and over which inames.
 //!
-//! A store qualifies if it stands alone in loops that nest perfectly, runs without conditions, and adds to the element that it writes, or sets it. Its *table inames*
-//! are those of its loops that index a constant table and take a constant number of values; its other loops stay loops.
+//! A store qualifies if it stands alone in loops that nest perfectly and adds to the element that it writes, or sets it. Its *table inames*
+//! are those of its loops that index a constant table and take a constant number of values; its other loops stay loops. Its predicates must hold for all or none
+//! of its table inames, whatever the kernel writes: what takes the place of the store then has the same predicates.
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{LoopTree, to_tree};
 use nestegg_ir::types::Types;
+use nestegg_ir::walk::arrays_below;
 use nestegg_ir::{Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel};
 use nestegg_isl as isl;
 
 use crate::FormError;
 use crate::evaluate::Evaluator;
-use crate::nests::terms;
+use crate::nests::{free_inames, terms};
 use crate::polynomial::Algebra;
 use crate::table::TableStore;
 
@@ -58,6 +60,7 @@ pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormE
     }
     let extents = extents(kernel)?;
     let table_inames = table_inames(kernel, &extents);
+    let written = kernel.written();
     let mut stores = Vec::new();
     for (position, tree) in trees.iter().enumerate() {
         let mut loops = Vec::new();
@@ -73,6 +76,7 @@ pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormE
             }
         };
         let store = insn.and_then(|insn| store(kernel, insn, position, &loops, &table_inames));
+        let store = store.filter(|store| has_fixed_predicates(kernel, &written, store.insn, &store.axes));
         stores.extend(store);
     }
     if stores.is_empty() {
@@ -86,7 +90,7 @@ pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormE
 fn store(kernel: &Kernel, insn: InsnId, position: usize, loops: &[InameId], table_inames: &InameSet) -> Option<Store> {
     let instruction = &kernel[insn];
     let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
-    if !instruction.predicates.is_empty() || !kernel[assignee.array].dtype.is_float() {
+    if !kernel[assignee.array].dtype.is_float() {
         return None;
     }
     let indices: Option<Vec<Affine>> = assignee.indices.iter().map(|&index| affine::of(&kernel.exprs, index)).collect();
@@ -109,6 +113,15 @@ fn store(kernel: &Kernel, insn: InsnId, position: usize, loops: &[InameId], tabl
         return None;
     }
     Some(Store { insn, position, outer, axes: axes.iter().collect(), indices, terms, is_accumulation: n_elements == 1 })
+}
+
+/// Whether the predicates of an instruction depend on none of these inames, nor on what the kernel writes.
+pub(crate) fn has_fixed_predicates(kernel: &Kernel, written: &[bool], insn: InsnId, inames: &[InameId]) -> bool {
+    kernel[insn].predicates.iter().all(|&predicate| {
+        let free = free_inames(&kernel.exprs, predicate);
+        let arrays = arrays_below(&kernel.exprs, [predicate]);
+        inames.iter().all(|&iname| !free.contains(iname)) && arrays.iter().all(|array| !written[array.index()])
+    })
 }
 
 /// For each iname the number of its values, if they begin at zero, are constant in number, and depend on no others.

@@ -171,6 +171,7 @@ impl Search {
             for other in first + 1..stores.len() {
                 let is_alike = values[other].as_ref().is_some_and(|other| scalars(other) == scalars(value))
                     && stores[other].outer == store.outer
+                    && self.predicates(&stores[other]) == self.predicates(store)
                     && stores[other].axes.len() == store.axes.len();
                 if is_taken[other] || !is_alike || !self.may_move(&stores[other], store) {
                     continue;
@@ -187,6 +188,10 @@ impl Search {
             res.push(group);
         }
         res
+    }
+
+    fn predicates(&self, store: &Store) -> &[ExprId] {
+        &self.evaluator.kernel[store.insn].predicates
     }
 
     fn extent(&self, iname: InameId) -> Option<usize> {

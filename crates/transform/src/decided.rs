@@ -1,60 +1,79 @@
-//! Predicates that hold wherever an instruction runs go.
+//! Conditions that hold wherever they are tested go.
 //!
-//! # Input
-//! A kernel in value form.
 //! # Output
-//! The same without predicates that hold at every point of the domain of their instruction, `i >= 0` over `0 <= i < n` for one.
+//! The kernel without predicates that hold at every point of the loops of their instruction, `i >= 0` over `0 <= i < n` for one, and without such conditions in its order.
 //! # Method
-//! isl compares the domain with its part where the predicate holds; only predicates of affine comparisons are looked at.
+//! isl compares the domain of the loops with its part where the condition holds; only conditions of affine comparisons are looked at.
 //! # Complexity
-//! One comparison for each predicate and set of loops around it.
+//! One comparison for each condition and set of loops around it.
 
 use nestegg_ir::domains::{DomainError, Domains};
-use nestegg_ir::{ExprId, InameSet, Kernel};
+use nestegg_ir::{ExprId, InameSet, Item, Kernel, Linearization};
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
-/// Drops predicates that always hold.
+/// Drops conditions that always hold.
 ///
 /// # Errors
 /// If a domain cannot be used.
-pub(crate) fn drop_decided(kernel: &mut Kernel) -> Result<(), DomainError> {
-    if kernel.instructions.iter().all(|instruction| instruction.predicates.is_empty()) {
+pub(crate) fn drop_decided(kernel: &mut Kernel, linearization: &mut Linearization) -> Result<(), DomainError> {
+    let has_predicates = kernel.instructions.iter().any(|instruction| !instruction.predicates.is_empty());
+    if !has_predicates && !linearization.iter().any(|item| matches!(item, Item::If(_))) {
         return Ok(());
     }
-    let domains = Domains::new(&isl::Context::new(), kernel)?;
-    let mut known: FxHashMap<(ExprId, InameSet), bool> = FxHashMap::default();
+    let mut decisions = Decisions { domains: Domains::new(&isl::Context::new(), kernel)?, known: FxHashMap::default() };
     for insn in kernel.insn_ids() {
         let within = kernel[insn].within_set();
         let mut kept = Vec::new();
         for predicate in kernel[insn].predicates.clone() {
-            let key = (predicate, within.clone());
-            let always = match known.get(&key) {
-                Some(&always) => always,
-                None => always_holds(kernel, &domains, predicate, &within)?,
-            };
-            known.insert(key, always);
-            if !always {
+            if !decisions.always(kernel, predicate, &within)? {
                 kept.push(predicate);
             }
         }
         kernel[insn].predicates = kept;
     }
+    // The open loops, and for each open condition whether it stays.
+    let (mut loops, mut open) = (InameSet::new(), Vec::new());
+    let mut res = Linearization::with_capacity(linearization.len());
+    for item in linearization.drain(..) {
+        let stays = match item {
+            Item::For(iname) => loops.insert(iname),
+            Item::End(iname) => loops.remove(iname),
+            Item::If(condition) => {
+                open.push(!decisions.always(kernel, condition, &loops)?);
+                open.last() == Some(&true)
+            }
+            Item::EndIf => open.pop().unwrap_or(true),
+            Item::Run(_) => true,
+        };
+        if stays {
+            res.push(item);
+        }
+    }
+    *linearization = res;
     Ok(())
 }
 
-fn always_holds(
-    kernel: &Kernel,
-    domains: &Domains,
-    predicate: ExprId,
-    within: &InameSet,
-) -> Result<bool, DomainError> {
-    if !Domains::is_affine(kernel, predicate) {
-        return Ok(false);
-    }
-    let all = domains.of(within)?;
-    match domains.restrict(&all, kernel, predicate)? {
-        Some(part) => Ok(all.is_subset(&part)?),
-        None => Ok(false),
+/// What is known of conditions inside loops.
+struct Decisions {
+    domains: Domains,
+    known: FxHashMap<(ExprId, InameSet), bool>,
+}
+
+impl Decisions {
+    fn always(&mut self, kernel: &Kernel, condition: ExprId, loops: &InameSet) -> Result<bool, DomainError> {
+        let key = (condition, loops.clone());
+        if let Some(&known) = self.known.get(&key) {
+            return Ok(known);
+        }
+        let mut res = false;
+        if Domains::is_affine(kernel, condition) {
+            let all = self.domains.of(loops)?;
+            if let Some(part) = self.domains.restrict(&all, kernel, condition)? {
+                res = all.is_subset(&part)?;
+            }
+        }
+        self.known.insert(key, res);
+        Ok(res)
     }
 }

@@ -8,6 +8,7 @@ use nestegg_ir::{Assignee, Expr, ExprId, Exprs, InameId, InameSet, InsnId, Instr
 use super::Points;
 use crate::elements::{constant_shape, position};
 use crate::nests::{free_inames, products, terms};
+use crate::stores::has_fixed_predicates;
 
 /// Terms of a reduction's body, at most.
 const MAX_TERMS: usize = 64;
@@ -43,7 +44,9 @@ impl Nest {
             else {
                 return None;
             };
-            if !kernel[insn].predicates.is_empty() || !kernel[*array].dtype.is_float() {
+            let is_under_others = !kernel[insn].predicates.is_empty()
+                && !has_fixed_predicates(kernel, &kernel.written(), insn, &res.loops);
+            if is_under_others || !kernel[*array].dtype.is_float() {
                 return None;
             }
             let element = below(&kernel.exprs, [*expression]).into_iter().find(|&id| {

@@ -287,7 +287,7 @@ impl Pass {
             };
             replaced_values.insert(reduction, value);
         }
-        let Instruction { id, kind, within, depends_on, .. } = self.kernel[insn].clone();
+        let Instruction { id, kind, within, depends_on, predicates } = self.kernel[insn].clone();
         let InstructionKind::Assignment { assignee: Assignee { array, indices }, expression } = kind else {
             return None;
         };
@@ -299,7 +299,7 @@ impl Pass {
         let id = self.names.new_name(&id);
         let within = replaced(&within, &reflection.inames, &region.inames);
         let kind = InstructionKind::Assignment { assignee: Assignee { array, indices: indices.into() }, expression };
-        self.kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates: Vec::new() });
+        self.kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates });
         Some(new)
     }
 }

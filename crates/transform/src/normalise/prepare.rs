@@ -1,4 +1,5 @@
-//! What comes before resolution: substitution rules inlined, inames counted from zero, index expressions in one spelling, no name bound twice.
+//! What comes before resolution: substitution rules inlined, inames counted from zero, conditions that always hold gone, index expressions in
+//! one spelling, no name bound twice.
 //!
 //! # Output
 //! A workspace in which no reduction is inside another over the same iname or inside a loop over it, and equal affine indices
@@ -16,6 +17,7 @@ use nestegg_ir::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::decided::drop_decided;
 use crate::loops::from_zero;
 use crate::nest::{Entry, Nest, NodeKind};
 use crate::normalise::NormaliseError;
@@ -26,6 +28,7 @@ pub(super) fn prepare(linearized: LinearizedKernel) -> Result<(Workspace, Linear
     let LinearizedKernel { kernel, mut linearization } = linearized;
     let mut kernel = inline_rules(kernel, &mut linearization)?;
     from_zero(&mut kernel, &mut linearization)?;
+    drop_decided(&mut kernel, &mut linearization)?;
     let mut work = Workspace::new(kernel)?;
     tidy_expressions(&mut work, &mut linearization)?;
     separate_loops(&mut work, &linearization)?;

@@ -1,0 +1,127 @@
+//! Results of the parts of a kernel, put together.
+//!
+//! # Input
+//! The parts of a value form, which have nothing to do with each other, and for each of them its results, the best first.
+//! # Output
+//! Results of the whole: the best of each part together; then the same with the next best of one part, as often as [`MAX_NEXT`], and with the best of each part that is equal to
+//! it exactly. So a kernel never costs more than its parts alone, and where a form of one part does not hold, the others keep theirs.
+//! # Complexity
+//! One copy and one schedule of the whole for each result.
+
+use indexmap::IndexMap;
+use nestegg_ir::{Kernel, Licence, LinearizedKernel, Program};
+
+use crate::candidates::Candidate;
+use crate::count::operations;
+use crate::error::Error;
+use crate::report::Gap;
+
+/// So many further results of each part are tried beside the best of the others.
+const MAX_NEXT: usize = 6;
+
+/// A part and its results, the best first.
+pub(crate) struct Part {
+    /// Its value form.
+    pub(crate) form: LinearizedKernel,
+    pub(crate) ranking: Vec<Candidate>,
+}
+
+impl Part {
+    /// What it writes.
+    pub(crate) fn name(&self) -> String {
+        let mut written: Vec<&str> = written(&self.form.kernel).collect();
+        written.dedup();
+        written.join(" and ")
+    }
+}
+
+fn written(kernel: &Kernel) -> impl Iterator<Item = &str> {
+    let arrays = kernel.instructions.iter().flat_map(|instruction| instruction.written_arrays());
+    arrays.filter(|&array| kernel[array].is_argument()).map(|array| kernel[array].name.as_str())
+}
+
+/// Results of the whole; none if a part has none.
+pub(crate) fn together(
+    parts: &[Part],
+    licence: Licence,
+    values: &[(String, i64)],
+    refused: impl Fn(nestegg_schedule::ScheduleError) -> Error,
+) -> Result<Vec<Candidate>, Error> {
+    let mut choices: Vec<Vec<usize>> = Vec::new();
+    let best = vec![0; parts.len()];
+    for (idx, part) in parts.iter().enumerate() {
+        if part.ranking.is_empty() {
+            return Ok(Vec::new());
+        }
+        choices.extend((1..part.ranking.len().min(MAX_NEXT + 1)).map(|next| {
+            let mut choice = best.clone();
+            choice[idx] = next;
+            choice
+        }));
+    }
+    let exact = parts.iter().map(|part| part.ranking.iter().position(|candidate| candidate.approximated.is_none()));
+    choices.extend(exact.collect::<Option<Vec<usize>>>().filter(|exact| *exact != best));
+    choices.insert(0, best);
+    choices.dedup();
+    let mut res = Vec::with_capacity(choices.len());
+    for choice in choices {
+        let chosen: Vec<(&Part, &Candidate)> =
+            parts.iter().zip(choice).map(|(part, at)| (part, &part.ranking[at])).collect();
+        let programs: Vec<&LinearizedKernel> = chosen.iter().map(|(_, candidate)| &candidate.program).collect();
+        let Some(program) = nestegg_transform::together(&programs) else { return Ok(Vec::new()) };
+        let program = nestegg_schedule::schedule_under(program, licence).map_err(&refused)?;
+        let program = nestegg_transform::eliminate_dead(program);
+        res.push(whole(&chosen, program, values)?);
+    }
+    Ok(res)
+}
+
+fn whole(
+    chosen: &[(&Part, &Candidate)],
+    program: LinearizedKernel,
+    values: &[(String, i64)],
+) -> Result<Candidate, Error> {
+    let cost = operations(&Program::Linearized(program.clone()), values)?.total;
+    let named = chosen.iter().map(|(part, candidate)| format!("{}: {}", part.name(), candidate.seed));
+    let forms: Vec<&LinearizedKernel> = chosen
+        .iter()
+        .map(|(part, candidate)| candidate.approximated.as_ref().map_or(&part.form, |(form, _)| form))
+        .collect();
+    let tolerances = chosen.iter().filter_map(|(_, candidate)| Some(candidate.approximated.as_ref()?.1));
+    let approximated = tolerances.reduce(|a, b| a.and(b)).and_then(|tolerance| {
+        let form = nestegg_transform::together(&forms)?;
+        Some((form, tolerance))
+    });
+    let mut rules: IndexMap<String, u64> = IndexMap::new();
+    let (mut limits, mut unjudged) = (Vec::new(), Vec::new());
+    for (_, candidate) in chosen {
+        candidate.rules.iter().for_each(|(rule, times)| *rules.entry(rule.clone()).or_default() += times);
+        limits.extend(candidate.limits.iter().filter(|hit| !limits.contains(*hit)).cloned().collect::<Vec<_>>());
+        unjudged.extend(candidate.unjudged.iter().cloned());
+    }
+    let saved = chosen.iter().flat_map(|(_, candidate)| candidate.saved.clone()).collect();
+    Ok(Candidate {
+        program,
+        cost,
+        seed: named.collect::<Vec<_>>().join("; "),
+        is_of_form: chosen.iter().all(|(_, candidate)| candidate.is_of_form),
+        approximated,
+        rules,
+        limits,
+        unjudged,
+        gap: gap(chosen),
+        saved,
+    })
+}
+
+/// How far the choices of all parts can be from the best ones.
+fn gap(chosen: &[(&Part, &Candidate)]) -> Gap {
+    let mut sum = (0, 0);
+    for (_, candidate) in chosen {
+        match candidate.gap {
+            Gap::Proved { lower_bound, cost } => sum = (sum.0 + lower_bound, sum.1 + cost),
+            Gap::NotProved => return Gap::NotProved,
+        }
+    }
+    Gap::Proved { lower_bound: sum.0, cost: sum.1 }
+}

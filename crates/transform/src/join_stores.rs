@@ -1,0 +1,157 @@
+//! Stores that add to the same elements become one.
+//!
+//! # Input
+//! A kernel whose temporaries are resolved.
+//! # Output
+//! `A[j] = A[j] + a` and, later in the same sequence and in loops over the same inames, `A[j] = A[j] + b` are `A[j] = A[j] + (a + b)` at the place of the first. So
+//! an integrand is one value, whether its terms came in one instruction or in several.
+//! # Legality
+//! Between the two nothing touches the array but to add to it, and nothing writes what the second reads. Sums are those of real numbers.
+//! # Complexity
+//! Linear in the linearization, but for the arrays that each instruction reads.
+
+use nestegg_ir::domains::DomainError;
+use nestegg_ir::linearization::{LoopTree, from_tree, runs_in, to_tree};
+use nestegg_ir::{
+    ArrayId, ExprId, InameSet, InsnId, Instruction, InstructionKind, Licence, LinearizedKernel, Op, ReduceOp,
+};
+use rustc_hash::FxHashMap;
+
+use crate::workspace::Workspace;
+
+/// Joins what adds to the same elements.
+///
+/// # Errors
+/// If a domain cannot be used.
+pub(crate) fn join_stores(linearized: LinearizedKernel, licence: Licence) -> Result<LinearizedKernel, DomainError> {
+    let LinearizedKernel { kernel, linearization } = linearized;
+    let Some(tree) = to_tree(&linearization).ok().filter(|_| licence != Licence::Strict && has_two_writers(&kernel))
+    else {
+        return Ok(LinearizedKernel { kernel, linearization });
+    };
+    let mut joiner = Joiner { work: Workspace::new(kernel)? };
+    joiner.work.licence = licence;
+    let tree = joiner.sequence(tree);
+    Ok(LinearizedKernel { kernel: joiner.work.kernel, linearization: from_tree(&tree) })
+}
+
+fn has_two_writers(kernel: &nestegg_ir::Kernel) -> bool {
+    let mut n_writers = vec![0_usize; kernel.arrays.len()];
+    for array in kernel.instructions.iter().flat_map(Instruction::written_arrays) {
+        n_writers[array.index()] += 1;
+    }
+    n_writers.iter().any(|&n| n > 1)
+}
+
+struct Joiner {
+    work: Workspace,
+}
+
+/// What an instruction adds, and to what.
+struct Addition {
+    array: ArrayId,
+    term: ExprId,
+    place: Place,
+}
+
+/// Additions at the same place may be one.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Place {
+    array: ArrayId,
+    indices: Box<[ExprId]>,
+    loops: InameSet,
+    predicates: Vec<ExprId>,
+}
+
+impl Joiner {
+    /// The sequence with joined stores. As deep as loops nest, which is bounded.
+    fn sequence(&mut self, nodes: Vec<LoopTree>) -> Vec<LoopTree> {
+        let mut res: Vec<LoopTree> = Vec::with_capacity(nodes.len());
+        let mut first: FxHashMap<Place, (usize, InsnId)> = FxHashMap::default();
+        // For each array where it was last written, and where it was last touched but to add to it.
+        let mut written: FxHashMap<ArrayId, usize> = FxHashMap::default();
+        let mut touched: FxHashMap<ArrayId, usize> = FxHashMap::default();
+        for (at, node) in nodes.into_iter().enumerate() {
+            let addition = self.addition(&node);
+            if let Some((insn, addition)) = &addition {
+                let is_free = |since: usize| {
+                    let reads = self.work.facts.memory(addition.term).iter();
+                    touched.get(&addition.array).is_none_or(|&last| last < since)
+                        && reads.map(|array| written.get(array)).all(|last| last.is_none_or(|&last| last < since))
+                };
+                match first.get(&addition.place) {
+                    Some(&(since, to)) if is_free(since) => {
+                        self.join(to, addition);
+                        continue;
+                    }
+                    _ => first.insert(addition.place.clone(), (at, *insn)),
+                };
+            }
+            for insn in runs_in(std::slice::from_ref(&node)) {
+                let instruction = &self.work.kernel[insn];
+                let only_added = addition.as_ref().map(|(_, addition)| addition.array);
+                let (reads, writes) = touches(&self.work, instruction);
+                written.extend(writes.iter().map(|&array| (array, at)));
+                let others = reads.into_iter().chain(writes).filter(|&array| Some(array) != only_added);
+                touched.extend(others.map(|array| (array, at)));
+            }
+            res.push(match node {
+                LoopTree::Loop { iname, body } => LoopTree::Loop { iname, body: self.sequence(body) },
+                LoopTree::Branch { condition, body } => LoopTree::Branch { condition, body: self.sequence(body) },
+                run @ LoopTree::Run(_) => run,
+            });
+        }
+        res
+    }
+
+    /// What a nest of loops around one instruction adds to the elements of an array.
+    fn addition(&mut self, node: &LoopTree) -> Option<(InsnId, Addition)> {
+        let mut loops = InameSet::new();
+        let mut at = node;
+        let insn = loop {
+            match at {
+                LoopTree::Loop { iname, body } if body.len() == 1 => {
+                    loops.insert(*iname);
+                    at = &body[0];
+                }
+                LoopTree::Run(insn) => break *insn,
+                _ => return None,
+            }
+        };
+        let instruction = self.work.kernel[insn].clone();
+        let InstructionKind::Assignment { assignee, expression } = instruction.kind else { return None };
+        let array = assignee.array;
+        let mut others = assignee.indices.iter().chain(&instruction.predicates);
+        if others.any(|&expr| self.work.reads(expr, array)) || !self.work.kernel[array].dtype.is_float() {
+            return None;
+        }
+        let added = self.work.accumulation(array, &assignee.indices, expression)?;
+        let indices = assignee.indices.iter().map(|&index| self.work.canonical_index(index)).collect();
+        let place = Place { array, indices, loops, predicates: instruction.predicates };
+        (added.op == ReduceOp::Sum).then_some((insn, Addition { array, term: added.term, place }))
+    }
+
+    /// Adds a term to what an instruction adds.
+    fn join(&mut self, to: InsnId, addition: &Addition) {
+        if let InstructionKind::Assignment { assignee, expression } = self.work.kernel[to].kind.clone()
+            && let Some(own) = self.work.accumulation(assignee.array, &assignee.indices, expression)
+        {
+            let exprs = &mut self.work.kernel.exprs;
+            let old = exprs.access(assignee.array, assignee.indices.clone());
+            let sum = exprs.op(Op::Add, [own.term, addition.term]);
+            let expression = exprs.op(Op::Add, [old, sum]);
+            self.work.facts.extend(&self.work.kernel, &self.work.ranges);
+            self.work.kernel[to].kind = InstructionKind::Assignment { assignee, expression };
+        }
+    }
+}
+
+/// The arrays that an instruction reads, of those that are written at all, and writes.
+fn touches(work: &Workspace, instruction: &Instruction) -> (Vec<ArrayId>, Vec<ArrayId>) {
+    let mut reads: Vec<ArrayId> =
+        instruction.expressions().flat_map(|expr| work.facts.memory(expr).iter().copied()).collect();
+    if let InstructionKind::Opaque { reads: own, .. } = &instruction.kind {
+        reads.extend(own);
+    }
+    (reads, instruction.written_arrays())
+}
