@@ -31,6 +31,7 @@ pub mod shift;
 pub mod split_at_zeros;
 mod widen;
 mod workspace;
+mod write_out;
 
 pub use dead::eliminate_dead;
 pub use empty::eliminate_empty;

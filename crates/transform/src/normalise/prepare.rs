@@ -22,6 +22,7 @@ use crate::loops::from_zero;
 use crate::nest::{Entry, Nest, NodeKind};
 use crate::normalise::NormaliseError;
 use crate::workspace::Workspace;
+use crate::write_out::write_out_reductions;
 
 /// A workspace on the kernel, prepared.
 pub(super) fn prepare(linearized: LinearizedKernel) -> Result<(Workspace, Linearization), NormaliseError> {
@@ -29,6 +30,7 @@ pub(super) fn prepare(linearized: LinearizedKernel) -> Result<(Workspace, Linear
     let mut kernel = inline_rules(kernel, &mut linearization)?;
     from_zero(&mut kernel, &mut linearization)?;
     drop_decided(&mut kernel, &mut linearization)?;
+    write_out_reductions(&mut kernel, &mut linearization)?;
     let mut work = Workspace::new(kernel)?;
     tidy_expressions(&mut work, &mut linearization)?;
     separate_loops(&mut work, &linearization)?;
