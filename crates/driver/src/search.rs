@@ -366,9 +366,10 @@ fn optimized(
     worth_proving: Cost,
     stages: &mut Stages,
 ) -> Result<(Candidate, Seed), Error> {
-    let form = &seed.linearized;
     stages.now_on(&seed.name);
-    pass.verified("seeds", form)?;
+    pass.verified("seeds", &seed.linearized)?;
+    let named = nestegg_transform::name_bound_inames(seed.linearized.clone());
+    let form = &pass.done("encode", named)?;
     let context = nestegg_isl::Context::new();
     let (search, licence) = (selection(strategy, worth_proving), pass.semantics.licence);
     let (domains, mut encoded) = stages.run("encode", || {
@@ -397,7 +398,7 @@ fn optimized(
     pass.verified("schedule", &scheduled)?;
     let program = stages
         .run("eliminate dead", || nestegg_transform::eliminate_dead(nestegg_transform::eliminate_empty(scheduled)));
-    let gap = if selection.bound > Cost::ZERO {
+    let gap = if selection.bound > Cost::ZERO || selection.cost == Cost::ZERO {
         Gap::Proved { lower_bound: selection.bound.operations(), cost: selection.cost.operations() }
     } else {
         Gap::NotProved

@@ -17,7 +17,7 @@ use nestegg_forms::{
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
-use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, split_at_zeros};
+use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, split_at_zeros, write_out_components};
 
 use crate::error::Error;
 use crate::report::LimitHit;
@@ -28,6 +28,14 @@ const PIECES: [usize; 4] = [16, 4, 3, 2];
 
 /// The name of the seed that is the kernel itself.
 const AS_IT_IS: &str = "rolled";
+
+/// The name of the seed in which sums over components are written out.
+const WRITTEN_OUT: &str = "written out";
+
+/// The name of a form of one of these two.
+fn named(of: &str, what: &str) -> String {
+    if of == AS_IT_IS { what.to_owned() } else { format!("{of}, {what}") }
+}
 
 /// A kernel to start from.
 #[derive(Debug)]
@@ -47,16 +55,12 @@ pub(crate) fn seeds(
     (values, max_statements): (&[(String, i64)], Option<u64>),
 ) -> Result<(Vec<Seed>, Vec<LimitHit>), Error> {
     let mut all = Seeds::new(form, Wishes::of(strategy, max_statements));
-    let bases = all.bases(form)?;
-    // The kernel as it is, with interpolation by fewer products where that was found, in all numbers of pieces; others have what few pieces find in finer ones.
-    let in_all_pieces = bases.iter().rposition(|base| base.name.starts_with(AS_IT_IS));
-    for (idx, base) in bases.iter().enumerate() {
-        let pieces = if Some(idx) == in_all_pieces { PIECES.as_slice() } else { &PIECES[..1] };
-        all.add_variants(base, pieces)?;
+    all.add_all(AS_IT_IS, form, values)?;
+    if all.wishes.wants("written-out")
+        && let Some(written) = all.done("write out", write_out_components(form))?
+    {
+        all.add_all(WRITTEN_OUT, &written, values)?;
     }
-    all.add_integrands(form)?;
-    all.add_shifted(form, values)?;
-    all.add_linear_maps(form)?;
     if all.found.is_empty() {
         all.add(rolled(form));
     }
@@ -171,20 +175,34 @@ impl Seeds {
         }
     }
 
+    /// All seeds that are made of one kernel, which has this name.
+    fn add_all(&mut self, name: &str, form: &LinearizedKernel, values: &[(String, i64)]) -> Result<(), Error> {
+        let bases = self.bases(name, form)?;
+        // The kernel as it is, with interpolation by fewer products where that was found, in all numbers of pieces; others have what few pieces find in finer ones.
+        let in_all_pieces = bases.iter().rposition(|base| base.name.starts_with(name));
+        for (idx, base) in bases.iter().enumerate() {
+            let pieces = if Some(idx) == in_all_pieces { PIECES.as_slice() } else { &PIECES[..1] };
+            self.add_variants(base, pieces)?;
+        }
+        self.add_integrands(name, form)?;
+        self.add_shifted(name, form, values)?;
+        self.add_linear_maps(name, form)
+    }
+
     /// The kernel, and with other reductions: over digits, without identity tables, with interpolation by differences.
-    fn bases(&self, form: &LinearizedKernel) -> Result<Vec<Seed>, Error> {
-        let mut res = vec![Seed::exact(AS_IT_IS, form.clone())];
+    fn bases(&self, name: &str, form: &LinearizedKernel) -> Result<Vec<Seed>, Error> {
+        let mut res = vec![Seed::exact(name, form.clone())];
         if self.wishes.wants("digits")
             && let Some(LinearMaps { linearized, tolerance, .. }) = self.done("digits", split_digits(form))?
         {
             let is_exact = tolerance.n_changed == 0;
             let tolerance = (!is_exact).then_some(tolerance);
-            res.push(Seed { name: "digits".to_owned(), linearized, tolerance });
+            res.push(Seed { name: named(name, "digits"), linearized, tolerance });
         }
         if self.wishes.wants("deltas") {
             let isolated = self.isolated(form)?;
             let without = self.done("deltas", eliminate_deltas(&isolated))?;
-            res.extend(without.map(|without| Seed::exact("deltas", eliminate_dead(without))));
+            res.extend(without.map(|without| Seed::exact(&named(name, "deltas"), eliminate_dead(without))));
         }
         if self.wishes.wants("interpolation") {
             let mut interpolated = Vec::new();
@@ -260,22 +278,23 @@ impl Seeds {
         variant.name != AS_IT_IS || self.wishes.kinds.is_empty() || self.wishes.wants(AS_IT_IS)
     }
 
-    fn add_shifted(&mut self, form: &LinearizedKernel, values: &[(String, i64)]) -> Result<(), Error> {
+    fn add_shifted(&mut self, name: &str, form: &LinearizedKernel, values: &[(String, i64)]) -> Result<(), Error> {
         if !self.wishes.wants("shifted") {
             return Ok(());
         }
         if shift::exceeds_limit(form) {
             let value = Some(shift::MAX_EXPRESSIONS as u64);
-            self.limits.push(LimitHit { place: "seed shifted".to_owned(), limit: "expressions".to_owned(), value });
+            let place = format!("seed {}", named(name, "shifted"));
+            self.limits.push(LimitHit { place, limit: "expressions".to_owned(), value });
         }
         if let Some(shifted) = self.done("share shifted", share_shifted(form, values))? {
-            self.add(Seed::exact("shifted", shifted));
+            self.add(Seed::exact(&named(name, "shifted"), shifted));
         }
         Ok(())
     }
 
     /// Stores of which few monomials are linear maps, and the rest sums over points.
-    fn add_integrands(&mut self, form: &LinearizedKernel) -> Result<(), Error> {
+    fn add_integrands(&mut self, name: &str, form: &LinearizedKernel) -> Result<(), Error> {
         if !self.wishes.wants("integrands") {
             return Ok(());
         }
@@ -287,7 +306,7 @@ impl Seeds {
             else {
                 continue;
             };
-            let name = format!("integrands up to {limit}");
+            let name = named(name, &format!("integrands up to {limit}"));
             let base = Seed { name, linearized: eliminate_dead(linearized), tolerance: Some(tolerance) };
             let interpolated = match self.wishes.wants("interpolation") {
                 true => self.done("interpolation", interpolate(&base.linearized))?,
@@ -311,7 +330,7 @@ impl Seeds {
     }
 
     /// Stores as linear maps, in straight-line code and in loops.
-    fn add_linear_maps(&mut self, form: &LinearizedKernel) -> Result<(), Error> {
+    fn add_linear_maps(&mut self, of: &str, form: &LinearizedKernel) -> Result<(), Error> {
         let kinds = [
             ("linear-map", "linear-map", Shape::StraightLine, Sums::Expanded),
             ("linear-map", "linear-map of sums", Shape::StraightLine, Sums::Kept),
@@ -327,7 +346,7 @@ impl Seeds {
                 self.done("linear maps", linear_maps(&isolated, &options))?
             {
                 let linearized = eliminate_dead(linearized);
-                self.add(Seed { name: name.to_owned(), linearized, tolerance: Some(tolerance) });
+                self.add(Seed { name: named(of, name), linearized, tolerance: Some(tolerance) });
             }
         }
         Ok(())

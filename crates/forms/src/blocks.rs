@@ -19,11 +19,11 @@ use nestegg_ir::{Array, ArrayId, ArrayKind, Dtype, ExprId, Float, InameId, Instr
 use nestegg_solve::cluster::TOLERANCE;
 
 use crate::columns::{Column, Map, made_from_basis, merged};
-use crate::names::Names;
-use crate::nests::{add_iname, add_inames, add_store, in_loops};
+use crate::nests::{add_store, in_loops};
 use crate::scalars::{self, Terms};
 use crate::stores::Store;
 use crate::table::TableStore;
+use nestegg_ir::names::{Names, add_iname, add_inames};
 
 /// How many segments an axis may have.
 const MAX_SEGMENTS: usize = 16;

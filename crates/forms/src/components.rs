@@ -27,12 +27,12 @@ use crate::Options;
 use crate::atoms::MonomialId;
 use crate::blocks::partners;
 use crate::columns::{Column, Map, made_from_basis, merged};
-use crate::names::Names;
-use crate::nests::{add_iname, add_inames, add_store, in_loops};
+use crate::nests::{add_store, in_loops};
 use crate::scalars::{self, Terms};
 use crate::stores::Store;
 use crate::table::TableStore;
 use crate::write::program_of;
+use nestegg_ir::names::{Names, add_iname, add_inames};
 
 /// How many values an axis may take that stays a loop.
 const MAX_COMPONENTS: usize = 8;

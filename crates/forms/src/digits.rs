@@ -18,10 +18,9 @@ use nestegg_ir::{Array, Expr, ExprId, Exprs, InameId, InsnId, Kernel, Linearized
 use nestegg_solve::cluster::TOLERANCE;
 use rustc_hash::FxHashMap;
 
-use crate::names::Names;
-use crate::nests::add_iname;
 use crate::stores;
 use crate::{FormError, LinearMaps, Tolerance};
+use nestegg_ir::names::{Names, add_iname};
 
 /// How many ordered factorisations of an extent are tried.
 const MAX_FACTORISATIONS: usize = 200;

@@ -30,9 +30,9 @@ use nestegg_isl as isl;
 use nestegg_solve::cluster::TOLERANCE;
 use rustc_hash::FxHashMap;
 
-use crate::names::Names;
 use crate::nests::NewTables;
 use crate::{FormError, LinearMaps, Tolerance};
+use nestegg_ir::names::Names;
 use sites::{Nest, Site};
 use write::Region;
 

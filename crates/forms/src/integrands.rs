@@ -25,9 +25,9 @@ use nestegg_ir::{
 use rustc_hash::FxHashMap;
 
 use crate::FormError;
-use crate::names::Names;
 use crate::nests::{add_store, in_loops, sum, with_replaced};
 use crate::stores::{self, Store};
+use nestegg_ir::names::Names;
 
 /// Numbers of monomials that differ by this factor are of different kinds.
 const FAR_APART: u64 = 4;

@@ -44,7 +44,6 @@ mod even_odd;
 mod integrands;
 mod interpolation;
 mod moments;
-mod names;
 mod nests;
 mod pairs;
 mod points;

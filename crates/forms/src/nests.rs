@@ -2,57 +2,15 @@
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::linearization::LoopTree;
+use nestegg_ir::names::Names;
 use nestegg_ir::walk::below;
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Dtype, Expr, ExprId, Exprs, Float, Iname, InameId, InameSet,
-    InsnId, Instruction, InstructionKind, Kernel, Number, Op,
+    Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Exprs, Float, InameId, InameSet, InsnId, Instruction,
+    InstructionKind, Kernel, Number, Op,
 };
 use rustc_hash::FxHashMap;
 
-use crate::names::Names;
 use crate::stores::Store;
-
-/// New inames in one domain, named after others; `condition` is the condition of the domain for their names.
-pub(crate) fn add_inames(
-    kernel: &mut Kernel,
-    names: &mut Names,
-    after: &[InameId],
-    condition: impl Fn(&[String]) -> String,
-) -> Vec<InameId> {
-    let text = |names: &[String]| Some(format!("{{ [{}] : {} }}", names.join(", "), condition(names)));
-    add_inames_in(kernel, names, after, text).unwrap_or_default()
-}
-
-/// New inames in one domain, named after others; `text` is the domain for their names. `None` if there is no such text.
-pub(crate) fn add_inames_in(
-    kernel: &mut Kernel,
-    names: &mut Names,
-    after: &[InameId],
-    text: impl Fn(&[String]) -> Option<String>,
-) -> Option<Vec<InameId>> {
-    let new: Vec<String> = after.iter().map(|&iname| names.new_name(&kernel[iname].name)).collect();
-    let domain = DomainId::new(kernel.domains.len());
-    let inames: Vec<InameId> = (0..new.len()).map(|idx| InameId::new(kernel.inames.len() + idx)).collect();
-    let text = text(&new)?;
-    kernel.domains.push(Domain { text, inames: inames.clone(), enclosing: Vec::new(), parameters: Vec::new() });
-    kernel.inames.extend(new.into_iter().map(|name| Iname { name, tags: Vec::new(), domain }));
-    Some(inames)
-}
-
-/// A new iname with values in a range, both ends included, named after another.
-pub(crate) fn add_iname_from(
-    kernel: &mut Kernel,
-    names: &mut Names,
-    after: InameId,
-    (low, high): (i64, i64),
-) -> InameId {
-    add_inames(kernel, names, &[after], |names| format!("{low} <= {} <= {high}", names[0]))[0]
-}
-
-/// A new iname from zero to before `extent`, named after another.
-pub(crate) fn add_iname(kernel: &mut Kernel, names: &mut Names, after: InameId, extent: usize) -> InameId {
-    add_inames(kernel, names, &[after], |names| format!("0 <= {} < {extent}", names[0]))[0]
-}
 
 /// A new store of a value to an element of the array that a store writes, within `within` and under the predicates of that store: added to the element by
 /// `op` if the store accumulates. `None` if the store is none.

@@ -27,7 +27,6 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::atoms::{Atoms, MonomialId};
 use crate::evaluate::Evaluator;
-use crate::names::Names;
 use crate::nests::{in_loops, rounding_of_sum, with_replaced};
 use crate::points::PointSum;
 use crate::polynomial::{Algebra, Polynomial};
@@ -35,6 +34,7 @@ use crate::scalars;
 use crate::stores::{self, Store};
 use crate::table::TableStore;
 use crate::{FormError, LinearMaps, Options, Tolerance};
+use nestegg_ir::names::Names;
 use write::{PairInames, Writer};
 
 /// How many times as large as an entry the one with its inames swapped may be: beyond it, what rounds in their sum and difference would be

@@ -16,13 +16,13 @@ use rustc_hash::FxBuildHasher;
 
 use crate::atoms::Atoms;
 use crate::evaluate::Evaluator;
-use crate::names::Names;
 use crate::nests::NewTables;
 use crate::polynomial::{Algebra, Polynomial};
 use crate::scalars::{self, Terms};
 use crate::stores::{self, Store};
 use crate::table::{ProductId, TableStore};
 use crate::{FormError, LinearMaps, Options, Tolerance};
+use nestegg_ir::names::Names;
 
 /// The kernel with features at points; `None` if no store is such a sum.
 ///

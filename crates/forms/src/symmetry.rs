@@ -24,11 +24,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::FormError;
 use crate::atoms::MonomialId;
 use crate::evaluate::Evaluator;
-use crate::names::Names;
-use crate::nests::{add_inames, add_store, in_loops, renamed, with_replaced};
+use crate::nests::{add_store, in_loops, renamed, with_replaced};
 use crate::polynomial::{Algebra, Polynomial};
 use crate::stores::{self, Store};
 use crate::table::TableStore;
+use nestegg_ir::names::{Names, add_inames};
 
 /// How many pairs of stores are compared.
 const MAX_COMPARISONS: usize = 2_000;

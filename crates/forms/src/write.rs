@@ -18,13 +18,13 @@ use crate::atoms::Atoms;
 use crate::blocks::{self, Block};
 use crate::columns::{self, Column, Columns, Map};
 use crate::components::{self, Part};
-use crate::names::Names;
 use crate::nests::{add_store, in_loops, with_replaced};
 use crate::polynomial::Algebra;
 use crate::scalars::{self, Terms};
 use crate::stores::{Found, Store};
 use crate::table::TableStore;
 use crate::{LinearMaps, Options, Shape};
+use nestegg_ir::names::Names;
 
 /// How many tables the maps in loops may have together.
 const MAX_TABLES: usize = 2_000;

@@ -14,6 +14,7 @@ pub mod inline;
 pub mod kernel;
 pub mod licence;
 pub mod linearization;
+pub mod names;
 pub mod number;
 pub mod order;
 pub mod sequences;

@@ -2,12 +2,13 @@
 //!
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
 //! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
-//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one; [`eliminate_dead`] takes away what no result needs,
+//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one; [`write_out_components`] writes sums over components out; [`parts`] are what has nothing to do with each other; [`eliminate_dead`] takes away what no result needs,
 //! [`eliminate_empty`] what never runs; [`in_doubles`] exchanges float32 for float64.
 #![warn(missing_docs)]
 
 mod accumulation;
 mod alias;
+mod bound;
 mod coerce;
 mod compact;
 mod dead;
@@ -20,6 +21,7 @@ mod join_domains;
 mod join_stores;
 mod loops;
 mod memory;
+mod merge_digits;
 mod nest;
 pub mod normalise;
 mod parts;
@@ -29,10 +31,12 @@ mod ranges;
 mod rename;
 pub mod shift;
 pub mod split_at_zeros;
+mod substitute;
 mod widen;
 mod workspace;
 mod write_out;
 
+pub use bound::name_bound_inames;
 pub use dead::eliminate_dead;
 pub use empty::eliminate_empty;
 pub use fold::{Folded, fold_constants};
@@ -43,3 +47,4 @@ pub use parts::{parts, together};
 pub use shift::{ShiftError, share_shifted};
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
 pub use widen::in_doubles;
+pub use write_out::write_out_components;

@@ -26,6 +26,7 @@ use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
 use crate::ranges::{Answer, Ranges};
+use crate::substitute::with_inames;
 
 /// The value of an iname is `stride` times its new one plus `first`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +176,7 @@ fn indices<'a>(exprs: &'a Exprs, expr: &'a Expr) -> impl Iterator<Item = Affine>
 fn last(kernel: &Kernel, ranges: &Ranges, iname: InameId) -> Option<i64> {
     let (Some(0), Some(last)) = ranges.bounds(iname) else { return None };
     let is_turned_into_itself = ranges.containment(iname, &backwards(iname, last)) == Answer::Always;
-    (ranges.is_alone(iname) && is_turned_into_itself && !kernel.is_sequential(iname)).then_some(last)
+    (ranges.is_independent(iname) && is_turned_into_itself && !kernel.is_sequential(iname)).then_some(last)
 }
 
 /// `last - iname`.
@@ -193,20 +194,7 @@ fn is_backwards(exprs: &Exprs, roots: impl IntoIterator<Item = ExprId>, iname: I
 
 /// Expressions with `last - iname` for an iname.
 fn turned(exprs: &mut Exprs, roots: Vec<ExprId>, iname: InameId, last: i64) -> Rewritten {
-    exprs.rewrite(roots, |exprs, _, expr| match expr {
-        Expr::Iname(other) if other == iname => backwards(iname, last).to_expr(exprs),
-        Expr::Access { array, indices } => {
-            let spelled: Vec<ExprId> = indices
-                .iter()
-                .map(|&index| match affine::of(exprs, index) {
-                    Some(affine) => affine.to_expr(exprs),
-                    None => index,
-                })
-                .collect();
-            exprs.access(array, spelled)
-        }
-        expr => exprs.intern(expr),
-    })
+    with_inames(exprs, roots, |other| (other == iname).then(|| backwards(iname, last)))
 }
 
 fn turn_reductions(kernel: &mut Kernel, lasts: &[Option<i64>]) {

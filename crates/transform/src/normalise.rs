@@ -37,6 +37,7 @@ use crate::decided::drop_decided;
 use crate::depends::set_dependences;
 use crate::join_stores::join_stores;
 use crate::loops::run_up;
+use crate::merge_digits::merge_digits;
 use crate::nest::{Entry, Nest, NestError, NodeId, NodeKind};
 use crate::normalise::element::Element;
 use crate::normalise::resolve::Reader;
@@ -87,7 +88,7 @@ pub fn normalise(linearized: LinearizedKernel) -> Result<LinearizedKernel, Norma
 pub fn normalise_under(linearized: LinearizedKernel, licence: Licence) -> Result<LinearizedKernel, NormaliseError> {
     let resolved = Normaliser::new(linearized, licence)?.run()?;
     let linearized = hoist::hoist_accumulations(eliminate_dead(resolved), licence)?;
-    let linearized = join_stores(run_up(linearized, licence)?, licence)?;
+    let linearized = merge_digits(join_stores(run_up(linearized, licence)?, licence)?, licence)?;
     let mut linearized = conditions_to_predicates(eliminate_dead(linearized));
     drop_decided(&mut linearized.kernel, &mut linearized.linearization)?;
     set_dependences(&mut linearized.kernel, &linearized.linearization);

@@ -3,10 +3,10 @@
 //! # Input
 //! A kernel in value form; or kernels made of the parts of one kernel.
 //! # Output
-//! [`parts`]: for each set of instructions that share no value of floats, and no array that one of them writes, the kernel that runs only these; in the order
+//! [`parts`]: for each set of instructions that has no value but those of tables in common with the others, the kernel that runs only these; in the order
 //! of their first instructions. [`together`]: one kernel that runs all of them, one after the other.
 //! # Method
-//! Union-find over instructions: each expression and each written array belongs to the first instruction that is met with it. Arguments keep their names. What parts
+//! Union-find over instructions: each array and each expression that reads one belongs to the first instruction that is met with it. Arguments keep their names. What parts
 //! have in common, inames, tables and functions, is shared again; other names that are taken get a number.
 //! # Complexity
 //! Linear in the DAG.
@@ -53,13 +53,13 @@ pub fn parts(linearized: &LinearizedKernel) -> Vec<LinearizedKernel> {
 
 /// For each instruction a number that it has in common with those of its part.
 fn components(kernel: &Kernel) -> Vec<usize> {
-    let types = Types::infer(kernel);
-    let written = kernel.written();
+    let is_shared = values(kernel);
     let mut parents: Vec<usize> = (0..kernel.instructions.len()).collect();
     let mut owner_of_expr: Vec<Option<usize>> = vec![None; kernel.exprs.len()];
     let mut owner_of_array: Vec<Option<usize>> = vec![None; kernel.arrays.len()];
     for insn in kernel.insn_ids() {
         let own = insn.index();
+        // Whether nobody was met with it before.
         let mut join = |owner: &mut Option<usize>| match *owner {
             Some(other) => {
                 let (a, b) = (root(&mut parents, own), root(&mut parents, other));
@@ -75,24 +75,35 @@ fn components(kernel: &Kernel) -> Vec<usize> {
             join(&mut owner_of_array[array.index()]);
         }
         let mut pending: Vec<ExprId> = kernel[insn].expressions().collect();
-        let mut seen: FxHashSet<ExprId> = FxHashSet::default();
         while let Some(id) = pending.pop() {
+            if !is_shared[id.index()] || !join(&mut owner_of_expr[id.index()]) {
+                continue;
+            }
             let expr = &kernel.exprs[id];
             if let Expr::Access { array, .. } = expr
-                && written[array.index()]
+                && kernel[*array].table().is_none()
             {
                 join(&mut owner_of_array[array.index()]);
             }
-            let is_value =
-                types.of(id).is_float() && !expr.children().is_empty() && !matches!(expr, Expr::Access { .. });
-            // Below a value that another instruction has too, everything is known to be shared.
-            let is_new = if is_value { join(&mut owner_of_expr[id.index()]) } else { seen.insert(id) };
-            if is_new {
-                pending.extend(expr.children());
-            }
+            pending.extend(expr.children());
         }
     }
     (0..kernel.instructions.len()).map(|insn| root(&mut parents, insn)).collect()
+}
+
+/// For each expression whether those who have it in common belong together: all that read anything but tables, and floats that read nothing.
+fn values(kernel: &Kernel) -> Vec<bool> {
+    let types = Types::infer(kernel);
+    let (mut res, mut reads_tables): (Vec<bool>, Vec<bool>) = (Vec::new(), Vec::new());
+    for (id, expr) in kernel.exprs.iter() {
+        let is_table = matches!(expr, Expr::Access { array, .. } if kernel[*array].table().is_some());
+        let is_argument = matches!(expr, Expr::Access { .. }) && !is_table;
+        let children = expr.children();
+        reads_tables.push(is_table || children.iter().any(|child| reads_tables[child.index()]));
+        let is_number = types.of(id).is_float() && !children.is_empty() && !reads_tables[id.index()];
+        res.push(is_argument || is_number || children.iter().any(|child| res[child.index()]));
+    }
+    res
 }
 
 fn root(parents: &mut [usize], mut at: usize) -> usize {

@@ -47,6 +47,9 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
+    /// What [`Ranges::text`] calls the iname.
+    pub(crate) const DIM: &str = "x";
+
     /// The ranges of the inames of a kernel.
     pub(crate) fn new(kernel: &Kernel, domains: &Domains) -> Result<Self, DomainError> {
         let mut ranges: Vec<Option<Range>> = vec![None; kernel.inames.len()];
@@ -97,6 +100,11 @@ impl Ranges {
         self.component(iname).len() == 1 && self.dependencies(iname).is_empty()
     }
 
+    /// Whether, besides, no range has to do with that of `iname`.
+    pub(crate) fn is_independent(&self, iname: InameId) -> bool {
+        self.is_alone(iname) && !self.ranges.iter().any(|range| range.dependencies.contains(iname))
+    }
+
     /// The inames outside its component on whose values the range of `iname` depends.
     pub(crate) fn enclosing(&self, iname: InameId) -> impl Iterator<Item = InameId> + '_ {
         let range = &self.ranges[iname.index()];
@@ -106,6 +114,16 @@ impl Ranges {
     /// The least and greatest value of `iname`, where they are constants.
     pub(crate) fn bounds(&self, iname: InameId) -> (Option<i64>, Option<i64>) {
         self.ranges[iname.index()].bounds
+    }
+
+    /// Whether the values of `iname` are all integers between constant bounds.
+    pub(crate) fn is_interval(&self, iname: InameId) -> bool {
+        self.ranges[iname.index()].is_interval
+    }
+
+    /// The values of `iname`, in isl's notation: equal for inames with equal values, as far as isl writes them alike.
+    pub(crate) fn text(&self, iname: InameId) -> String {
+        self.ranges[iname.index()].set.to_string()
     }
 
     /// The least and greatest value of an affine function, where they are known to be constants.
@@ -165,7 +183,7 @@ impl Range {
     ) -> Result<Self, DomainError> {
         let own = domains.of(&std::iter::once(iname).collect())?;
         let is_bounded = (own.dim_min_val(name).ok().flatten(), own.dim_max_val(name).ok().flatten());
-        let set = own.with_dim_names(&["x"])?;
+        let set = own.with_dim_names(&[Ranges::DIM])?;
         let is_interval = match is_bounded {
             (Some(least), Some(greatest)) => {
                 let x = isl::Affine::var("x");

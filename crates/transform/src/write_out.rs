@@ -1,56 +1,104 @@
-//! Reductions over the elements of temporaries that are written one by one are written out.
+//! Short reductions over elements of arrays are written out.
 //!
-//! # Input
-//! A kernel without substitution rules.
 //! # Output
-//! With `x[0] = a` and `x[1] = b`, `sum(c, x[c]*T[c, q])` is `x[0]*T[0, q] + x[1]*T[1, q]`. Each read then is of one element, which one instruction wrote, so that
-//! value form can replace it.
+//! `sum(c, x[c]*T[c, q])` is `x[0]*T[0, q] + x[1]*T[1, q]`: each read is of one element. [`write_out_reductions`] does that to temporaries whose elements
+//! are written one by one, so that value form can replace what is read; [`write_out_components`] to everything that is no table, so that sums over the components of
+//! vectors and matrices look as if they had been written out by hand.
 //! # Complexity
-//! Linear in the DAG, times the values of the reductions that are written out, of which there are at most [`MAX_VALUES`].
+//! Linear in the DAG, times the values of the reductions that are written out, of which there are few.
 //! # Not done
 //! Loops around instructions.
 
-use nestegg_ir::affine;
+use std::ops::RangeInclusive;
+
+use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::conditions_mut;
 use nestegg_ir::walk::below;
-use nestegg_ir::{ArrayId, Expr, ExprId, Exprs, InameId, Instruction, InstructionKind, Kernel, Linearization};
+use nestegg_ir::{
+    ArrayId, Expr, ExprId, Exprs, InameId, Instruction, InstructionKind, Kernel, Linearization, LinearizedKernel,
+    Rewritten,
+};
 use nestegg_isl as isl;
 
-/// Reductions over more values stay.
-const MAX_VALUES: usize = 16;
+use crate::ranges::Ranges;
+use crate::substitute::with_inames;
 
-/// Writes out reductions.
+/// Reductions over more values read elements of temporaries as they came.
+const MAX_VALUES: i64 = 16;
+
+/// Vectors of more components stay in loops.
+const MAX_COMPONENTS: i64 = 4;
+
+/// A kernel that would get so many times its expressions is not written out.
+const MAX_GROWTH: usize = 20;
+
+/// Writes out reductions over elements that are written one by one.
 ///
 /// # Errors
 /// If a domain cannot be used.
 pub(crate) fn write_out_reductions(kernel: &mut Kernel, linearization: &mut Linearization) -> Result<(), DomainError> {
     let by_elements = written_by_elements(kernel);
-    if !by_elements.contains(&true) || !kernel.exprs.iter().any(|(_, expr)| matches!(expr, Expr::Reduce { .. })) {
+    if !by_elements.contains(&true) || !has_reductions(kernel) {
         return Ok(());
     }
-    let domains = Domains::new(&isl::Context::new(), kernel)?;
-    let values: Vec<Option<Vec<i64>>> = kernel.iname_ids().map(|iname| few_values(kernel, &domains, iname)).collect();
     let conditions = conditions_mut(linearization);
     let of_instructions = kernel.instructions.iter().flat_map(|instruction| instruction.expressions());
     let roots: Vec<ExprId> = of_instructions.chain(conditions.iter().map(|id| **id)).collect();
-    let rewritten = kernel.exprs.rewrite(roots, |exprs, _, expr| {
+    let rewritten = written_out(kernel, roots, &by_elements, MAX_VALUES)?;
+    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
+    conditions.into_iter().for_each(|id| *id = rewritten.get(*id));
+    Ok(())
+}
+
+/// A kernel in value form with its short reductions over elements of anything but tables written out; `None` if all of these read tables too, or it would be much larger.
+///
+/// # Errors
+/// If a domain cannot be used.
+pub fn write_out_components(linearized: &LinearizedKernel) -> Result<Option<LinearizedKernel>, DomainError> {
+    let is_meant: Vec<bool> = linearized.kernel.arrays.iter().map(|array| array.table().is_none()).collect();
+    if !has_reductions(&linearized.kernel) || !has_components(&linearized.kernel, &is_meant)? {
+        return Ok(None);
+    }
+    let LinearizedKernel { mut kernel, linearization } = linearized.clone();
+    let roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
+    let before = kernel.exprs.reachable(roots.iter().copied()).len();
+    let rewritten = written_out(&mut kernel, roots.clone(), &is_meant, MAX_COMPONENTS)?;
+    let after = kernel.exprs.reachable(roots.iter().map(|&root| rewritten.get(root))).len();
+    if roots.iter().all(|&root| rewritten.get(root) == root) || after > before.saturating_mul(MAX_GROWTH) {
+        return Ok(None);
+    }
+    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
+    Ok(Some(LinearizedKernel { kernel, linearization }))
+}
+
+fn has_reductions(kernel: &Kernel) -> bool {
+    kernel.exprs.iter().any(|(_, expr)| matches!(expr, Expr::Reduce { .. }))
+}
+
+/// Expressions without the reductions over at most so many values that select elements of these arrays.
+fn written_out(
+    kernel: &mut Kernel,
+    roots: Vec<ExprId>,
+    arrays: &[bool],
+    max_values: i64,
+) -> Result<Rewritten, DomainError> {
+    let domains = Domains::new(&isl::Context::new(), kernel)?;
+    let ranges = Ranges::new(kernel, &domains)?;
+    Ok(kernel.exprs.rewrite(roots, |exprs, _, expr| {
         let Expr::Reduce { op, inames, mut body } = expr else { return exprs.intern(expr) };
         let mut rest: Vec<InameId> = Vec::new();
         for &iname in &inames {
-            match &values[iname.index()] {
-                Some(values) if selects(exprs, body, iname, &by_elements) => {
-                    let copies: Vec<ExprId> = values.iter().map(|&value| at(exprs, body, iname, value)).collect();
+            match values(&ranges, iname, max_values) {
+                Some(values) if selects(exprs, body, iname, arrays) => {
+                    let copies: Vec<ExprId> = values.map(|value| at(exprs, body, iname, value)).collect();
                     body = if copies.len() == 1 { copies[0] } else { exprs.op(op.operator(), copies) };
                 }
                 _ => rest.push(iname),
             }
         }
         if rest.is_empty() { body } else { exprs.intern(Expr::Reduce { op, inames: rest.into(), body }) }
-    });
-    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
-    conditions.into_iter().for_each(|id| *id = rewritten.get(*id));
-    Ok(())
+    }))
 }
 
 /// For each array whether it is a temporary, several elements of which are written, all at constant indices.
@@ -75,18 +123,6 @@ fn writes_at_constants(kernel: &Kernel, instruction: &Instruction) -> bool {
         && instruction.assignees().iter().all(|assignee| assignee.indices.iter().all(is_constant))
 }
 
-/// The values of an iname in a domain of its own that bounds no other, if they are few.
-fn few_values(kernel: &Kernel, domains: &Domains, iname: InameId) -> Option<Vec<i64>> {
-    let domain = &kernel[kernel[iname].domain];
-    let is_alone = domain.inames.len() == 1
-        && domain.enclosing.is_empty()
-        && domain.parameters.is_empty()
-        && !kernel.domains.iter().any(|other| other.enclosing.contains(&iname));
-    let points = is_alone.then(|| domains.set(kernel[iname].domain).points(MAX_VALUES + 1).ok())??;
-    let is_few = !points.is_empty() && points.len() <= MAX_VALUES;
-    is_few.then(|| points.into_iter().map(|point| point[0]).collect())
-}
-
 /// Whether an iname selects the element that is read of one of these arrays.
 fn selects(exprs: &Exprs, body: ExprId, iname: InameId, arrays: &[bool]) -> bool {
     below(exprs, [body]).into_iter().any(|id| match &exprs[id] {
@@ -97,11 +133,29 @@ fn selects(exprs: &Exprs, body: ExprId, iname: InameId, arrays: &[bool]) -> bool
     })
 }
 
+/// Whether some reduction that would be written out selects no element of a table: sums of products with tables are found by forms as they are.
+fn has_components(kernel: &Kernel, arrays: &[bool]) -> Result<bool, DomainError> {
+    let domains = Domains::new(&isl::Context::new(), kernel)?;
+    let ranges = Ranges::new(kernel, &domains)?;
+    let tables: Vec<bool> = arrays.iter().map(|is_meant| !is_meant).collect();
+    Ok(kernel.exprs.iter().any(|(_, expr)| match expr {
+        Expr::Reduce { inames, body, .. } => inames.iter().any(|&iname| {
+            values(&ranges, iname, MAX_COMPONENTS).is_some()
+                && selects(&kernel.exprs, *body, iname, arrays)
+                && !selects(&kernel.exprs, *body, iname, &tables)
+        }),
+        _ => false,
+    }))
+}
+
+/// The values of an iname that has to do with no other, if they are few.
+fn values(ranges: &Ranges, iname: InameId, max_values: i64) -> Option<RangeInclusive<i64>> {
+    let (Some(first), Some(last)) = ranges.bounds(iname) else { return None };
+    let is_plain = ranges.is_independent(iname) && ranges.is_interval(iname);
+    (is_plain && first <= last && last - first < max_values).then_some(first..=last)
+}
+
 /// An expression at a value of an iname.
 fn at(exprs: &mut Exprs, body: ExprId, iname: InameId, value: i64) -> ExprId {
-    let rewritten = exprs.rewrite([body], |exprs, _, expr| match expr {
-        Expr::Iname(other) if other == iname => exprs.int(value),
-        expr => exprs.intern(expr),
-    });
-    rewritten.get(body)
+    with_inames(exprs, [body], |other| (other == iname).then(|| Affine::constant(value))).get(body)
 }

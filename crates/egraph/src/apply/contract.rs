@@ -51,7 +51,8 @@ impl Term {
         Self::of(graph, Rational::ONE, factors)
     }
 
-    fn of(graph: &mut Graph, coefficient: Rational, factors: Vec<(i32, Id)>) -> Self {
+    /// A number times a product of powers of classes, taken apart likewise.
+    pub fn of(graph: &mut Graph, coefficient: Rational, factors: Vec<(i32, Id)>) -> Self {
         let mut coefficient = coefficient;
         let mut rest: Vec<(i32, Id)> = Vec::new();
         let mut pending: Vec<Option<(i32, Id)>> = factors.into_iter().map(Some).collect();

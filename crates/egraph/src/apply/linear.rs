@@ -23,6 +23,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::Pass;
 use super::contract::{Contraction, Term};
+use super::nested::unnested;
 use crate::build;
 use crate::language::{Kind, Node};
 use crate::rational::Rational;
@@ -145,7 +146,15 @@ pub fn linear_form(pass: &mut Pass<'_>) {
             }
             seen.push(terms.clone());
             let kind = Kind::of(pass.graph[class].data.dtype);
+            let groups = if scope.is_empty() { unnested(pass, &origin, &terms, &inames) } else { None };
             if let Some(value) = Contraction::new(pass, kind, scope.clone()).contract(terms, &inames) {
+                pass.equate(class, value);
+            }
+            let parts = groups.into_iter().flatten().map(|(inames, terms)| {
+                Some((Rational::ONE, Contraction::new(pass, kind, InameSet::new()).contract(terms, &inames)?))
+            });
+            if let Some(parts) = parts.collect::<Option<Vec<_>>>().filter(|parts| !parts.is_empty()) {
+                let value = build::sum(pass.graph, parts);
                 pass.equate(class, value);
             }
         }

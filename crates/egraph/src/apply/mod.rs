@@ -9,6 +9,7 @@ pub mod factor;
 pub mod flatten;
 pub mod group;
 pub mod linear;
+pub mod nested;
 pub mod reciprocal;
 pub mod reduction;
 

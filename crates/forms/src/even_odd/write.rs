@@ -2,6 +2,7 @@
 
 use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::linearization::LoopTree;
+use nestegg_ir::names::{add_iname_from, add_inames_in};
 use nestegg_ir::{Assignee, Expr, ExprId, Float, InameId, InsnId, Instruction, InstructionKind, Op, ReduceOp};
 use nestegg_isl as isl;
 use nestegg_solve::cluster::{DROP, TOLERANCE};
@@ -9,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::sites::{Nest, Site, Term};
 use super::{Pass, Points, Reflection};
-use crate::nests::{add_iname_from, add_inames_in, in_loops, rounding_of_sum, substituted, sum};
+use crate::nests::{in_loops, rounding_of_sum, substituted, sum};
 
 /// Points that are computed together: one of each point and its image, or those that are their own images.
 #[derive(Clone, Debug)]

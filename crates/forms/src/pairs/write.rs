@@ -6,10 +6,10 @@ use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, InameId, InsnId, Kernel, Op, Redu
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{Bilinear, Dimension, PartId};
-use crate::names::Names;
-use crate::nests::{NewTables, add_iname, add_inames, add_store, renamed};
+use crate::nests::{NewTables, add_store, renamed};
 use crate::scalars;
 use crate::stores::Store;
+use nestegg_ir::names::{Names, add_iname, add_inames};
 
 /// The inames of a dimension's pairs.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,78 @@
+//! Names that nothing else in a kernel has, and inames that get one.
+//!
+//! # Output
+//! Names are fresh among instructions, inames, arrays, parameters, substitution rules and functions, so that one pool serves all of them. They come in a fixed order.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::{Domain, DomainId, Iname, InameId, Kernel};
+
+/// Names that are in use.
+#[derive(Debug)]
+pub struct Names {
+    used: FxHashSet<String>,
+    next: FxHashMap<String, usize>,
+}
+
+impl Names {
+    /// The names of a kernel.
+    #[must_use]
+    pub fn new(kernel: &Kernel) -> Self {
+        let used = kernel.instructions.iter().map(|instruction| instruction.id.clone());
+        let used = used.chain(kernel.inames.iter().map(|iname| iname.name.clone()));
+        let used = used.chain(kernel.arrays.iter().map(|array| array.name.clone()));
+        let used = used.chain(kernel.parameters.iter().map(|parameter| parameter.name.clone()));
+        let used = used.chain(kernel.substitutions.iter().map(|rule| rule.name.clone()));
+        let used = used.chain(kernel.functions.iter().cloned()).chain([kernel.name.clone()]);
+        Self { used: used.collect(), next: FxHashMap::default() }
+    }
+
+    /// A name that begins with `stem`.
+    pub fn new_name(&mut self, stem: &str) -> String {
+        loop {
+            let next = self.next.entry(stem.to_owned()).or_default();
+            let name = format!("{stem}_{next}");
+            *next += 1;
+            if self.used.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
+/// New inames in one domain, named after others; `condition` is the condition of the domain for their names.
+pub fn add_inames(
+    kernel: &mut Kernel,
+    names: &mut Names,
+    after: &[InameId],
+    condition: impl Fn(&[String]) -> String,
+) -> Vec<InameId> {
+    let text = |names: &[String]| Some(format!("{{ [{}] : {} }}", names.join(", "), condition(names)));
+    add_inames_in(kernel, names, after, text).unwrap_or_default()
+}
+
+/// New inames in one domain, named after others; `text` is the domain for their names. `None` if there is no such text.
+pub fn add_inames_in(
+    kernel: &mut Kernel,
+    names: &mut Names,
+    after: &[InameId],
+    text: impl Fn(&[String]) -> Option<String>,
+) -> Option<Vec<InameId>> {
+    let new: Vec<String> = after.iter().map(|&iname| names.new_name(&kernel[iname].name)).collect();
+    let domain = DomainId::new(kernel.domains.len());
+    let inames: Vec<InameId> = (0..new.len()).map(|idx| InameId::new(kernel.inames.len() + idx)).collect();
+    let text = text(&new)?;
+    kernel.domains.push(Domain { text, inames: inames.clone(), enclosing: Vec::new(), parameters: Vec::new() });
+    kernel.inames.extend(new.into_iter().map(|name| Iname { name, tags: Vec::new(), domain }));
+    Some(inames)
+}
+
+/// A new iname with values in a range, both ends included, named after another.
+pub fn add_iname_from(kernel: &mut Kernel, names: &mut Names, after: InameId, (low, high): (i64, i64)) -> InameId {
+    add_inames(kernel, names, &[after], |names| format!("{low} <= {} <= {high}", names[0]))[0]
+}
+
+/// A new iname from zero to before `extent`, named after another.
+pub fn add_iname(kernel: &mut Kernel, names: &mut Names, after: InameId, extent: usize) -> InameId {
+    add_inames(kernel, names, &[after], |names| format!("0 <= {} < {extent}", names[0]))[0]
+}
