@@ -9,6 +9,7 @@
 //! One copy and one schedule of the whole for each result.
 
 use indexmap::IndexMap;
+use nestegg_ir::join::in_sequence;
 use nestegg_ir::{Kernel, Licence, LinearizedKernel, Program};
 
 use crate::candidates::Candidate;
@@ -68,7 +69,7 @@ pub(crate) fn together(
         let chosen: Vec<(&Part, &Candidate)> =
             parts.iter().zip(choice).map(|(part, at)| (part, &part.ranking[at])).collect();
         let programs: Vec<&LinearizedKernel> = chosen.iter().map(|(_, candidate)| &candidate.program).collect();
-        let Some(program) = nestegg_transform::together(&programs) else { return Ok(Vec::new()) };
+        let Some(program) = in_sequence(&programs) else { return Ok(Vec::new()) };
         let program = nestegg_schedule::schedule_under(program, licence).map_err(&refused)?;
         let program = nestegg_transform::eliminate_dead(program);
         res.push(whole(&chosen, program, values)?);
@@ -89,7 +90,7 @@ fn whole(
         .collect();
     let tolerances = chosen.iter().filter_map(|(_, candidate)| Some(candidate.approximated.as_ref()?.1));
     let approximated = tolerances.reduce(|a, b| a.and(b)).and_then(|tolerance| {
-        let form = nestegg_transform::together(&forms)?;
+        let form = in_sequence(&forms)?;
         Some((form, tolerance))
     });
     let mut rules: IndexMap<String, u64> = IndexMap::new();

@@ -11,6 +11,7 @@ pub mod domains;
 pub mod expr;
 pub mod ids;
 pub mod inline;
+pub mod join;
 pub mod kernel;
 pub mod licence;
 pub mod linearization;

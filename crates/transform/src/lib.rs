@@ -43,7 +43,7 @@ pub use fold::{Folded, fold_constants};
 pub use join_domains::join_domains;
 pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_under};
-pub use parts::{parts, together};
+pub use parts::parts;
 pub use shift::{ShiftError, share_shifted};
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
 pub use widen::in_doubles;
