@@ -19,7 +19,7 @@ use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::names::{Names, add_inames_in};
 use nestegg_ir::walk::below;
-use nestegg_ir::{Expr, ExprId, Exprs, InameId, InameSet, Kernel, LinearizedKernel};
+use nestegg_ir::{Expr, ExprId, Exprs, InameId, InameSet, Kernel, LinearizedKernel, ParameterId};
 use nestegg_isl as isl;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -149,12 +149,12 @@ impl Places {
 
 /// A new iname named after another, with the values that a text of [`Ranges::text`] says.
 fn add_like(kernel: &mut Kernel, names: &mut Names, like: InameId, values: &str) -> Option<InameId> {
-    let text = |names: &[String]| {
-        let set = isl::Set::parse(&isl::Context::new(), values).and_then(|set| set.rename_dim(Ranges::DIM, &names[0]));
-        Some(set.ok()?.to_string())
-    };
+    let values = isl::Set::parse(&isl::Context::new(), values).ok()?;
+    let parameters = values.param_names().ok()?;
+    let text = |names: &[String]| Some(values.rename_dim(Ranges::DIM, &names[0]).ok()?.to_string());
     let res = add_inames_in(kernel, names, &[like], text)?;
-    let parameters = kernel[kernel[like].domain].parameters.clone();
-    kernel.domains.last_mut()?.parameters = parameters;
+    let is_used = |parameter: &ParameterId| parameters.contains(&kernel[*parameter].name);
+    let used = kernel.parameter_ids().filter(is_used).collect();
+    kernel.domains.last_mut()?.parameters = used;
     res.first().copied()
 }

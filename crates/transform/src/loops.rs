@@ -108,17 +108,22 @@ fn recount(
     let set = isl::Set::parse(context, text)?.set_tuple_name(None)?;
     let all = if outer.is_empty() { set } else { set.params_to_dims(&outer)? };
     let dims = all.dim_names()?;
-    let images = dims
+    let names: Vec<&str> = dims.iter().map(String::as_str).collect();
+    let old = names
         .iter()
-        .map(|name| {
+        .map(|&name| {
             let mut inames = inames.iter().chain(enclosing);
-            let counted = inames.find(|iname| kernel[**iname].name == *name).and_then(|iname| counts[iname.index()]);
+            let counted = inames.find(|iname| kernel[**iname].name == name).and_then(|iname| counts[iname.index()]);
             let Count { first, stride } = counted.unwrap_or(Count { first: 0, stride: 1 });
-            isl::Affine::var(name).sub(&isl::Affine::constant(first))?.floor_div(stride)
+            isl::Affine::var(name).scale(stride)?.add(&isl::Affine::constant(first))
         })
         .collect::<Result<Vec<isl::Affine>, isl::Error>>()?;
-    let names: Vec<&str> = dims.iter().map(String::as_str).collect();
-    let mut image = all.apply(&isl::Map::from_affine(&all, None, &images)?)?.with_dim_names(&names)?.coalesce()?;
+    // A domain need not say what those of enclosing inames say, such as that they are even: only the new values that belong to old ones count.
+    let parameters = all.param_names()?;
+    let parameters: Vec<&str> = parameters.iter().map(String::as_str).collect();
+    let new = isl::Set::universe(context, &parameters, &names)?;
+    let counted = isl::Map::from_affine(&new, None, &old)?.reverse()?;
+    let mut image = all.apply(&counted)?.with_dim_names(&names)?.coalesce()?;
     if !outer.is_empty() {
         image = image.move_dims(isl::Dim::Param, 0, isl::Dim::Set, inames.len(), outer.len())?;
     }
