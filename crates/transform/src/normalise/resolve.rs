@@ -331,10 +331,14 @@ impl Normaliser {
             });
         };
         let mut term = stored.value;
-        // A condition around a loop may bind the loop's iname.
-        let conditions = conditions.into_iter().map(|condition| self.work.instantiate(condition, &[], &open));
-        let conditions = conditions.collect::<Option<Vec<_>>>()?;
-        if let Some(condition) = self.work.all_of(conditions) {
+        let mut tested = Vec::new();
+        for condition in conditions {
+            if !self.is_known(reader, condition, &reduced, values) {
+                // A condition around a loop may bind the loop's iname.
+                tested.push(self.work.instantiate(condition, &[], &open)?);
+            }
+        }
+        if let Some(condition) = self.work.all_of(tested) {
             term = self.work.guard_term(op, condition, term)?;
         }
         if !reduced.is_empty() {
@@ -346,6 +350,21 @@ impl Normaliser {
         }
         let term = self.work.instantiate(term, values, &reader.forbidden)?;
         Some(Effect::Layer(Layer::Accumulate(op, term)))
+    }
+
+    /// Whether a condition of a writer is the same in all of its `reduced` loops, and holds wherever the reader runs.
+    fn is_known(
+        &mut self,
+        reader: &Reader,
+        condition: ExprId,
+        reduced: &[InameId],
+        values: &[(InameId, ExprId)],
+    ) -> bool {
+        if reduced.iter().any(|&iname| self.work.is_free(condition, iname)) {
+            return false;
+        }
+        let condition = self.work.instantiate(condition, values, &reader.forbidden);
+        condition.is_some_and(|condition| reader.known.contains(&condition))
     }
 
     /// The positions that may run between a write and a read that have the loops around `node` in common.
