@@ -234,7 +234,7 @@ end
 ",
         expect![[r#"
             domain { [t] : 0 <= t < 3 }
-            domain { [i] : 1 <= i < 4 }
+            domain { [i] : 0 <= i <= 2 }
             domain { [j] : 0 <= j < 4 }
             temp u : float64[4]
             temp v : float64[4]
@@ -243,11 +243,11 @@ end
               u[j] = x[j]  {id=insn0}
             end
             for t, i
-              u[i] = u[i] + 0.5*u[i + -1]  {id=insn1, dep=insn0}
+              u[i + 1] = u[i + 1] + 0.5*u[i]  {id=insn1, dep=insn0}
             end
             v[0] = x[0]  {id=insn2}
             for i
-              v[i] = v[i + -1]*x[i]  {id=insn3, dep=insn2}
+              v[i + 1] = v[i]*x[i + 1]  {id=insn3, dep=insn2}
             end
             for j
               y[j] = u[j] + v[j]  {id=insn4, dep=insn1:insn3}

@@ -156,12 +156,12 @@ for j, k
 end
 ",
         expect![[r#"
-            domain { [j_0] : 3 <= j_0 < 5 }
+            domain { [j_0] : 2 <= j_0 < 4 }
             for j_0
-              y[j_0, 0] = y[j_0, 0] + T[0, j_0 + -1]*2.0  {id=insn0_4}
+              y[j_0 + 1, 0] = y[j_0 + 1, 0] + T[0, j_0]*2.0  {id=insn0_4}
             end
             for j_0
-              y[j_0, 1] = y[j_0, 1] + T[1, j_0 + -1]*2.0  {id=insn0_5, dep=insn0_4}
+              y[j_0 + 1, 1] = y[j_0 + 1, 1] + T[1, j_0]*2.0  {id=insn0_5, dep=insn0_4}
             end
         "#]],
     );
@@ -508,29 +508,29 @@ fn real_kernels() {
     check_fixture(
         "elasticity_tri_1",
         expect![[r#"
-        1 instructions, 121 expressions, 18036 operations
-        36 instructions, 398 expressions, 4872 operations
-    "#]],
+            1 instructions, 117 expressions, 18036 operations
+            36 instructions, 398 expressions, 4872 operations
+        "#]],
     );
     check_fixture(
         "stokes_tri_1",
         expect![[r#"
-        3 instructions, 121 expressions, 200232 operations
-        48 instructions, 338 expressions, 48816 operations
-    "#]],
+            3 instructions, 115 expressions, 200232 operations
+            48 instructions, 332 expressions, 48816 operations
+        "#]],
     );
     check_fixture(
         "neohookean_jac_tri_1",
         expect![[r#"
-        1 instructions, 177 expressions, 94896 operations
-        36 instructions, 748 expressions, 46452 operations
-    "#]],
+            1 instructions, 173 expressions, 94896 operations
+            36 instructions, 748 expressions, 46452 operations
+        "#]],
     );
     check_fixture(
         "mixedpoisson_tri_2",
         expect![[r#"
-            3 instructions, 131 expressions, 82000 operations
-            31 instructions, 1067 expressions, 80196 operations
+            3 instructions, 129 expressions, 82000 operations
+            31 instructions, 1065 expressions, 80196 operations
         "#]],
     );
     check_fixture(
