@@ -3,8 +3,8 @@
 //! # Input
 //! Kernels made of one kernel: their arguments and parameters are the same.
 //! # Output
-//! Whether they have the same instructions in the same order. The names of instructions, the order in which expressions are kept, and those that nothing uses make no
-//! difference.
+//! Whether they have the same instructions in the same order. The names of instructions, what they are said to depend on, the order in which expressions are kept, and
+//! those that nothing uses make no difference.
 //! # Complexity
 //! Linear.
 
@@ -64,7 +64,7 @@ impl Counterparts {
 
     fn is_same_instruction(&self, x: &Instruction, y: &Instruction) -> bool {
         let mut is_known = true;
-        let mut y = Instruction { id: x.id.clone(), ..y.clone() };
+        let mut y = Instruction { id: x.id.clone(), depends_on: x.depends_on.clone(), ..y.clone() };
         y.map_expressions(|expr| {
             is_known &= self.0[expr.index()].is_some();
             self.0[expr.index()].unwrap_or(expr)
