@@ -368,8 +368,8 @@ fn optimized(
 ) -> Result<(Candidate, Seed), Error> {
     stages.now_on(&seed.name);
     pass.verified("seeds", &seed.linearized)?;
-    let named = nestegg_transform::name_bound_inames(seed.linearized.clone());
-    let form = &pass.done("encode", named)?;
+    let named = || nestegg_transform::name_bound_inames(seed.linearized.clone());
+    let form = &stages.run("encode", || pass.done("encode", named()))?;
     let context = nestegg_isl::Context::new();
     let (search, licence) = (selection(strategy, worth_proving), pass.semantics.licence);
     let (domains, mut encoded) = stages.run("encode", || {

@@ -6,7 +6,7 @@
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::linearization::{LoopTree, to_tree};
+use nestegg_ir::linearization::{LoopTree, only_run, to_tree};
 use nestegg_ir::types::Types;
 use nestegg_ir::walk::arrays_below;
 use nestegg_ir::{Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel};
@@ -63,19 +63,7 @@ pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormE
     let written = kernel.written();
     let mut stores = Vec::new();
     for (position, tree) in trees.iter().enumerate() {
-        let mut loops = Vec::new();
-        let mut at = tree;
-        let insn = loop {
-            match at {
-                LoopTree::Loop { iname, body } if body.len() == 1 => {
-                    loops.push(*iname);
-                    at = &body[0];
-                }
-                LoopTree::Run(insn) => break Some(*insn),
-                _ => break None,
-            }
-        };
-        let store = insn.and_then(|insn| store(kernel, insn, position, &loops, &table_inames));
+        let store = only_run(tree).and_then(|(loops, insn)| store(kernel, insn, position, &loops, &table_inames));
         let store = store.filter(|store| has_fixed_predicates(kernel, &written, store.insn, &store.axes));
         stores.extend(store);
     }

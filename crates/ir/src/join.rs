@@ -10,6 +10,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::names::names_of;
 use crate::{
     Array, ArrayId, Assignee, Domain, DomainId, Expr, ExprId, FunctionId, Iname, InameId, InsnId, Instruction,
     InstructionKind, Item, Kernel, LinearizedKernel,
@@ -40,7 +41,7 @@ struct Joiner<'a> {
 
 impl<'a> Joiner<'a> {
     fn new(into: &'a mut Kernel, from: &Kernel) -> Self {
-        let (taken, own) = (names(into), names(from));
+        let (taken, own) = (names_of(into), names_of(from));
         let functions = from.functions.iter().map(|name| into.function(name)).collect();
         Self {
             into,
@@ -204,13 +205,6 @@ impl<'a> Joiner<'a> {
         }
         self.exprs[&root]
     }
-}
-
-/// The names of what a kernel holds.
-fn names(kernel: &Kernel) -> FxHashSet<String> {
-    let names = kernel.inames.iter().map(|iname| &iname.name).chain(kernel.arrays.iter().map(|array| &array.name));
-    let names = names.chain(kernel.parameters.iter().map(|parameter| &parameter.name)).chain(&kernel.functions);
-    names.chain(kernel.instructions.iter().map(|instruction| &instruction.id)).cloned().collect()
 }
 
 /// A domain's text with another name for an iname.

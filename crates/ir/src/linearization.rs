@@ -143,6 +143,22 @@ pub fn conditions_mut(items: &mut [Item]) -> Vec<&mut ExprId> {
     conditions.collect()
 }
 
+/// The one instruction that a tree runs, in loops that nest perfectly, with these, outermost first; `None` of any other tree.
+#[must_use]
+pub fn only_run(tree: &LoopTree) -> Option<(Vec<InameId>, InsnId)> {
+    let (mut loops, mut at) = (Vec::new(), tree);
+    loop {
+        match at {
+            LoopTree::Loop { iname, body } if body.len() == 1 => {
+                loops.push(*iname);
+                at = &body[0];
+            }
+            LoopTree::Run(insn) => return Some((loops, *insn)),
+            _ => return None,
+        }
+    }
+}
+
 /// The instructions that are run in a sequence, in order.
 #[must_use]
 pub fn runs_in(nodes: &[LoopTree]) -> Vec<InsnId> {

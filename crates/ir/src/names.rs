@@ -18,13 +18,7 @@ impl Names {
     /// The names of a kernel.
     #[must_use]
     pub fn new(kernel: &Kernel) -> Self {
-        let used = kernel.instructions.iter().map(|instruction| instruction.id.clone());
-        let used = used.chain(kernel.inames.iter().map(|iname| iname.name.clone()));
-        let used = used.chain(kernel.arrays.iter().map(|array| array.name.clone()));
-        let used = used.chain(kernel.parameters.iter().map(|parameter| parameter.name.clone()));
-        let used = used.chain(kernel.substitutions.iter().map(|rule| rule.name.clone()));
-        let used = used.chain(kernel.functions.iter().cloned()).chain([kernel.name.clone()]);
-        Self { used: used.collect(), next: FxHashMap::default() }
+        Self { used: names_of(kernel), next: FxHashMap::default() }
     }
 
     /// A name that begins with `stem`.
@@ -38,6 +32,16 @@ impl Names {
             }
         }
     }
+}
+
+/// All names in a kernel, and its own.
+pub(crate) fn names_of(kernel: &Kernel) -> FxHashSet<String> {
+    let names = kernel.instructions.iter().map(|instruction| &instruction.id);
+    let names = names.chain(kernel.inames.iter().map(|iname| &iname.name));
+    let names = names.chain(kernel.arrays.iter().map(|array| &array.name));
+    let names = names.chain(kernel.parameters.iter().map(|parameter| &parameter.name));
+    let names = names.chain(kernel.substitutions.iter().map(|rule| &rule.name));
+    names.chain(&kernel.functions).chain([&kernel.name]).cloned().collect()
 }
 
 /// New inames in one domain, named after others; `condition` is the condition of the domain for their names.

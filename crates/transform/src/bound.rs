@@ -49,12 +49,10 @@ pub fn name_bound_inames(linearized: LinearizedKernel) -> Result<LinearizedKerne
     let Some(names) = places.names(&mut kernel, &inames) else {
         return Ok(eliminate_dead(LinearizedKernel { kernel, linearization }));
     };
-    let placed: Vec<ExprId> = roots.iter().map(|&root| placed.get(root)).collect();
     let image = |iname: InameId| names.get(&iname).map(|&name| Affine::var(Var::Iname(name)));
-    let named = with_inames(&mut kernel.exprs, placed.iter().copied(), image);
-    let new: FxHashMap<ExprId, ExprId> =
-        roots.iter().zip(&placed).map(|(&root, &placed)| (root, named.get(placed))).collect();
-    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| new[&id]));
+    let named = with_inames(&mut kernel.exprs, roots.iter().map(|&root| placed.get(root)), image);
+    let name = |id| named.get(placed.get(id));
+    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(name));
     // Expressions with stand-ins go.
     Ok(eliminate_dead(LinearizedKernel { kernel, linearization }))
 }

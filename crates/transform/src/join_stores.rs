@@ -11,7 +11,7 @@
 //! Linear in the linearization, but for the arrays that each instruction reads.
 
 use nestegg_ir::domains::DomainError;
-use nestegg_ir::linearization::{LoopTree, from_tree, runs_in, to_tree};
+use nestegg_ir::linearization::{LoopTree, from_tree, only_run, runs_in, to_tree};
 use nestegg_ir::{
     ArrayId, ExprId, InameSet, InsnId, Instruction, InstructionKind, Licence, LinearizedKernel, Op, ReduceOp,
 };
@@ -106,18 +106,8 @@ impl Joiner {
 
     /// What a nest of loops around one instruction adds to the elements of an array.
     fn addition(&mut self, node: &LoopTree) -> Option<(InsnId, Addition)> {
-        let mut loops = InameSet::new();
-        let mut at = node;
-        let insn = loop {
-            match at {
-                LoopTree::Loop { iname, body } if body.len() == 1 => {
-                    loops.insert(*iname);
-                    at = &body[0];
-                }
-                LoopTree::Run(insn) => break *insn,
-                _ => return None,
-            }
-        };
+        let (loops, insn) = only_run(node)?;
+        let loops: InameSet = loops.into_iter().collect();
         let instruction = self.work.kernel[insn].clone();
         let InstructionKind::Assignment { assignee, expression } = instruction.kind else { return None };
         let array = assignee.array;

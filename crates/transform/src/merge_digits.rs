@@ -113,14 +113,15 @@ impl Merger {
         }
         let reads = integers(&self.kernel.exprs, body);
         digits.iter().find_map(|&(low, extent)| {
-            let is_high = |high: InameId| {
+            let is_high = |&(high, n_high): &(InameId, i64)| {
                 high != low
+                    && n_high.checked_mul(extent).is_some()
                     && reads.iter().all(|read| {
                         let [high, low] = [high, low].map(|iname| read.coefficient(Var::Iname(iname)));
                         low.checked_mul(extent) == Some(high)
                     })
             };
-            digits.iter().map(|digit| digit.0).find(|&high| is_high(high)).map(|high| (high, low))
+            digits.iter().find(|digit| is_high(digit)).map(|digit| (digit.0, low))
         })
     }
 

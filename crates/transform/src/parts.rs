@@ -4,7 +4,7 @@
 //! A kernel in value form.
 //! # Output
 //! For each set of instructions that has no value but those of tables in common with the others, the kernel that runs only these; in the order
-//! of their first instructions. [`in_sequence`](nestegg_ir::join::in_sequence) puts what is made of them together.
+//! of their first instructions. [`in_sequence`](nestegg_ir::join::in_sequence) joins their results.
 //! # Method
 //! Union-find over instructions: each array and each expression that reads one belongs to the first instruction that is met with it.
 //! # Complexity
