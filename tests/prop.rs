@@ -100,6 +100,7 @@ fn run(
         );
         let _ = writeln!(report, "{kernel}");
         if let Ok(folder) = std::env::var("NESTEGG_PROP_SAVE") {
+            std::fs::create_dir_all(&folder)?;
             std::fs::write(format!("{folder}/prop_{name}_{level}_{seed}.knl"), kernel)?;
         }
     }

@@ -111,7 +111,10 @@ pub(crate) struct Builder<'c, 'a, 'k> {
     is_scheduled: Vec<bool>,
     /// Open reduction inames whose domains are tied to others, by number; the first is none.
     nests: IndexSet<Vec<InameId>, FxBuildHasher>,
+    /// What expressions are, in each nest, as long as no instruction changes it.
     values: FxHashMap<(ExprId, usize), Typed>,
+    /// The values that depend on each array that instructions write.
+    readers: FxHashMap<ArrayId, Vec<(ExprId, usize)>>,
     forwarded: FxHashMap<ExprId, Typed>,
     versions: FxHashMap<ArrayId, u32>,
     next_version: u32,
@@ -141,6 +144,7 @@ impl<'c, 'a, 'k> Builder<'c, 'a, 'k> {
             is_scheduled: Vec::new(),
             nests: [Vec::new()].into_iter().collect(),
             values: FxHashMap::default(),
+            readers: FxHashMap::default(),
             forwarded: FxHashMap::default(),
             versions: FxHashMap::default(),
             next_version: 1,

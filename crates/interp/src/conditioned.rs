@@ -32,6 +32,15 @@ impl Scaled {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conditioned;
 
+/// Steps in which a derivative is taken: a part of the argument, and for large arguments one that no period of a function hides in.
+fn steps(argument: f64) -> impl Iterator<Item = f64> {
+    const PART: f64 = 1e-6;
+    const WITHIN_PERIODS: f64 = 1e-3;
+    let of_size = argument.abs().max(1e-3) * PART;
+    let short = WITHIN_PERIODS.max(16.0 * f64::EPSILON * argument.abs());
+    [of_size, short].into_iter().take(if of_size > short { 2 } else { 1 })
+}
+
 impl World for Conditioned {
     type Float = Scaled;
 
@@ -138,17 +147,19 @@ impl World for Conditioned {
         }
         let mut magnitude = 0.0;
         for (idx, argument) in arguments.iter().enumerate() {
-            let step = argument.value.abs().max(1e-3) * 1e-6;
-            values[idx] = argument.value + step;
-            let above = Floats.call(function, result, &values)?;
-            values[idx] = argument.value - step;
-            let below = Floats.call(function, result, &values)?;
-            values[idx] = argument.value;
-            // Beside the end of a domain there is one side only.
-            let slopes = [(above - below) / (2.0 * step), (above - value) / step, (value - below) / step];
-            if let Some(slope) = slopes.into_iter().find(|slope| slope.is_finite()) {
-                magnitude += slope.abs() * argument.magnitude;
+            let mut at = |argument: f64| {
+                values[idx] = argument;
+                Floats.call(function, result, &values)
+            };
+            let mut steepest: f64 = 0.0;
+            for step in steps(argument.value) {
+                let (above, below) = (at(argument.value + step)?, at(argument.value - step)?);
+                // Beside the end of a domain there is one side only.
+                let slopes = [(above - below) / (2.0 * step), (above - value) / step, (value - below) / step];
+                steepest = steepest.max(slopes.into_iter().find(|slope| slope.is_finite()).map_or(0.0, f64::abs));
             }
+            at(argument.value)?;
+            magnitude += steepest * argument.magnitude;
         }
         Some(Scaled::result(value, magnitude))
     }

@@ -1,6 +1,7 @@
-//! The world of the prime field with p = 2^61 − 1 elements: no rounding, so equality is exact.
+//! The world of the prime field with p = 2^57 − 13 elements: no rounding, so equality is exact.
 //!
-//! A float literal is its exact dyadic rational. Functions are random oracles: hashes of their arguments and a seed, so
+//! A float literal is its exact dyadic rational. The powers of 2 are all elements but 0 (2 is a primitive root), so no two powers
+//! that floats hold meet; modulo the Mersenne prime 2^61 − 1, 2 and 2^-60 are the same. Functions are random oracles: hashes of their arguments and a seed, so
 //! that equal arguments give equal results and nothing else is known of them. Oracles keep the laws that rewrite
 //! rules use:
 //! - order: `a < b` compares hashes of the two values, a total order, with which `min`, `max`, `fmin` and `fmax` agree;
@@ -16,7 +17,16 @@
 use crate::world::{Function, Operand, World, hash_with, mix};
 
 /// The number of elements.
-pub const PRIME: u64 = (1 << 61) - 1;
+pub const PRIME: u64 = (1 << BITS) - EXCESS;
+
+/// `2^BITS` is `EXCESS` in the field, which makes reduction cheap.
+const BITS: u32 = 57;
+const EXCESS: u64 = 13;
+
+/// The powers of 2 from the least float on, up to the last bit of the largest, and of what is not finite.
+const LEAST_EXPONENT: i64 = -1074;
+const N_POWERS: usize = 2047;
+static POWERS_OF_TWO: [u64; N_POWERS] = powers_of_two();
 
 /// Elements up to this size, of either sign, are taken for whole numbers: a random element is one with a chance of 2^-29.
 const SMALL: u64 = 1 << 31;
@@ -29,8 +39,8 @@ pub(crate) struct Field {
 
 /// Reduces a number below 2^64.
 #[inline(always)]
-fn reduce(value: u64) -> u64 {
-    let value = (value & PRIME) + (value >> 61);
+const fn reduce(value: u64) -> u64 {
+    let value = (value & ((1 << BITS) - 1)) + EXCESS * (value >> BITS);
     if value >= PRIME { value - PRIME } else { value }
 }
 
@@ -46,12 +56,12 @@ fn negate(a: u64) -> u64 {
 }
 
 #[inline(always)]
-pub(crate) fn multiply(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    add((product as u64) & PRIME, (product >> 61) as u64)
+pub(crate) const fn multiply(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    reduce((product as u64 & ((1 << BITS) - 1)) + EXCESS * (product >> BITS) as u64)
 }
 
-fn raise(base: u64, exponent: u64) -> u64 {
+const fn raise(base: u64, exponent: u64) -> u64 {
     let (mut res, mut square, mut rest) = (1, base, exponent);
     while rest > 0 {
         if rest & 1 == 1 {
@@ -64,8 +74,18 @@ fn raise(base: u64, exponent: u64) -> u64 {
 }
 
 /// The inverse, by Fermat; 0 of 0.
-fn invert(a: u64) -> u64 {
+const fn invert(a: u64) -> u64 {
     raise(a, PRIME - 2)
+}
+
+const fn powers_of_two() -> [u64; N_POWERS] {
+    let mut res = [raise(invert(2), LEAST_EXPONENT.unsigned_abs()); N_POWERS];
+    let mut idx = 1;
+    while idx < res.len() {
+        res[idx] = multiply(2, res[idx - 1]);
+        idx += 1;
+    }
+    res
 }
 
 /// The whole number of size at most 2^31 that an element stands for.
@@ -113,14 +133,15 @@ impl World for Field {
 
     const ROUNDS: bool = false;
 
-    /// `m · 2^e` for the literal's mantissa and exponent; 2 has order 61, so any power of it is a shift.
+    /// `m · 2^e` for the literal's mantissa and exponent.
     fn literal(&self, value: f64) -> u64 {
         let bits = value.to_bits();
         let biased = (bits >> 52) & 0x7ff;
         let fraction = bits & ((1 << 52) - 1);
         let (mantissa, exponent) =
-            if biased == 0 { (fraction, -1074) } else { (fraction | (1 << 52), biased as i64 - 1075) };
-        let magnitude = multiply(mantissa, 1 << exponent.rem_euclid(61));
+            if biased == 0 { (fraction, LEAST_EXPONENT) } else { (fraction | (1 << 52), biased as i64 - 1075) };
+        let power = POWERS_OF_TWO[(exponent - LEAST_EXPONENT) as usize];
+        let magnitude = multiply(mantissa, power);
         if value.is_sign_negative() { negate(magnitude) } else { magnitude }
     }
 

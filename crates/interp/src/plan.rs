@@ -101,8 +101,22 @@ struct Planner<'a, 'k> {
 impl Planner<'_, '_> {
     /// Loops nest at most `MAX_NESTING` deep.
     fn level(&mut self, tree: &[LoopTree], open: &mut Vec<InameId>) -> Result<Vec<Step>, Error> {
+        let source = self.context.source;
+        let plain = |node: &LoopTree| {
+            let LoopTree::Run(insn) = node else { return None };
+            let instruction = &source.instructions[insn.index()];
+            let is_assignment = matches!(instruction.kind, InstructionKind::Assignment { .. });
+            (is_assignment && instruction.predicates.is_empty()).then_some(*insn)
+        };
         let mut steps = Vec::new();
-        for node in tree {
+        let mut rest = tree;
+        while let Some(node) = rest.first() {
+            let insns: Vec<InsnId> = rest.iter().map_while(plain).collect();
+            rest = &rest[insns.len().max(1)..];
+            if !insns.is_empty() {
+                steps.push(self.assignments(&insns, open)?);
+                continue;
+            }
             match node {
                 LoopTree::Run(insn) => steps.push(self.run(*insn, open)?),
                 LoopTree::Branch { condition, body } => {
@@ -147,31 +161,33 @@ impl Planner<'_, '_> {
         Ok(self.add(block))
     }
 
+    /// Assignments one after the other at one point; what they have in common is computed once.
+    fn assignments(&mut self, insns: &[InsnId], open: &[InameId]) -> Result<Step, Error> {
+        let source = self.context.source;
+        let mut builder = Builder::new(&mut self.context, open, &[], None)?;
+        for &insn in insns {
+            let entry =
+                Entry { insn, loops: Vec::new(), conditions: Vec::new(), volatile: Vec::new(), is_forwarded: false };
+            match builder.add_assignment(&entry) {
+                Ok(()) => {}
+                Err(Refusal::Error(error)) => return Err(error),
+                Err(Refusal::NotABlock) => {
+                    let instruction = source.instructions[insn.index()].id.clone();
+                    let reason = "it cannot be run at a point".to_owned();
+                    return Err(Error::Unsupported { instruction, reason });
+                }
+            }
+        }
+        let block = builder.finish(None);
+        Ok(Step::Block(self.add(block)))
+    }
+
     /// One instruction at one point.
     fn run(&mut self, insn: InsnId, open: &[InameId]) -> Result<Step, Error> {
         let source = self.context.source;
         let instruction = &source.instructions[insn.index()];
         let step = match &instruction.kind {
-            InstructionKind::Assignment { .. } => {
-                let mut builder = Builder::new(&mut self.context, open, &[], None)?;
-                let entry = Entry {
-                    insn,
-                    loops: Vec::new(),
-                    conditions: Vec::new(),
-                    volatile: Vec::new(),
-                    is_forwarded: false,
-                };
-                match builder.add_assignment(&entry) {
-                    Ok(()) => {}
-                    Err(Refusal::Error(error)) => return Err(error),
-                    Err(Refusal::NotABlock) => {
-                        let reason = "it cannot be run at a point".to_owned();
-                        return Err(Error::Unsupported { instruction: instruction.id.clone(), reason });
-                    }
-                }
-                let block = builder.finish(None);
-                return Ok(Step::Block(self.add(block)));
-            }
+            InstructionKind::Assignment { .. } => return self.assignments(&[insn], open),
             InstructionKind::Call { assignees, function, arguments } => {
                 let mut lists: Vec<&[ExprId]> = vec![arguments];
                 lists.extend(assignees.iter().map(|assignee| &*assignee.indices));

@@ -71,7 +71,7 @@ pub enum FieldValues {
     Ints(Vec<i64>),
 }
 
-/// Runs a kernel in the field with 2^61 − 1 elements: each given float is its exact dyadic rational; `seed` draws the
+/// Runs a kernel in the field with [`PRIME`](crate::PRIME) elements: each given float is its exact dyadic rational; `seed` draws the
 /// oracles that stand for functions and comparisons.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use nestegg_ir::{Dtype, Expr, ExprId, InameId, Number};
 use crate::builder::{Builder, Typed, Value};
 use crate::conversions::{self, whole_literal};
 use crate::error::Error;
-use crate::node::{NodeId, Op, SetId};
+use crate::node::{Dep, NodeId, Op, SetId};
 
 impl Builder<'_, '_, '_> {
     pub(super) fn value(&mut self, root: ExprId, volatile: &[ExprId], own: SetId) -> Result<Typed, Error> {
@@ -35,9 +35,28 @@ impl Builder<'_, '_, '_> {
             }
             stack.pop();
             let typed = self.evaluate(id, nest, inner, volatile, own)?;
-            self.values.insert((id, nest), typed);
+            self.know((id, nest), typed);
         }
         Ok(self.values[&(root, 0)])
+    }
+
+    /// Keeps a value for the instructions that follow, until an array that it was read from is written.
+    fn know(&mut self, known: (ExprId, usize), typed: Typed) {
+        if let Value::Node(node) = typed.value {
+            let deps = &self.deps[self.node_deps[node.index()] as usize];
+            for dep in deps {
+                if let Dep::Array(array) = dep {
+                    self.readers.entry(*array).or_default().push(known);
+                }
+            }
+        }
+        self.values.insert(known, typed);
+    }
+
+    /// Forgets the values of expressions; their nodes stay.
+    pub(super) fn forget_all(&mut self) {
+        self.values.clear();
+        self.readers.clear();
     }
 
     /// The nest inside a reduction.

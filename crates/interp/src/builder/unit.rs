@@ -15,7 +15,7 @@ impl Builder<'_, '_, '_> {
     /// Adds a unit that only computes values, at one point: a condition, or what a call needs.
     pub(crate) fn add_values(&mut self, insn: Option<InsnId>, exprs: &[ExprId], dtypes: &[Type]) -> Result<(), Error> {
         let scalar = SetId::new(SCALAR);
-        self.values.clear();
+        self.forget_all();
         let mut roots = Vec::with_capacity(exprs.len());
         for (idx, &expr) in exprs.iter().enumerate() {
             let typed = self.value(expr, &[], scalar)?;
@@ -49,7 +49,9 @@ impl Builder<'_, '_, '_> {
         let InstructionKind::Assignment { assignee, expression } = &instruction.kind else {
             return Err(Refusal::NotABlock);
         };
-        self.values.clear();
+        if !entry.volatile.is_empty() {
+            self.forget_all();
+        }
         let set = self.set(entry.loops.clone())?;
         let mask = self.mask(entry, &instruction.predicates, set)?;
         let mask_groups = match mask {
@@ -90,6 +92,12 @@ impl Builder<'_, '_, '_> {
 
         self.next_version += 1;
         self.versions.insert(assignee.array, self.next_version);
+        if entry.is_forwarded || !entry.volatile.is_empty() {
+            self.forget_all();
+        }
+        for known in self.readers.remove(&assignee.array).unwrap_or_default() {
+            self.values.remove(&known);
+        }
         if entry.is_forwarded {
             for &(_, access) in &source.writes[entry.insn.index()] {
                 self.forwarded.insert(access, forwarded);

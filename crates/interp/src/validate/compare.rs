@@ -57,8 +57,11 @@ const DEFINING: [Profile; 12] = [
     Profile::Scaled(7),
 ];
 
-/// Programs whose arguments have more elements than this together are not run whole.
-pub(super) const MAX_HELD: usize = 1 << 21;
+/// Programs that read more elements of arguments than this together are not run whole,
+const MAX_READ: usize = 1 << 21;
+
+/// nor those whose arrays have more elements than this together.
+const MAX_HELD: usize = 1 << 24;
 
 /// Two programs with the same arguments.
 pub(super) struct Comparison<'a> {
@@ -79,7 +82,7 @@ impl<'a> Comparison<'a> {
 
 impl Comparison<'_> {
     pub(super) fn verdict(&self) -> Result<Verdict, Error> {
-        let mut tally = Tally::new(self.plan.len() <= MAX_HELD);
+        let mut tally = Tally::new(self.may_be_held());
         match self.all_rounds(&mut tally) {
             Ok(()) => {}
             Err(Stop::Different(difference, _)) => return Ok(Verdict::Different(*difference)),
@@ -101,6 +104,14 @@ impl Comparison<'_> {
             unreached: tally.unreached(),
             not_compared: tally.gap.filter(|_| n_compared < n_elements),
         }))
+    }
+
+    /// Whether the arrays of both programs are few enough to run them whole.
+    pub(super) fn may_be_held(&self) -> bool {
+        let len = |compiled: &Compiled| {
+            compiled.code.layouts.iter().fold(0_usize, |sum, layout| sum.saturating_add(layout.len))
+        };
+        self.plan.len() <= MAX_READ && len(&self.first).max(len(&self.second)) <= MAX_HELD
     }
 
     fn all_rounds<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Stop> {

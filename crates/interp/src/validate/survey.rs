@@ -16,7 +16,7 @@ use crate::data::Profile;
 use crate::error::{Error, Trap};
 use crate::float::Floats;
 use crate::memory::{Data, Storage};
-use crate::validate::compare::{Comparison, MAX_HELD, outputs};
+use crate::validate::compare::{Comparison, outputs};
 use crate::validate::tally::Stop;
 use crate::validate::whole::{Pair, largest};
 use crate::validate::{Difference, ValidateOptions, arguments_differ, compiled};
@@ -54,9 +54,6 @@ pub fn survey(form: &Program, second: &Program, options: &ValidateOptions) -> Re
         return Ok(None);
     }
     let Ok((plan, programs)) = compiled(form, second, options)? else { return Ok(None) };
-    if plan.len() > MAX_HELD {
-        return Ok(None);
-    }
     let options = match options.seeds.is_empty() {
         true => options.clone(),
         false => ValidateOptions {
@@ -65,7 +62,8 @@ pub fn survey(form: &Program, second: &Program, options: &ValidateOptions) -> Re
             ..options.clone()
         },
     };
-    Ok(Comparison::new(programs, &plan, &options).survey())
+    let comparison = Comparison::new(programs, &plan, &options);
+    Ok(if comparison.may_be_held() { comparison.survey() } else { None })
 }
 
 impl Comparison<'_> {

@@ -11,7 +11,7 @@ use crate::input::Inputs;
 use crate::memory::{Data, Storage};
 use crate::run::Compiled;
 use crate::validate::Difference;
-use crate::validate::compare::{Comparison, MAX_HELD, outputs};
+use crate::validate::compare::{Comparison, outputs};
 use crate::validate::tally::{Known, Place, Sameness, Slot, Stop, Tally};
 use crate::world::Batch;
 
@@ -100,14 +100,14 @@ impl Comparison<'_> {
     /// Whether the first program, run whole in floats, does not come to its end within [`MAX_STEPS_OF_ASTRAY`].
     pub(super) fn first_fails(&self, data: DataSet<'_>) -> bool {
         let run = || self.first.execute(&Floats, self.first.memory(&Floats, &data.inputs())?, MAX_STEPS_OF_ASTRAY);
-        self.plan.len() > MAX_HELD || run().is_err()
+        !self.may_be_held() || run().is_err()
     }
 
     /// Where a run in exact arithmetic is stopped.
     fn max_steps(&self) -> u64 {
         let n_stores = |compiled: &Compiled| compiled.kernel().instructions.len();
         let is_straight = n_stores(&self.first).max(n_stores(&self.second)) > MAX_STORES;
-        let limit = match is_straight && self.plan.len() <= MAX_HELD {
+        let limit = match is_straight && self.may_be_held() {
             _ if self.has_opaque_code() => u64::MAX,
             true => MAX_STEPS_OF_STORES,
             false => MAX_STEPS,
