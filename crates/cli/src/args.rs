@@ -109,7 +109,7 @@ pub struct OptimizeArgs {
     /// How many times the rounding errors of the input those of a result may be, or `off` [default: 10, and 100 with computed tables]
     #[arg(long, value_name = "FACTOR", value_parser = accuracy)]
     pub accuracy: Option<f64>,
-    /// How many kernels of a folder are worked on at a time [default: as many as there are processors]
+    /// Threads that work on kernels of a folder and on seeds of a kernel; the result is the same with any number [default: one for each processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 }

@@ -5,7 +5,7 @@
 //! # Output
 //! A linearized kernel with the same meaning, and what happened on the way.
 //! # Method
-//! The stages in their order: linearize, normalise, fold, join domains, encode, saturate, select, realize, schedule. A strategy without phases
+//! The stages in their order: linearize, normalise, fold, join, encode, saturate, select, realize, schedule. A strategy without phases
 //! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
 //! made; none knows of another.
 //! Parts of a kernel that have nothing to do with each other are searched one by one, and their results put together.
@@ -21,6 +21,7 @@ use nestegg_extract::{Cost, Extracted, Search};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{Array, FunctionId, Item, Kernel, Licence, LinearizedKernel, Program, Semantics, Traps};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
+use rayon::prelude::*;
 
 use crate::candidates::Candidate;
 use crate::config::{Config, Validation};
@@ -188,8 +189,11 @@ fn value_form(
             break;
         }
     }
-    let form = stages.run("join domains", || pass.done("join domains", nestegg_transform::join_domains(form)))?;
+    let form = stages.run("join", || pass.done("join domains", nestegg_transform::join_domains(form)))?;
     pass.verified("join domains", &form)?;
+    let joined = || nestegg_transform::join_reductions(form, pass.semantics.licence);
+    let form = stages.run("join", || pass.done("join reductions", joined()))?;
+    pass.verified("join reductions", &form)?;
     Ok((form, folds))
 }
 
@@ -220,6 +224,9 @@ const TRIAL: u32 = 10;
 
 /// Seeds that hit that limit are tried with all of the nodes, and seeds are made of results, if they cost at most this many times the best then.
 const PROMISING: u128 = 2;
+
+/// How many seeds are optimized side by side. It is the same on every machine, for the seeds before them say which results are worth a proof.
+const SIDE_BY_SIDE: usize = 8;
 
 /// A strategy with a part of its e-nodes.
 fn with_nodes<'b>(strategy: &ResolvedStrategy<'b>, part: u32) -> ResolvedStrategy<'b> {
@@ -263,25 +270,23 @@ impl<'a> Race<'a> {
             stages.run("seeds", || seeds::seeds(form, strategy, (values, config.max_statements)))
         })?;
         let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
-        let mut unfinished = Vec::new();
-        for seed in seeds {
-            let Some((cost, is_finished)) = self.enter(&seed, pass, &trial, stages)? else { continue };
-            if !is_finished && trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes) {
-                unfinished.push((cost, seed));
-            }
-        }
+        let is_part = trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes);
+        let costs = self.enter_all(&seeds, pass, &trial, stages)?;
+        let mut unfinished: Vec<(u128, Seed)> = std::iter::zip(costs, seeds)
+            .filter_map(|(entered, seed)| entered.filter(|entered| is_part && !entered.1).map(|(cost, _)| (cost, seed)))
+            .collect();
         unfinished.sort_by_key(|seed| seed.0);
-        for (cost, seed) in unfinished {
-            if self.best_cost().is_none_or(|best| cost <= best.saturating_mul(PROMISING)) {
-                self.enter(&seed, pass, strategy, stages)?;
-            }
+        let limit = self.best_cost().map_or(u128::MAX, |best| best.saturating_mul(PROMISING));
+        let unfinished: Vec<Seed> = unfinished.into_iter().filter(|seed| seed.0 <= limit).map(|seed| seed.1).collect();
+        self.enter_all(&unfinished, pass, strategy, stages)?;
+        let promising = self.promising();
+        let made: Vec<_> = stages
+            .run("seeds", || promising.par_iter().map(|selected| seeds::of_selected(selected, strategy)).collect());
+        let mut further = Vec::new();
+        for (selected, made) in promising.iter().zip(made) {
+            further.extend(self.done(&selected.name, made)?.flatten());
         }
-        for selected in self.promising() {
-            let made = stages.run("seeds", || seeds::of_selected(&selected, strategy));
-            if let Some(Some(seed)) = self.done(&selected.name, made)? {
-                self.enter(&seed, pass, &trial, stages)?;
-            }
-        }
+        self.enter_all(&further, pass, &trial, stages)?;
         Ok(())
     }
 
@@ -332,15 +337,28 @@ impl<'a> Race<'a> {
         all.filter(|(cost, _)| *cost <= best.saturating_mul(PROMISING)).map(|(_, seed)| seed).collect()
     }
 
-    /// Optimizes a seed; answers the cost of the result, and whether all e-nodes were allowed that it wanted. `None` if it failed.
-    fn enter(
+    /// Optimizes seeds, some side by side; answers for each the cost of the result, and whether all e-nodes were allowed that it wanted. `None` if it failed.
+    fn enter_all(
         &mut self,
-        seed: &Seed,
+        seeds: &[Seed],
         pass: &Passes<'_>,
         strategy: &ResolvedStrategy<'_>,
         stages: &mut Stages,
-    ) -> Result<Option<(u128, bool)>, Error> {
-        let made = optimized(seed, pass, strategy, self.worth_proving(), stages);
+    ) -> Result<Vec<Option<(u128, bool)>>, Error> {
+        let mut res = Vec::with_capacity(seeds.len());
+        for group in seeds.chunks(SIDE_BY_SIDE) {
+            let worth_proving = self.worth_proving();
+            let made =
+                stages.side_by_side(group, |seed, stages| optimized(seed, pass, strategy, worth_proving, stages));
+            for (seed, made) in group.iter().zip(made) {
+                res.push(self.enter(seed, made)?);
+            }
+        }
+        Ok(res)
+    }
+
+    /// Takes in what was made of a seed.
+    fn enter(&mut self, seed: &Seed, made: Result<(Candidate, Seed), Error>) -> Result<Option<(u128, bool)>, Error> {
         let Some((candidate, selected)) = self.done(&seed.name, made)? else { return Ok(None) };
         let cost = candidate.cost;
         let is_finished = candidate.limits.iter().all(|hit| hit.limit != "nodes");

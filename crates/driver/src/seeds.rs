@@ -7,6 +7,7 @@
 //! # Method
 //! Forms meant for one seed explode in another, so that each gets a small e-graph of its own and the cheapest result wins: on real kernels that
 //! beats one large e-graph in result and in time.
+//! The work is listed first, then done in parallel; seeds come in the order of the list.
 //! A seed that computes with tables is equal within the tolerance for tables only; it says so, and is compared with the kernel it came
 //! from in floats, and what is made of it with the seed itself, exactly.
 
@@ -17,7 +18,10 @@ use nestegg_forms::{
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
-use nestegg_transform::{SplitOptions, eliminate_dead, isolate_stores, split_at_zeros, write_out_components};
+use nestegg_transform::{
+    SplitOptions, eliminate_dead, isolate_stores, restrict_to_bands, split_at_zeros, write_out_components,
+};
+use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::report::LimitHit;
@@ -38,7 +42,7 @@ fn named(of: &str, what: &str) -> String {
 }
 
 /// A kernel to start from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seed {
     /// What was done to the kernel.
     pub(crate) name: String,
@@ -54,27 +58,34 @@ pub(crate) fn seeds(
     strategy: &ResolvedStrategy<'_>,
     (values, max_statements): (&[(String, i64)], Option<u64>),
 ) -> Result<(Vec<Seed>, Vec<LimitHit>), Error> {
-    let mut all = Seeds::new(form, Wishes::of(strategy, max_statements));
-    all.add_all(AS_IT_IS, form, values)?;
-    if all.wishes.wants("written-out")
-        && let Some(written) = all.done("write out", write_out_components(form))?
+    let maker = Maker::new(form, Wishes::of(strategy, max_statements));
+    let mut limits = Vec::new();
+    let mut work = maker.work(AS_IT_IS, form, &mut limits)?;
+    if maker.wishes.wants("written-out")
+        && let Some(written) = maker.done("write out", write_out_components(form))?
     {
-        all.add_all(WRITTEN_OUT, &written, values)?;
+        work.extend(maker.work(WRITTEN_OUT, &written, &mut limits)?);
     }
-    if all.found.is_empty() {
-        all.add(rolled(form));
+    let work = without_repetition(work);
+    let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|work| maker.make(work, values)).collect();
+    let mut found = Vec::new();
+    for seeds in made {
+        seeds?.into_iter().for_each(|seed| add(&mut found, seed));
     }
-    Ok((all.found, all.limits))
+    if found.is_empty() {
+        found.push(rolled(form));
+    }
+    Ok((found, limits))
 }
 
 /// What a strategy asks to be made of a kernel that selection made; `None` if that is nothing.
 pub(crate) fn of_selected(selected: &Seed, strategy: &ResolvedStrategy<'_>) -> Result<Option<Seed>, Error> {
-    let seeds = Seeds::new(&selected.linearized, Wishes::of(strategy, None));
+    let maker = Maker::new(&selected.linearized, Wishes::of(strategy, None));
     let mut res: Option<Seed> = None;
-    for kind in ["tabulated", "even-odd"].into_iter().filter(|kind| seeds.wishes.wants(kind)) {
+    for kind in ["tabulated", "even-odd"].into_iter().filter(|kind| maker.wishes.wants(kind)) {
         let from = res.as_ref().unwrap_or(selected);
         let kernel = &from.linearized;
-        let found = seeds.done(kind, if kind == "tabulated" { tabulate(kernel) } else { even_odd(kernel) })?;
+        let found = maker.done(kind, if kind == "tabulated" { tabulate(kernel) } else { even_odd(kernel) })?;
         if let Some(LinearMaps { linearized, tolerance, .. }) = found {
             res = Some(from.derived(kind, linearized, Some(tolerance)));
         }
@@ -134,6 +145,11 @@ impl Seed {
         Self { name: name.to_owned(), linearized, tolerance: None }
     }
 
+    /// A kernel with computed tables.
+    fn computed(name: String, LinearMaps { linearized, tolerance, .. }: LinearMaps) -> Self {
+        Self { name, linearized: eliminate_dead(linearized), tolerance: Some(tolerance) }
+    }
+
     /// A form of this seed; it is no more exact than the seed.
     fn derived(&self, what: &str, linearized: LinearizedKernel, tolerance: Option<Tolerance>) -> Self {
         Self {
@@ -147,46 +163,109 @@ impl Seed {
     }
 }
 
-/// Seeds so far.
-struct Seeds {
-    kernel: String,
-    wishes: Wishes,
-    found: Vec<Seed>,
-    /// Kernels that forms were made of: of the same one come the same again.
-    tried: Vec<LinearizedKernel>,
-    /// Limits that left seeds out.
-    limits: Vec<LimitHit>,
+/// Adds a seed that would not repeat another.
+fn add(found: &mut Vec<Seed>, seed: Seed) {
+    // What changed numbers does not stand for what did not.
+    let is_known = found.iter().any(|known| {
+        (known.tolerance.is_none() || seed.tolerance.is_some()) && is_same(&known.linearized, &seed.linearized)
+    });
+    if !is_known {
+        found.push(seed);
+    }
 }
 
-impl Seeds {
-    /// None yet, of a kernel.
-    fn new(form: &LinearizedKernel, wishes: Wishes) -> Self {
-        let kernel = form.kernel.name.clone();
-        Self { kernel, wishes, found: Vec::new(), tried: Vec::new(), limits: Vec::new() }
-    }
+/// A step on the way to seeds that needs no other.
+enum Work {
+    /// A base, as it is or split, and its forms.
+    Variant(Seed),
+    /// Stores of which few monomials are linear maps, up to so many.
+    Integrands { of: String, isolated: LinearizedKernel, limit: u64 },
+    /// Sharing of what is the same elsewhere.
+    Shifted { of: String, form: LinearizedKernel },
+    /// Stores as linear maps.
+    LinearMaps { name: String, isolated: LinearizedKernel, shape: Shape, sums: Sums },
+}
 
-    fn add(&mut self, seed: Seed) {
-        // What changed numbers does not stand for what did not.
-        let is_known = self.found.iter().any(|known| {
-            (known.tolerance.is_none() || seed.tolerance.is_some()) && is_same(&known.linearized, &seed.linearized)
-        });
-        if !is_known {
-            self.found.push(seed);
+/// A form of a kernel whose stores are in loops of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Pairs,
+    Symmetric,
+    Features(Sums),
+}
+
+impl Form {
+    const ALL: [Self; 4] = [Self::Pairs, Self::Symmetric, Self::Features(Sums::Expanded), Self::Features(Sums::Kept)];
+
+    /// What strategies call it.
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Pairs => "pairs",
+            Self::Symmetric => "symmetric",
+            Self::Features(_) => "features",
         }
     }
+}
 
-    /// All seeds that are made of one kernel, which has this name.
-    fn add_all(&mut self, name: &str, form: &LinearizedKernel, values: &[(String, i64)]) -> Result<(), Error> {
+/// Work without variants that came before: of the same one come the same seeds again.
+fn without_repetition(work: Vec<Work>) -> Vec<Work> {
+    let mut res: Vec<Work> = Vec::with_capacity(work.len());
+    for next in work {
+        let is_known = |known: &Work| match (known, &next) {
+            (Work::Variant(known), Work::Variant(next)) => is_same(&known.linearized, &next.linearized),
+            _ => false,
+        };
+        if !res.iter().any(is_known) {
+            res.push(next);
+        }
+    }
+    res
+}
+
+/// Makes seeds of one kernel.
+struct Maker {
+    kernel: String,
+    wishes: Wishes,
+}
+
+impl Maker {
+    fn new(form: &LinearizedKernel, wishes: Wishes) -> Self {
+        Self { kernel: form.kernel.name.clone(), wishes }
+    }
+
+    /// All that is to be done for one kernel, which has this name.
+    fn work(&self, name: &str, form: &LinearizedKernel, limits: &mut Vec<LimitHit>) -> Result<Vec<Work>, Error> {
         let bases = self.bases(name, form)?;
         // The kernel as it is, with interpolation by fewer products where that was found, in all numbers of pieces; others have what few pieces find in finer ones.
         let in_all_pieces = bases.iter().rposition(|base| base.name.starts_with(name));
-        for (idx, base) in bases.iter().enumerate() {
-            let pieces = if Some(idx) == in_all_pieces { PIECES.as_slice() } else { &PIECES[..1] };
-            self.add_variants(base, pieces)?;
+        let pieces = |idx| if Some(idx) == in_all_pieces { PIECES.as_slice() } else { &PIECES[..1] };
+        let variants: Vec<Result<Vec<Seed>, Error>> =
+            bases.into_par_iter().enumerate().map(|(idx, base)| self.variants(base, pieces(idx))).collect();
+        let mut res = Vec::new();
+        for variants in variants {
+            res.extend(variants?.into_iter().map(Work::Variant));
         }
-        self.add_integrands(name, form)?;
-        self.add_shifted(name, form, values)?;
-        self.add_linear_maps(name, form)
+        self.add_integrands(name, form, &mut res)?;
+        self.add_shifted(name, form, &mut res, limits);
+        self.add_linear_maps(name, form, &mut res)?;
+        Ok(res)
+    }
+
+    /// The seeds that come of a step.
+    fn make(&self, work: &Work, values: &[(String, i64)]) -> Result<Vec<Seed>, Error> {
+        match work {
+            Work::Variant(variant) => self.forms(variant),
+            Work::Integrands { of, isolated, limit } => self.integrands(of, isolated, *limit),
+            Work::Shifted { of, form } => {
+                let shifted = self.done("share shifted", share_shifted(form, values))?;
+                Ok(shifted.map(|shifted| Seed::exact(&named(of, "shifted"), shifted)).into_iter().collect())
+            }
+            Work::LinearMaps { name, isolated, shape, sums } => {
+                let options = Options { shape: *shape, sums: *sums, ..self.wishes.options };
+                let found = self.done("linear maps", linear_maps(isolated, &options))?;
+                Ok(found.map(|found| Seed::computed(name.clone(), found)).into_iter().collect())
+            }
+        }
     }
 
     /// The kernel, and with other reductions: over digits, without identity tables, with interpolation by differences.
@@ -204,73 +283,75 @@ impl Seeds {
             let without = self.done("deltas", eliminate_deltas(&isolated))?;
             res.extend(without.map(|without| Seed::exact(&named(name, "deltas"), eliminate_dead(without))));
         }
+        if self.wishes.wants("band") {
+            let banded = self.done("band", restrict_to_bands(form))?;
+            res.extend(banded.map(|banded| Seed::exact(&named(name, "band"), banded)));
+        }
         if self.wishes.wants("interpolation") {
             let mut interpolated = Vec::new();
             for base in &res {
-                if let Some(LinearMaps { linearized, tolerance, .. }) =
-                    self.done("interpolation", interpolate(&base.linearized))?
-                {
-                    interpolated.push(base.derived("interpolation", linearized, Some(tolerance)));
-                }
+                interpolated.extend(self.interpolated(base)?);
             }
             res.extend(interpolated);
         }
         Ok(res)
     }
 
-    /// A base as it is and split at zeros, and the forms of each of these.
-    fn add_variants(&mut self, base: &Seed, pieces: &[usize]) -> Result<(), Error> {
-        let mut variants = vec![Seed { linearized: base.linearized.clone(), name: base.name.clone(), ..*base }];
+    /// A seed with interpolation by fewer products.
+    fn interpolated(&self, seed: &Seed) -> Result<Option<Seed>, Error> {
+        let found = self.done("interpolation", interpolate(&seed.linearized))?;
+        Ok(found.map(|found| seed.derived("interpolation", found.linearized, Some(found.tolerance))))
+    }
+
+    /// A base as it is and split at zeros.
+    fn variants(&self, base: Seed, pieces: &[usize]) -> Result<Vec<Seed>, Error> {
+        let mut split = Vec::new();
         if self.wishes.wants("split") {
             for &pieces in pieces {
                 let options = SplitOptions {
                     max_instructions: SplitOptions::DEFAULT_MAX_INSTRUCTIONS,
                     max_pieces_per_iname: pieces,
                 };
-                let split = self.done("split at zeros", split_at_zeros(base.linearized.clone(), &options))?;
-                variants.extend(split.map(|split| base.derived(&format!("split into {pieces}"), split, None)));
+                let found = self.done("split at zeros", split_at_zeros(base.linearized.clone(), &options))?;
+                split.extend(found.map(|found| base.derived(&format!("split into {pieces}"), found, None)));
             }
         }
-        for variant in variants {
-            if self.tried.iter().any(|tried| is_same(tried, &variant.linearized)) {
-                continue;
-            }
-            self.tried.push(variant.linearized.clone());
-            self.add_forms(&variant)?;
-            if self.takes(&variant) {
-                self.add(variant);
-            }
-        }
-        Ok(())
+        Ok(std::iter::once(base).chain(split).collect())
     }
 
-    /// Forms of a variant whose stores are in loops of their own.
-    fn add_forms(&mut self, variant: &Seed) -> Result<(), Error> {
-        if !["pairs", "symmetric", "features"].iter().any(|kind| self.wishes.wants(kind)) {
-            return Ok(());
-        }
-        let isolated = self.isolated(&variant.linearized)?;
-        if self.wishes.wants("pairs")
-            && let Some(LinearMaps { linearized, tolerance, .. }) =
-                self.done("pairs", paired_tables(&isolated, &self.wishes.options))?
-        {
-            self.add(variant.derived("pairs", linearized, Some(tolerance)));
-        }
-        if self.wishes.wants("symmetric")
-            && let Some(linearized) = self.done("symmetric", share_symmetric(&isolated))?
-        {
-            self.add(variant.derived("symmetric", linearized, None));
-        }
-        if self.wishes.wants("features") {
-            for (name, sums) in [("features", Sums::Expanded), ("features of sums", Sums::Kept)] {
-                let options = Options { sums, ..self.wishes.options };
-                let found = self.done("features", point_features(&isolated, &options))?;
-                if let Some(LinearMaps { linearized, tolerance, .. }) = found {
-                    self.add(variant.derived(name, linearized, Some(tolerance)));
-                }
+    /// Forms of a variant whose stores are in loops of their own, and the variant itself where it is a seed.
+    fn forms(&self, variant: &Seed) -> Result<Vec<Seed>, Error> {
+        let wanted: Vec<Form> = Form::ALL.into_iter().filter(|form| self.wishes.wants(form.kind())).collect();
+        let mut res = Vec::new();
+        if !wanted.is_empty() {
+            let isolated = self.isolated(&variant.linearized)?;
+            let made: Vec<_> = wanted.par_iter().map(|&form| self.form(form, variant, &isolated)).collect();
+            for seed in made {
+                res.extend(seed?);
             }
         }
-        Ok(())
+        if self.takes(variant) {
+            res.push(variant.clone());
+        }
+        Ok(res)
+    }
+
+    fn form(&self, form: Form, variant: &Seed, isolated: &LinearizedKernel) -> Result<Option<Seed>, Error> {
+        let computed = |name, found: Option<LinearMaps>| {
+            found.map(|found| variant.derived(name, found.linearized, Some(found.tolerance)))
+        };
+        Ok(match form {
+            Form::Pairs => computed("pairs", self.done("pairs", paired_tables(isolated, &self.wishes.options))?),
+            Form::Symmetric => {
+                let found = self.done("symmetric", share_symmetric(isolated))?;
+                found.map(|linearized| variant.derived("symmetric", linearized, None))
+            }
+            Form::Features(sums) => {
+                let name = if sums == Sums::Expanded { "features" } else { "features of sums" };
+                let options = Options { sums, ..self.wishes.options };
+                computed(name, self.done("features", point_features(isolated, &options))?)
+            }
+        })
     }
 
     /// Whether a variant is a seed itself.
@@ -278,75 +359,62 @@ impl Seeds {
         variant.name != AS_IT_IS || self.wishes.kinds.is_empty() || self.wishes.wants(AS_IT_IS)
     }
 
-    fn add_shifted(&mut self, name: &str, form: &LinearizedKernel, values: &[(String, i64)]) -> Result<(), Error> {
+    fn add_shifted(&self, of: &str, form: &LinearizedKernel, work: &mut Vec<Work>, limits: &mut Vec<LimitHit>) {
         if !self.wishes.wants("shifted") {
-            return Ok(());
+            return;
         }
         if shift::exceeds_limit(form) {
             let value = Some(shift::MAX_EXPRESSIONS as u64);
-            let place = format!("seed {}", named(name, "shifted"));
-            self.limits.push(LimitHit { place, limit: "expressions".to_owned(), value });
+            let place = format!("seed {}", named(of, "shifted"));
+            limits.push(LimitHit { place, limit: "expressions".to_owned(), value });
         }
-        if let Some(shifted) = self.done("share shifted", share_shifted(form, values))? {
-            self.add(Seed::exact(&named(name, "shifted"), shifted));
+        work.push(Work::Shifted { of: of.to_owned(), form: form.clone() });
+    }
+
+    fn add_integrands(&self, of: &str, form: &LinearizedKernel, work: &mut Vec<Work>) -> Result<(), Error> {
+        if self.wishes.wants("integrands") {
+            let isolated = self.isolated(form)?;
+            let limits = self.done("integrands", monomial_counts(&isolated))?;
+            work.extend(limits.into_iter().map(|limit| Work::Integrands {
+                of: of.to_owned(),
+                isolated: isolated.clone(),
+                limit,
+            }));
         }
         Ok(())
     }
 
     /// Stores of which few monomials are linear maps, and the rest sums over points.
-    fn add_integrands(&mut self, name: &str, form: &LinearizedKernel) -> Result<(), Error> {
-        if !self.wishes.wants("integrands") {
-            return Ok(());
+    fn integrands(&self, of: &str, isolated: &LinearizedKernel, limit: u64) -> Result<Vec<Seed>, Error> {
+        let options = Options { max_monomials: Some(limit), ..self.wishes.options };
+        let Some(found) = self.done("integrands", linear_maps(isolated, &options))? else { return Ok(Vec::new()) };
+        let mut base = Seed::computed(named(of, &format!("integrands up to {limit}")), found);
+        if self.wishes.wants("interpolation")
+            && let Some(interpolated) = self.interpolated(&base)?
+        {
+            base = interpolated;
         }
-        let isolated = self.isolated(form)?;
-        for limit in self.done("integrands", monomial_counts(&isolated))? {
-            let options = Options { max_monomials: Some(limit), ..self.wishes.options };
-            let Some(LinearMaps { linearized, tolerance, .. }) =
-                self.done("integrands", linear_maps(&isolated, &options))?
-            else {
-                continue;
-            };
-            let name = named(name, &format!("integrands up to {limit}"));
-            let base = Seed { name, linearized: eliminate_dead(linearized), tolerance: Some(tolerance) };
-            let interpolated = match self.wishes.wants("interpolation") {
-                true => self.done("interpolation", interpolate(&base.linearized))?,
-                false => None,
-            };
-            let base = match interpolated {
-                Some(LinearMaps { linearized, tolerance, .. }) => {
-                    base.derived("interpolation", linearized, Some(tolerance))
-                }
-                None => base,
-            };
-            if self.wishes.wants("features") {
-                let isolated = self.isolated(&base.linearized)?;
-                let features = self.done("features", point_features(&isolated, &self.wishes.options))?;
-                self.found
-                    .extend(features.map(|found| base.derived("features", found.linearized, Some(found.tolerance))));
-            }
-            self.add(base);
+        let mut res = Vec::new();
+        if self.wishes.wants("features") {
+            let isolated = self.isolated(&base.linearized)?;
+            let features = self.done("features", point_features(&isolated, &self.wishes.options))?;
+            res.extend(features.map(|found| base.derived("features", found.linearized, Some(found.tolerance))));
         }
-        Ok(())
+        res.push(base);
+        Ok(res)
     }
 
     /// Stores as linear maps, in straight-line code and in loops.
-    fn add_linear_maps(&mut self, of: &str, form: &LinearizedKernel) -> Result<(), Error> {
+    fn add_linear_maps(&self, of: &str, form: &LinearizedKernel, work: &mut Vec<Work>) -> Result<(), Error> {
         let kinds = [
             ("linear-map", "linear-map", Shape::StraightLine, Sums::Expanded),
             ("linear-map", "linear-map of sums", Shape::StraightLine, Sums::Kept),
             ("merged", "merged", Shape::Loops, Sums::Expanded),
         ];
         for (kind, name, shape, sums) in kinds {
-            if !self.wishes.wants(kind) {
-                continue;
-            }
-            let isolated = self.isolated(form)?;
-            let options = Options { shape, sums, ..self.wishes.options };
-            if let Some(LinearMaps { linearized, tolerance, .. }) =
-                self.done("linear maps", linear_maps(&isolated, &options))?
-            {
-                let linearized = eliminate_dead(linearized);
-                self.add(Seed { name: named(of, name), linearized, tolerance: Some(tolerance) });
+            if self.wishes.wants(kind) {
+                let isolated = self.isolated(form)?;
+                work.push(Work::LinearMaps { name: named(of, name), isolated, shape, sums });
             }
         }
         Ok(())

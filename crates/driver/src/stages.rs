@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::config::{MemoryProbe, Now, Watcher};
@@ -17,7 +18,7 @@ pub const ACCURACY: &str = "measure accuracy";
 pub struct Stage {
     /// Its name, as in `ARCHITECTURE.md`.
     pub name: &'static str,
-    /// Wall-clock seconds, of all its runs together.
+    /// Wall-clock seconds, of all its runs together; stages that ran side by side share the time.
     pub seconds: f64,
     /// The process's peak of resident memory during the stage, if it was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,6 +68,38 @@ impl Stages {
         let res = stage();
         let seconds = start.elapsed().as_secs_f64();
         let peak_bytes = self.probe.and_then(|probe| (probe.peak)());
+        self.record(Stage { name, seconds, peak_bytes });
+        res
+    }
+
+    /// Does work on several things side by side. The time that it takes is divided among its stages by how long each ran, so that
+    /// all stages together take as long as the run.
+    pub fn side_by_side<I: Sync, T: Send>(&mut self, items: &[I], work: impl Fn(&I, &mut Self) -> T + Sync) -> Vec<T> {
+        let start = Instant::now();
+        let record = &*self;
+        let done: Vec<(T, Vec<Stage>)> = items
+            .par_iter()
+            .map(|item| {
+                let mut stages = record.without_stages();
+                (work(item, &mut stages), stages.done)
+            })
+            .collect();
+        let seconds = start.elapsed().as_secs_f64();
+        let (res, stages): (Vec<T>, Vec<Vec<Stage>>) = done.into_iter().unzip();
+        let stages: Vec<Stage> = stages.into_iter().flatten().collect();
+        let of_all: f64 = stages.iter().map(|stage| stage.seconds).sum();
+        let share = if of_all > 0.0 { seconds / of_all } else { 0.0 };
+        for stage in stages {
+            self.record(Stage { seconds: stage.seconds * share, ..stage });
+        }
+        res
+    }
+
+    fn without_stages(&self) -> Self {
+        Self { probe: self.probe, watcher: self.watcher.clone(), seed: self.seed.clone(), done: Vec::new() }
+    }
+
+    fn record(&mut self, Stage { name, seconds, peak_bytes }: Stage) {
         match self.done.iter_mut().find(|stage| stage.name == name) {
             Some(stage) => {
                 stage.seconds += seconds;
@@ -74,7 +107,6 @@ impl Stages {
             }
             None => self.done.push(Stage { name, seconds, peak_bytes }),
         }
-        res
     }
 
     /// The stages so far, in order.
@@ -105,6 +137,18 @@ mod tests {
         let seed = Some("rolled".to_owned());
         let expected = [("read".to_owned(), None), ("saturate".to_owned(), seed), (VALIDATE.to_owned(), None)];
         assert_eq!(*told.lock().unwrap(), expected);
+    }
+
+    #[test]
+    fn stages_side_by_side_take_no_longer_than_the_run() {
+        let start = Instant::now();
+        let mut stages = Stages::new(None);
+        let wait = || std::thread::sleep(std::time::Duration::from_millis(5));
+        let res = stages.side_by_side(&[1, 2, 3], |item, stages| stages.run("saturate", || (wait(), item * 2).1));
+        assert_eq!(res, [2, 4, 6]);
+        let done = stages.into_done();
+        assert_eq!(done.len(), 1);
+        assert!(done[0].seconds <= start.elapsed().as_secs_f64());
     }
 
     #[test]

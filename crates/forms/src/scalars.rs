@@ -34,11 +34,11 @@ pub(crate) fn polynomials(
     values
 }
 
-/// How many operations the polynomials take at most, all that they are made from included.
+/// How many operations the polynomials take, all that they are made from included.
 pub(crate) fn operations(atoms: &Atoms, polynomials: Vec<Terms>, options: &Options) -> u64 {
     let mut writer = Writer { atoms, polynomials, of_atom: FxHashMap::default() };
     writer.close();
-    writer.program(options, 1).operations()
+    writer.program(options).operations()
 }
 
 /// Polynomials that are written down together.
@@ -92,7 +92,7 @@ impl Writer<'_> {
 
     /// The expressions of the polynomials; `None` for zero.
     fn write(&self, kernel: &mut Kernel, options: &Options) -> Vec<Option<ExprId>> {
-        let program = self.program(options, usize::MAX);
+        let program = self.program(options);
         let mut inputs: Vec<Option<ExprId>> = vec![None; self.atoms.len()];
         let mut steps: Vec<Option<ExprId>> = vec![None; program.steps.len()];
         let mut outputs: Vec<Option<Option<ExprId>>> = vec![None; self.polynomials.len()];
@@ -173,7 +173,7 @@ impl Writer<'_> {
         }
     }
 
-    fn program(&self, options: &Options, max_tries: usize) -> Program {
+    fn program(&self, options: &Options) -> Program {
         let system: Vec<Polynomial> = self
             .polynomials
             .iter()
@@ -189,12 +189,8 @@ impl Writer<'_> {
             .collect();
         let n_terms: usize = system.iter().map(Vec::len).sum();
         let n_tries = TRIES.iter().find(|tries| n_terms <= tries.0).map_or(0, |tries| tries.1);
-        let solver = PolynomialOptions {
-            sums: options.scalars,
-            products: options.scalars,
-            n_tries: n_tries.min(max_tries),
-            ..PolynomialOptions::ALL
-        };
+        let solver =
+            PolynomialOptions { sums: options.scalars, products: options.scalars, n_tries, ..PolynomialOptions::ALL };
         nestegg_solve::polynomials(&system, &solver)
     }
 }

@@ -12,6 +12,7 @@ use nestegg_ir::affine::Var;
 use nestegg_ir::linearization::{LoopTree, from_tree};
 use nestegg_ir::{ExprId, Kernel, LinearizedKernel, Op};
 use nestegg_solve::{LinearOptions, Program, linear_map};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::atoms::Atoms;
@@ -145,13 +146,16 @@ fn cheapest(
         Shape::StraightLine => {
             let maps: Vec<&Map> = std::iter::once(map).chain(in_moments).collect();
             let fewest = maps.iter().map(|map| map.n_entries()).min().unwrap_or(0);
-            for map in maps.into_iter().filter(|map| map.n_entries() <= fewest.saturating_mul(MAX_TIMES_ENTRIES)) {
+            let sparse: Vec<&Map> =
+                maps.into_iter().filter(|map| map.n_entries() <= fewest.saturating_mul(MAX_TIMES_ENTRIES)).collect();
+            let candidates = sparse.into_par_iter().flat_map_iter(|map| {
                 let in_basis = if options.basis { columns::in_basis(map) } else { None };
-                for candidate in std::iter::once(map.clone()).chain(in_basis) {
-                    let program = program_of(candidate.n_rows, &candidate.columns, options);
-                    plans.push(Plan::StraightLine(candidate, program));
-                }
-            }
+                std::iter::once(map.clone()).chain(in_basis)
+            });
+            plans.par_extend(candidates.map(|candidate| {
+                let program = program_of(candidate.n_rows, &candidate.columns, options);
+                Plan::StraightLine(candidate, program)
+            }));
         }
         Shape::Loops => {
             for use_basis in [false, true] {
@@ -165,15 +169,13 @@ fn cheapest(
 }
 
 /// The plan with fewest operations, those of the features included.
-fn best_of(plans: Vec<Plan>, atoms: &Atoms, options: &Options) -> Option<Plan> {
-    let mut best: Option<(u64, Plan)> = None;
-    for plan in plans {
-        let cost = plan.operations() + scalars::operations(atoms, plan.features(), options);
-        if best.as_ref().is_none_or(|known| cost < known.0) {
-            best = Some((cost, plan));
-        }
+fn best_of(mut plans: Vec<Plan>, atoms: &Atoms, options: &Options) -> Option<Plan> {
+    if plans.len() < 2 {
+        return plans.pop();
     }
-    best.map(|best| best.1)
+    let cost = |plan: &Plan| plan.operations() + scalars::operations(atoms, plan.features(), options);
+    let costs: Vec<u64> = plans.par_iter().map(cost).collect();
+    std::iter::zip(costs, plans).min_by_key(|(cost, _)| *cost).map(|(_, plan)| plan)
 }
 
 /// A map with too many elements for one statement each in loops over components; `None` if it has none.

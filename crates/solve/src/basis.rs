@@ -12,6 +12,9 @@
 //! # Complexity
 //! O(rows · columns · rank).
 
+use std::sync::LazyLock;
+
+use crate::memo::{self, Memo, bits};
 use crate::spanned::{Spanned, clean};
 
 /// How far an entry of C may be from that of B R, as a multiple of the largest entry of C.
@@ -26,9 +29,26 @@ pub struct Basis {
     pub features: Vec<Vec<(usize, f64)>>,
 }
 
+/// The columns and the limits, by their bits.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Question(Vec<Vec<u64>>, Vec<u64>);
+
+impl memo::Question for Question {
+    fn n_words(&self) -> u64 {
+        (self.0.len() + 1) as u64 * self.1.len() as u64
+    }
+}
+
+static KNOWN: LazyLock<Memo<Question, Option<Basis>>> = LazyLock::new(Memo::new);
+
 /// Finds a basis that wins; `limits` says of each row how far an entry of it may be off.
 #[must_use]
 pub fn basis(columns: &[Vec<f64>], limits: &[f64]) -> Option<Basis> {
+    let question = Question(columns.iter().map(|column| bits(column)).collect(), bits(limits));
+    KNOWN.answer(question, || solve(columns, limits))
+}
+
+fn solve(columns: &[Vec<f64>], limits: &[f64]) -> Option<Basis> {
     let n_nonzeros = |column: &[f64]| column.iter().filter(|&&value| value != 0.0).count();
     let total: usize = columns.iter().map(|column| n_nonzeros(column)).sum();
     let mut order: Vec<usize> = (0..columns.len()).filter(|&idx| n_nonzeros(&columns[idx]) > 0).collect();

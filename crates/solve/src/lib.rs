@@ -29,6 +29,7 @@ pub mod basis;
 pub mod cluster;
 pub mod frame;
 pub mod linear;
+mod memo;
 pub mod polynomial;
 pub mod program;
 pub mod ratio;

@@ -32,7 +32,12 @@ pub mod net;
 pub mod pair;
 pub mod scale;
 
+use std::sync::LazyLock;
+
+use rayon::prelude::*;
+
 use crate::cluster::TOLERANCE;
+use crate::memo::{self, Memo};
 use crate::program::Program;
 use net::Net;
 
@@ -52,7 +57,7 @@ pub struct LinearOptions {
     /// How far an entry may be moved by one step that takes nearly equal ratios or differences for equal, as a multiple of
     /// the largest entry. Zero for rounding alone.
     pub tolerance: f64,
-    /// Pairs of entries that may be looked at, in all combinations together.
+    /// Pairs of entries that may be looked at, in all combinations together; those of one net are tried side by side, each with all that is left.
     pub max_work: u64,
 }
 
@@ -83,12 +88,43 @@ impl LinearOptions {
 /// One entry of a sparse matrix: row, column, value.
 pub type Entry = (usize, usize, f64);
 
+/// The shape of the matrix, its entries by their bits, and the options.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Question {
+    shape: (usize, usize),
+    entries: Vec<(usize, usize, u64)>,
+    may: [bool; 4],
+    max_chain: usize,
+    tolerance: u64,
+    max_work: u64,
+}
+
+impl memo::Question for Question {
+    fn n_words(&self) -> u64 {
+        3 * self.entries.len() as u64
+    }
+}
+
+static KNOWN: LazyLock<Memo<Question, Program>> = LazyLock::new(Memo::new);
+
 /// A program of y = C x; entries of the same place are added. Entries must be finite.
 ///
 /// # Panics
 /// If an entry lies outside the matrix.
 #[must_use]
 pub fn linear_map(n_rows: usize, n_columns: usize, entries: &[Entry], options: &LinearOptions) -> Program {
+    let question = Question {
+        shape: (n_rows, n_columns),
+        entries: entries.iter().map(|&(row, column, value)| (row, column, value.to_bits())).collect(),
+        may: [options.proportional_rows, options.row_differences, options.pairs, options.column_scaling],
+        max_chain: options.max_chain,
+        tolerance: options.tolerance.to_bits(),
+        max_work: options.max_work,
+    };
+    KNOWN.answer(question, || solve(n_rows, n_columns, entries, options))
+}
+
+fn solve(n_rows: usize, n_columns: usize, entries: &[Entry], options: &LinearOptions) -> Program {
     let base = net::build(n_rows, n_columns, entries, options);
     let mut nets: Vec<Net> = Vec::new();
     let mut work = options.max_work;
@@ -114,10 +150,18 @@ pub fn linear_map(n_rows: usize, n_columns: usize, entries: &[Entry], options: &
             if work == 0 {
                 break;
             }
-            for preference in [pair::Preference::Unit, pair::Preference::Count, pair::Preference::Newest] {
-                let mut shared = nets[net_idx].clone();
-                pair::share_pairs(&mut shared, preference, options.tolerance, &mut work);
-                keep(emit::emit(&shared));
+            let preferences = [pair::Preference::Unit, pair::Preference::Count, pair::Preference::Newest];
+            let tried: Vec<(Program, u64)> = preferences
+                .into_par_iter()
+                .map(|preference| {
+                    let (mut shared, mut left) = (nets[net_idx].clone(), work);
+                    pair::share_pairs(&mut shared, preference, options.tolerance, &mut left);
+                    (emit::emit(&shared), work - left)
+                })
+                .collect();
+            for (program, used) in tried {
+                keep(program);
+                work = work.saturating_sub(used);
             }
         }
     }

@@ -31,6 +31,11 @@ pub mod sum;
 pub mod system;
 pub mod write;
 
+use std::sync::LazyLock;
+
+use rayon::prelude::*;
+
+use crate::memo::{self, Memo};
 use crate::program::Program;
 use sum::Preference;
 use system::System;
@@ -39,7 +44,7 @@ use system::System;
 pub type Polynomial = Vec<(f64, Vec<(usize, i32)>)>;
 
 /// What [`polynomials`] may try.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PolynomialOptions {
     /// Common sums and distribution.
     pub sums: bool,
@@ -54,7 +59,7 @@ pub struct PolynomialOptions {
 }
 
 /// What becomes of a reciprocal that several products read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reciprocals {
     /// It is computed once and multiplied: fewest divisions.
     Once,
@@ -96,33 +101,53 @@ pub const TRIES: [Try; 5] = [
 /// Rounds of sums and products in a try.
 pub const ROUNDS_LIMIT: usize = 4;
 
+/// The bits of a coefficient, and powers of inputs.
+type TermByBits = (u64, Vec<(usize, i32)>);
+
+/// The polynomials by the bits of their coefficients, and the options.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Question(Vec<Vec<TermByBits>>, PolynomialOptions);
+
+impl memo::Question for Question {
+    fn n_words(&self) -> u64 {
+        self.0.iter().flatten().map(|(_, factors)| 4 + 2 * factors.len() as u64).sum()
+    }
+}
+
+static KNOWN: LazyLock<Memo<Question, Program>> = LazyLock::new(Memo::new);
+
 /// A program of all polynomials.
 #[must_use]
 pub fn polynomials(polynomials: &[Polynomial], options: &PolynomialOptions) -> Program {
-    let mut best = write::direct(polynomials, options.reciprocals);
-    let mut least = best.operations();
+    let by_bits = |polynomial: &Polynomial| {
+        polynomial.iter().map(|(coefficient, factors)| (coefficient.to_bits(), factors.clone())).collect()
+    };
+    let question = Question(polynomials.iter().map(by_bits).collect(), *options);
+    KNOWN.answer(question, || solve(polynomials, options))
+}
+
+fn solve(polynomials: &[Polynomial], options: &PolynomialOptions) -> Program {
+    let direct = write::direct(polynomials, options.reciprocals);
     let system = System::new(polynomials);
-    let n_tries = options.n_tries.min(TRIES.len());
-    for order in &TRIES[..n_tries] {
-        let mut tried = system.clone();
-        let mut work = options.max_work / n_tries as u64;
-        if order.is_product_first && options.products {
-            product::share_products(&mut tried);
-        }
-        for _ in 0..ROUNDS_LIMIT {
-            let is_regrouped =
-                options.sums && sum::regroup(&mut tried, order.preference, order.has_quotients, &mut work);
-            let is_shared = options.products && product::share_products(&mut tried);
-            if !is_regrouped && !is_shared {
-                break;
-            }
-        }
-        if let Some(program) = write::write(&tried, options.reciprocals)
-            && program.operations() < least
-        {
-            least = program.operations();
-            best = program;
+    let orders = &TRIES[..options.n_tries.min(TRIES.len())];
+    let max_work = options.max_work / orders.len().max(1) as u64;
+    let tried: Vec<Option<Program>> =
+        orders.par_iter().map(|order| in_order(system.clone(), *order, max_work, options)).collect();
+    // Of equally cheap programs the first.
+    std::iter::once(direct).chain(tried.into_iter().flatten()).min_by_key(Program::operations).unwrap_or_default()
+}
+
+/// The program that one order of moves makes.
+fn in_order(mut system: System, order: Try, mut work: u64, options: &PolynomialOptions) -> Option<Program> {
+    if order.is_product_first && options.products {
+        product::share_products(&mut system);
+    }
+    for _ in 0..ROUNDS_LIMIT {
+        let is_regrouped = options.sums && sum::regroup(&mut system, order.preference, order.has_quotients, &mut work);
+        let is_shared = options.products && product::share_products(&mut system);
+        if !is_regrouped && !is_shared {
+            break;
         }
     }
-    best
+    write::write(&system, options.reciprocals)
 }

@@ -15,6 +15,9 @@ pub const INDEPENDENT: f64 = 1e-10;
 /// How far a coefficient is moved at most.
 pub const CLEAN: f64 = 1e-12;
 
+/// Sums that a scalar product is made of.
+const LANES: usize = 8;
+
 /// Independent columns and their orthonormal frame.
 #[derive(Default)]
 pub(crate) struct Spanned {
@@ -44,6 +47,9 @@ impl Spanned {
         for _ in 0..2 {
             for (direction, projection) in self.frame.iter().zip(&mut projections) {
                 let part = dot(direction, &rest);
+                if part == 0.0 {
+                    continue;
+                }
                 *projection += part;
                 rest.iter_mut().zip(direction).for_each(|(value, unit)| *value -= part * unit);
             }
@@ -139,8 +145,18 @@ fn residual(columns: &[Vec<f64>], idx: usize, basis: &[usize], solution: &[f64])
     res
 }
 
+/// In [`LANES`] sums, which the compiler keeps in one register.
 fn dot(left: &[f64], right: &[f64]) -> f64 {
-    left.iter().zip(right).map(|(left, right)| left * right).sum()
+    let (lefts, left_rest) = left.as_chunks::<LANES>();
+    let (rights, right_rest) = right.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for (left, right) in lefts.iter().zip(rights) {
+        for lane in 0..LANES {
+            sums[lane] += left[lane] * right[lane];
+        }
+    }
+    let rest: f64 = left_rest.iter().zip(right_rest).map(|(left, right)| left * right).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 fn norm(column: &[f64]) -> f64 {

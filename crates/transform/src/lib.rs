@@ -2,12 +2,13 @@
 //!
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
 //! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
-//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one; [`write_out_components`] writes sums over components out; [`parts`] are what has nothing to do with each other; [`eliminate_dead`] takes away what no result needs,
+//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one, [`join_reductions`] reductions; [`write_out_components`] writes sums over components out; [`restrict_to_bands`] runs sums over bands of their tables; [`parts`] are what has nothing to do with each other; [`eliminate_dead`] takes away what no result needs,
 //! [`eliminate_empty`] what never runs; [`in_doubles`] exchanges float32 for float64.
 #![warn(missing_docs)]
 
 mod accumulation;
 mod alias;
+mod band;
 mod bound;
 mod coerce;
 mod compact;
@@ -18,6 +19,7 @@ mod empty;
 mod facts;
 pub mod fold;
 mod join_domains;
+mod join_reductions;
 mod join_stores;
 mod loops;
 mod memory;
@@ -36,11 +38,13 @@ mod widen;
 mod workspace;
 mod write_out;
 
+pub use band::restrict_to_bands;
 pub use bound::name_bound_inames;
 pub use dead::eliminate_dead;
 pub use empty::eliminate_empty;
 pub use fold::{Folded, fold_constants};
 pub use join_domains::join_domains;
+pub use join_reductions::join_reductions;
 pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_under};
 pub use parts::parts;

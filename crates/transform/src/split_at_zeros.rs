@@ -33,7 +33,7 @@ mod isolate;
 mod rewrite;
 mod segments;
 mod stores;
-mod tables;
+pub(crate) mod tables;
 mod touches;
 
 pub use isolate::isolate_stores;

@@ -39,17 +39,13 @@ pub fn run(folder: &Path, config: &OptimizeConfig) -> Result<ExitStatus, Failure
         check_outputs_differ(&names, config)?;
         check_place(output)?;
     }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(config.n_threads.map_or(0, std::num::NonZeroUsize::get))
-        .build()
-        .map_err(|error| Failure::Error(ExitStatus::BadInput, miette::miette!("cannot start threads: {error}")))?;
     let progress = Progress::start(names.len(), config.shows_progress);
     let done = |name: PathBuf| {
         let row = Row { res: one(folder, &name, config, &progress), name };
         progress.advance();
         row
     };
-    let rows: Vec<Row> = pool.install(|| names.into_par_iter().map(done).collect());
+    let rows: Vec<Row> = names.into_par_iter().map(done).collect();
     drop(progress);
     let status = rows.iter().map(show_failure).max().unwrap_or_default();
     match config.report {

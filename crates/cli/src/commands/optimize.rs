@@ -24,9 +24,11 @@ pub fn run(args: OptimizeArgs) -> Result<ExitStatus, Failure> {
     let (input, format) = (args.input.clone(), args.report);
     let has_place = path_of(args.output.as_deref()).is_some() || input.is_dir();
     let stream = if has_place { Stream::Output } else { Stream::Error };
-    let res = OptimizeConfig::new(args).map_err(Failed::from).and_then(|config| match &config.input {
-        Input::One(path) => one(path, &config, stream),
-        Input::Folder(path) => Ok(folder::run(path, &config)?),
+    let res = OptimizeConfig::new(args).map_err(Failed::from).and_then(|config| {
+        threads(&config)?.install(|| match &config.input {
+            Input::One(path) => one(path, &config, stream),
+            Input::Folder(path) => Ok(folder::run(path, &config)?),
+        })
     });
     match res {
         Ok(status) => Ok(status),
@@ -41,6 +43,14 @@ pub fn run(args: OptimizeArgs) -> Result<ExitStatus, Failure> {
         }
         Err(failed) => Err(failed.failure),
     }
+}
+
+/// The threads that work is done on.
+fn threads(config: &OptimizeConfig) -> Result<rayon::ThreadPool, Failure> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(config.n_threads.map_or(0, std::num::NonZeroUsize::get))
+        .build()
+        .map_err(|error| Failure::Error(ExitStatus::BadInput, miette::miette!("cannot start threads: {error}")))
 }
 
 fn one(path: &Path, config: &OptimizeConfig, stream: Stream) -> Result<ExitStatus, Failed> {
