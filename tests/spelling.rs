@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use nestegg_bench::fixtures;
-use nestegg_driver::config::{Config, Strategy, Validation};
+use nestegg_driver::config::{Config, Strategy};
 use nestegg_driver::validation::{Comparison, compare};
 use nestegg_driver::{Notation, optimize};
 use nestegg_ir::{LinearizedKernel, Program};
@@ -111,11 +111,14 @@ const MAX_RATIO: f64 = 1.05;
 
 fn spellings_cost_the_same(name: &str) -> Result<(), Failed> {
     let strategy = Strategy::Named("O3".to_owned());
-    let config = Config { strategy, validation: Validation::Off, ..Config::default() };
+    let config = Config { strategy, ..Config::default() };
     let mut costs: Vec<(&str, u128)> = Vec::new();
     for spelling in spellings(&kernel(name)?.1).into_iter().filter(|spelling| ALIKE.contains(&spelling.family)) {
         let source = Source::new(spelling.family, Notation::Json.write(&Program::Linearized(spelling.kernel)));
         let optimized = optimize(&source, &config).map_err(|error| format!("{}: {error}", spelling.family))?;
+        if let Some(failure) = optimized.report.failures.iter().find(|failure| failure.is_bug()) {
+            return Err(format!("{}: {}", spelling.family, failure.reason).into());
+        }
         costs.push((spelling.family, optimized.report.after.total));
     }
     let least = costs.iter().map(|cost| cost.1).min().ok_or("there are spellings")?;

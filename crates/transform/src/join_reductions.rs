@@ -109,7 +109,8 @@ impl Joiner {
         if let Some(reduced) = self.reduced.remove(&old) {
             self.open.insert(new, reduced);
         }
-        if is_sum {
+        // What was a sum may be one reduction now.
+        if is_sum && self::is_sum(&exprs[new]) {
             self.sums.insert(new);
         }
         new
