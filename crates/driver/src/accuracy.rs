@@ -220,7 +220,7 @@ fn summarized(cases_found: Vec<Case>, has_single: bool) -> Accuracy {
 }
 
 /// Values of parameters that are small where the kernel's assumptions allow it.
-fn small(input: &LinearizedKernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
+pub(crate) fn small(input: &LinearizedKernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
     let small: Vec<(String, i64)> =
         values.iter().map(|(name, value)| (name.clone(), (*value).min(MAX_PARAMETER))).collect();
     if is_assumed(&input.kernel, &small) { small } else { values.to_vec() }

@@ -36,6 +36,8 @@ pub(crate) struct Candidate {
     pub(crate) is_of_form: bool,
     /// That seed and what was done to its numbers, if it is not equal to the input exactly.
     pub(crate) approximated: Option<(LinearizedKernel, Tolerance)>,
+    /// Whether its coefficients were fitted to the input's.
+    pub(crate) is_fitted: bool,
     /// Rules that found something, with how often.
     pub(crate) rules: IndexMap<String, u64>,
     /// Limits that were hit.
@@ -58,6 +60,7 @@ impl Candidate {
             seed: seed.to_owned(),
             is_of_form: false,
             approximated: None,
+            is_fitted: false,
             rules: IndexMap::new(),
             limits: Vec::new(),
             unjudged: Vec::new(),
@@ -79,8 +82,13 @@ pub(crate) enum Refusal {
     NotEqual(Box<Difference>),
     /// It could not be compared with the input, and why.
     NotCompared(String),
-    /// Its rounding errors are beyond what is allowed: how, in words.
-    Inaccurate(String),
+    /// Its rounding errors are beyond what is allowed.
+    Inaccurate {
+        /// How many times as large as is allowed.
+        excess: f64,
+        /// In words.
+        reason: String,
+    },
     /// A pass made an ill-formed kernel; this is what [`nestegg_ir::verify`] found.
     Broken(String),
 }
@@ -90,7 +98,7 @@ impl Refusal {
         match self {
             Self::NotEqual(_) => FailureKind::NotEqual,
             Self::NotCompared(_) => FailureKind::NotCompared,
-            Self::Inaccurate(_) => FailureKind::Inaccurate,
+            Self::Inaccurate { .. } => FailureKind::Inaccurate,
             Self::Broken(_) => FailureKind::Broken,
         }
     }
@@ -100,7 +108,7 @@ impl Refusal {
         match self {
             Self::NotEqual(difference) => format!("it is not equal to the input: {difference}"),
             Self::NotCompared(reason) => format!("it could not be compared with the input: {reason}"),
-            Self::Inaccurate(reason) => reason.clone(),
+            Self::Inaccurate { reason, .. } => reason.clone(),
             Self::Broken(violations) => format!("it is not well-formed: {violations}"),
         }
     }

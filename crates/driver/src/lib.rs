@@ -10,6 +10,7 @@ pub mod count;
 pub mod emit;
 pub mod error;
 mod excerpt;
+mod fitted;
 pub mod notation;
 pub mod parameters;
 mod parts;

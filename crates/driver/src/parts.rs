@@ -107,6 +107,7 @@ fn whole(
         seed: named.collect::<Vec<_>>().join("; "),
         is_of_form: chosen.iter().all(|(_, candidate)| candidate.is_of_form),
         approximated,
+        is_fitted: false,
         rules,
         limits,
         unjudged,

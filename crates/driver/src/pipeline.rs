@@ -6,8 +6,8 @@
 //! The linearized result and the story of the run; or an error, and then there is no result.
 //! # Method
 //! The stages of `ARCHITECTURE.md`, in this order. After every pass the result is verified; at the end it is compared
-//! with the input by the interpreter, and its rounding errors with those of the input. What fails is not the result: the next best is, down to the value form without
-//! any rule, the input without its dead code, and the input as it came. Failures are reported. They are errors only where a rule of the caller's
+//! with the input by the interpreter, and its rounding errors with those of the input. What fails is not the result: the same with
+//! [other coefficients](crate::fitted) is, or the next best, down to the value form without any rule, the input without its dead code, and the input as it came. Failures are reported. They are errors only where a rule of the caller's
 //! had a part in what is not equal to the input, or where nothing holds.
 //! A result with more operations than the input is not taken: then the input
 //! itself is the result, without its dead code; and so it is where it came with an order and only that would change.
@@ -25,13 +25,14 @@ use crate::candidates::{Accepted, Candidate, Refusal, Trials, first_that_holds};
 use crate::config::{Config, Validation};
 use crate::count::operations;
 use crate::error::Error;
+use crate::fitted::fit;
 use crate::notation::read_defined;
 use crate::parameters;
 use crate::report::{AssumedParameter, Failure, FailureKind, Operations, Report, Validated};
 use crate::rules::{self, Licensed};
 use crate::search::{AS_IT_CAME, Fold, Found, Told, as_it_came, linearized, search, violations, without_rules};
 use crate::smallest::{self, Smallest, Wrong};
-use crate::stages::{ACCURACY, Stages, VALIDATE};
+use crate::stages::{ACCURACY, FIT, Stages, VALIDATE};
 use crate::stated::Stated;
 use crate::temporaries;
 use crate::validation::{self, Steps, Subject};
@@ -110,9 +111,16 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
     }
     let stages = RefCell::new(stages);
     let mut rest = Rest::new(input, &found, told, &before)?;
+    let fitted = RefCell::new(None);
     let Trials { held, refused } = first_that_holds(
-        || rest.next(&mut stages.borrow_mut()),
-        |candidate| judge.judge(candidate, &mut stages.borrow_mut()),
+        || fitted.take().map_or_else(|| rest.next(&mut stages.borrow_mut()), |fitted| Ok(Some(fitted))),
+        |candidate| {
+            let judged = judge.judge(candidate, &mut stages.borrow_mut())?;
+            if let Err(Refusal::Inaccurate { excess, .. }) = judged {
+                fitted.replace(stages.borrow_mut().run(FIT, || fit(&in_order, candidate, excess, &values)));
+            }
+            Ok(judged)
+        },
     )
     .map_err(|error| judge.with_failures(error, file, &assumed))?;
     let failures = judge.failures(&refused, file, &assumed);
@@ -291,10 +299,11 @@ impl Judge<'_> {
         let guard = self.guard.get_or_init(|| Guard::new(self.in_order, self.told.values, least));
         let found = guard.accuracy(&candidate.program, limit);
         let refusal = found.exceeds(limit).map(|worst| {
-            Refusal::Inaccurate(format!(
+            let reason = format!(
                 "on {} data its rounding errors are {:.0} times those of the input, {limit} times are allowed",
                 worst.data, worst.ratio
-            ))
+            );
+            Refusal::Inaccurate { excess: worst.ratio / limit, reason }
         });
         refusal.map_or(Ok(Some(found)), Err)
     }

@@ -428,6 +428,7 @@ fn optimized(
         seed: seed.name.clone(),
         is_of_form: true,
         approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
+        is_fitted: false,
         rules: saturation.fired.iter().map(|(rule, &times)| (rule.clone(), times as u64)).collect(),
         limits: limits(strategy, &saturation, &selection.limits_hit),
         unjudged: saturation.unjudged.iter().map(Unjudged::from).collect(),

@@ -13,6 +13,9 @@ pub const VALIDATE: &str = "validate";
 /// The stage that measures rounding errors.
 pub const ACCURACY: &str = "measure accuracy";
 
+/// The stage that fits the coefficients of a result that is too far from the input.
+pub const FIT: &str = "fit coefficients";
+
 /// One stage of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stage {

@@ -76,7 +76,7 @@ pub enum Case {
 const MAX_STEPS_OF_ELEMENT: u64 = 50;
 
 /// Data that may be friendly, and the seed on which that is tried.
-const PROFILES: [Profile; 6] = [
+pub(crate) const PROFILES: [Profile; 6] = [
     Profile::Signed,
     Profile::Positive,
     Profile::Scaled(0),

@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use crate::math::Math;
 
 /// A function that expressions call.
+#[derive(Clone)]
 pub(crate) struct Function {
     /// Its name.
     pub(crate) name: String,

@@ -3,13 +3,14 @@
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
 //! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
 //! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one, [`join_reductions`] reductions; [`write_out_components`] writes sums over components out; [`restrict_to_bands`] runs sums over bands of their tables; [`parts`] are what has nothing to do with each other; [`eliminate_dead`] takes away what no result needs,
-//! [`eliminate_empty`] what never runs; [`in_doubles`] exchanges float32 for float64.
+//! [`eliminate_empty`] what never runs; [`in_doubles`] exchanges float32 for float64; [`coefficients()`] takes numbers apart from a kernel.
 #![warn(missing_docs)]
 
 mod accumulation;
 mod alias;
 mod band;
 mod bound;
+mod coefficients;
 mod coerce;
 mod compact;
 mod dead;
@@ -40,6 +41,7 @@ mod write_out;
 
 pub use band::restrict_to_bands;
 pub use bound::name_bound_inames;
+pub use coefficients::{Coefficients, coefficients, with_coefficients};
 pub use dead::eliminate_dead;
 pub use empty::eliminate_empty;
 pub use fold::{Folded, fold_constants};

@@ -1,0 +1,46 @@
+//! Results whose coefficients are moved in their last digits.
+//!
+//! Tables come with the noise of their last digits, and forms that compute with tables take numbers for equal that are nearly so: the result is
+//! off by that noise, though its rounding errors are small. Its coefficients are then fitted to the input.
+//!
+//! # Input
+//! The input, and a candidate whose errors are beyond what is allowed.
+//! # Output
+//! The candidate with other coefficients and the same operations, to be judged anew; `None` if coefficients are not what it is off by.
+//! # Source
+//! [`nestegg_interp::fit`].
+
+use nestegg_forms::Tolerance;
+use nestegg_interp::Fitted;
+use nestegg_ir::LinearizedKernel;
+use nestegg_transform::{Coefficients, coefficients, with_coefficients};
+
+use crate::accuracy::small;
+use crate::candidates::Candidate;
+
+/// Fits the coefficients of a candidate that was made with computed tables, and whose errors are so many times as large as is allowed.
+pub(crate) fn fit(
+    input: &LinearizedKernel,
+    candidate: &Candidate,
+    excess: f64,
+    values: &[(String, i64)],
+) -> Option<Candidate> {
+    let (_, tolerance) = candidate.approximated.as_ref().filter(|_| !candidate.is_fitted)?;
+    let Coefficients { linearized, values: known } = coefficients(&candidate.program);
+    let parameters = small(input, values).into_iter().collect();
+    // What cannot be evaluated on demand is not fitted: it was refused already.
+    let Fitted { values, n_changed, largest_change } =
+        nestegg_interp::fit(input, &linearized, &known, excess, &parameters).ok()??;
+    let program = with_coefficients(&candidate.program, &values);
+    let tolerance = Tolerance {
+        n_changed: tolerance.n_changed + n_changed,
+        largest_change: tolerance.largest_change + largest_change,
+    };
+    Some(Candidate {
+        approximated: Some((program.clone(), tolerance)),
+        program,
+        is_fitted: true,
+        seed: format!("{}, fitted", candidate.seed),
+        ..candidate.clone()
+    })
+}
