@@ -18,7 +18,7 @@ impl Builder<'_> {
         self.pick(&[ReduceOp::Max, ReduceOp::Min, ReduceOp::Product])
     }
 
-    /// `u[i] = u[i] + e` for an argument or a temporary that has a value.
+    /// `u[i] = u[i] + e` for an argument or a temporary that has a value; or several of them one after the other, of reductions.
     pub(crate) fn accumulate(&mut self) {
         let depth = self.begin();
         let op = self.operation();
@@ -38,10 +38,21 @@ impl Builder<'_> {
                 self.new_target(Role::InOut, dtype, &inames)
             }
         };
-        self.accumulate_into(target, op, depth);
+        let is_float = self.kernel[target.0].dtype.is_float();
+        if !is_float || !self.chance(self.knobs.term_by_term) {
+            let array = target.0;
+            return self.accumulate_into(target, op, |builder| builder.value(array, depth));
+        }
+        for _ in 0..self.between(2, 4) {
+            let depth = self.begin();
+            self.accumulate_into(target.clone(), op, |builder| {
+                let value = builder.reduction(depth);
+                builder.tamed(value, Growth::Linear)
+            });
+        }
     }
 
-    pub(crate) fn accumulate_into(&mut self, target: Target, op: ReduceOp, depth: u32) {
+    pub(crate) fn accumulate_into(&mut self, target: Target, op: ReduceOp, value: impl FnOnce(&mut Self) -> ExprId) {
         let (array, indices) = target.clone();
         // Products of integers grow too fast.
         let op = if op == ReduceOp::Product && !self.kernel[array].dtype.is_float() { ReduceOp::Max } else { op };
@@ -50,7 +61,7 @@ impl Builder<'_> {
         }
         self.record(array, &indices, Use::Accumulate(op));
         let (predicates, facts) = self.predicates();
-        let mut value = self.under(&facts, |builder| builder.value(array, depth));
+        let mut value = self.under(&facts, value);
         if self.kernel[array].dtype.is_integer() {
             value = self.remainder(value);
             if op == ReduceOp::Sum {
@@ -86,7 +97,9 @@ impl Builder<'_> {
         inside(self, &mut |builder| {
             let depth = builder.begin();
             match builder.old_indices(array) {
-                Some(indices) => builder.accumulate_into((array, indices), op, depth),
+                Some(indices) => {
+                    builder.accumulate_into((array, indices), op, |builder| builder.value(array, depth));
+                }
                 None => builder.assign_argument(),
             }
         });

@@ -301,7 +301,7 @@ impl Builder<'_> {
         }
     }
 
-    fn reduction(&mut self, depth: u32) -> ExprId {
+    pub(crate) fn reduction(&mut self, depth: u32) -> ExprId {
         let inames = self.reduction_inames();
         let op = self.reduction_op(&inames);
         let body = self.within(&inames, |builder| builder.float(depth - 1));

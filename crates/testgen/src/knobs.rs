@@ -43,6 +43,8 @@ pub struct Knobs {
     pub temporary: u8,
     /// Accumulation into arguments, and into temporaries that were initialised.
     pub accumulation: u8,
+    /// Accumulations that follow each other into the same elements.
+    pub term_by_term: u8,
     /// Products, minima and maxima among reductions and accumulations.
     pub other_reductions: u8,
     /// Reductions in expressions.
@@ -138,6 +140,7 @@ impl Knobs {
         table: 0,
         temporary: 0,
         accumulation: 0,
+        term_by_term: 0,
         other_reductions: 0,
         reduction: 0,
         update: 0,
@@ -187,6 +190,7 @@ impl Knobs {
             table: 60,
             temporary: 40,
             accumulation: 60,
+            term_by_term: 30,
             reduction: 30,
             update: 15,
             element: 90,
@@ -242,6 +246,7 @@ impl Knobs {
             parametric: 10,
             temporary: 80,
             accumulation: 15,
+            term_by_term: 20,
             update: 25,
             element: 6,
             flux: 4,
@@ -280,6 +285,7 @@ impl Knobs {
             table: 20,
             temporary: 50,
             accumulation: 30,
+            term_by_term: 20,
             other_reductions: 25,
             reduction: 12,
             update: 20,
@@ -398,6 +404,7 @@ impl Knobs {
         Self {
             parametric: 15,
             accumulation: 60,
+            term_by_term: 30,
             indirect: 25,
             relative: 40,
             scatter: 40,
