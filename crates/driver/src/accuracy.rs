@@ -137,20 +137,25 @@ pub struct Guard<'k> {
 }
 
 impl<'k> Guard<'k> {
-    /// Prepares the input for results whose limits are `least` or more.
+    /// Prepares the input for results whose limits are `least` or more; one of them shows which elements are large.
     #[must_use]
-    pub fn new(input: &'k LinearizedKernel, values: &[(String, i64)], least: f64) -> Self {
+    pub fn new(input: &'k LinearizedKernel, guide: &'k LinearizedKernel, values: &[(String, i64)], least: f64) -> Self {
         let close = (least > 1.0).then(|| least.min(LIMIT_EXACT) - 1.0);
-        Self::with(input, values, Sample { close, max_exact: MAX_EXACT, max_steps_of_all: MAX_STEPS, ..SAMPLE })
+        Self::with(input, guide, values, Sample { close, max_exact: MAX_EXACT, max_steps_of_all: MAX_STEPS, ..SAMPLE })
     }
 
-    fn with(input: &'k LinearizedKernel, values: &[(String, i64)], sample: Sample) -> Self {
+    fn with(
+        input: &'k LinearizedKernel,
+        guide: &'k LinearizedKernel,
+        values: &[(String, i64)],
+        sample: Sample,
+    ) -> Self {
         let kernel = &input.kernel;
         let reference = if kernel.instructions.len() > MAX_INSTRUCTIONS {
             Err(format!("the input has more than {MAX_INSTRUCTIONS} instructions"))
         } else {
             let parameters = small(input, values).into_iter().collect();
-            Reference::new(input, &parameters, &cases(), sample).map_err(|error| error.to_string())
+            Reference::new(input, guide, &parameters, &cases(), sample).map_err(|error| error.to_string())
         };
         Self { input: kernel, reference }
     }
@@ -171,7 +176,7 @@ impl<'k> Guard<'k> {
 /// # Errors
 /// If the input has no order.
 pub fn measure(input: &Program, result: &LinearizedKernel, values: &[(String, i64)]) -> Result<Accuracy, OrderError> {
-    Ok(Guard::with(&input.clone().into_linearized()?, values, SAMPLE).accuracy(result, 1.0))
+    Ok(Guard::with(&input.clone().into_linearized()?, result, values, SAMPLE).accuracy(result, 1.0))
 }
 
 /// Every family with each seed, the hardest family of each kind first.

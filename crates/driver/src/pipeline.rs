@@ -296,7 +296,10 @@ impl Judge<'_> {
             return Ok(None);
         }
         let least = self.told.config.accuracy.unwrap_or(accuracy::LIMIT_EXACT);
-        let guard = self.guard.get_or_init(|| Guard::new(self.in_order, self.told.values, least));
+        let guard = self.guard.get_or_init(|| {
+            let guide = self.found.ranking.first().map_or(self.in_order, |best| &best.program);
+            Guard::new(self.in_order, guide, self.told.values, least)
+        });
         let found = guard.accuracy(&candidate.program, limit);
         let refusal = found.exceeds(limit).map(|worst| {
             let reason = format!(

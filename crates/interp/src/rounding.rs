@@ -5,7 +5,8 @@
 //! # Output
 //! For each of them and each of the data its [`Deviation`]: the largest error of an element, over the largest magnitude in its array.
 //! # Method
-//! Chosen elements are evaluated on demand, in floats. Where the programs are nearly as close as rounding allows none can lose much, and that is
+//! Chosen elements are evaluated on demand, in floats: of each output first the one that is the largest in a program that is cheap to evaluate, for errors are
+//! measured by it, then scattered ones. Where the programs are nearly as close as rounding allows none can lose much, and that is
 //! all; else the elements of the first program are evaluated once more, with literals and data as the floats that they are: in doubled precision, or as real
 //! numbers in high precision where the program decides on floats. Outputs begin at zero: what is added to a large value would be rounded with it.
 //! A [`Reference`] evaluates the first program once on each of the data, however many others are measured beside it.
@@ -86,6 +87,9 @@ pub(crate) const PROFILES: [Profile; 6] = [
 ];
 const SEED: u64 = 1;
 
+/// Among so many elements of an output the largest is looked for.
+const N_LOOKED_AT: usize = 1024;
+
 /// High precision takes so many times the steps of floats.
 const STEPS_OF_REAL: u64 = 4;
 
@@ -103,6 +107,8 @@ struct Ready<'k> {
 /// A program that others are measured beside, and what is known of it so far.
 pub struct Reference<'k> {
     ready: Ready<'k>,
+    /// What shows which elements are large.
+    guide: Ready<'k>,
     data: data::Plan,
     hard: Hard,
     profile: Profile,
@@ -118,6 +124,8 @@ pub struct Reference<'k> {
 /// The elements of a program on one case.
 #[derive(Default)]
 struct Known {
+    /// Of each output the position of its largest element, as far as is known.
+    largest: OnceLock<Vec<Option<usize>>>,
     floats: OnceLock<Vec<Element<f64>>>,
     exact: OnceLock<(Vec<Element<TwoFloat>>, Deviation)>,
 }
@@ -144,7 +152,8 @@ pub fn deviations(
     let linearized: Vec<LinearizedKernel> = linearized.collect::<Result<_, _>>()?;
     let Some((first, others)) = linearized.split_first() else { return Ok(Vec::new()) };
     let others: Vec<&LinearizedKernel> = others.iter().collect();
-    Reference::new(first, parameters, cases, sample)?.deviations(&others, 1.0)
+    let guide = others.first().copied().unwrap_or(first);
+    Reference::new(first, guide, parameters, cases, sample)?.deviations(&others, 1.0)
 }
 
 impl<'k> Ready<'k> {
@@ -158,17 +167,19 @@ impl<'k> Ready<'k> {
 }
 
 impl<'k> Reference<'k> {
-    /// Prepares a program for these families of data, each with its seed.
+    /// Prepares a program for these families of data, each with its seed. `guide` is to compute the same with few operations; it says which elements are
+    /// the largest.
     ///
     /// # Errors
-    /// If it cannot be evaluated on demand, or an element takes too many steps.
+    /// If one of them cannot be evaluated on demand, or an element takes too many steps.
     pub fn new(
         program: &'k LinearizedKernel,
+        guide: &'k LinearizedKernel,
         parameters: &IndexMap<String, i64>,
         cases: &[(Family, u64)],
         sample: Sample,
     ) -> Result<Self, Error> {
-        let ready = Ready::new(program, parameters)?;
+        let [ready, guide] = [Ready::new(program, parameters)?, Ready::new(guide, parameters)?];
         let data = data::Plan::new(&program.kernel, &[], parameters)?;
         let hard = Hard::new(&program.kernel, parameters)?;
         // Friendly are the first data on which an element has a value.
@@ -178,7 +189,7 @@ impl<'k> Reference<'k> {
         let weight = weight?.max(sample.max_steps);
         let known = cases.iter().map(|_| Known::default()).collect();
         let (parameters, cases) = (parameters.clone(), cases.to_vec());
-        Ok(Self { ready, data, hard, profile, parameters, cases, sample, weight, known })
+        Ok(Self { ready, guide, data, hard, profile, parameters, cases, sample, weight, known })
     }
 
     /// For each case the deviations of the program and of others that are to compute the same. Of the cases in which programs are not close, those are
@@ -229,8 +240,8 @@ impl<'k> Reference<'k> {
         let measure = |&idx: &usize| {
             let data = self.case(idx)?;
             let (exact, of_first) = self.known[idx].exact.get_or_init(|| match is_decided {
-                true => self.exactly(&Real::new(), &data),
-                false => self.exactly(&Doubled::new(), &data),
+                true => self.exactly(&Real::new(), idx, &data),
+                false => self.exactly(&Doubled::new(), idx, &data),
             });
             let of_others = ready.iter().map(|other| deviation(other, &data, exact));
             Some((idx, std::iter::once(*of_first).chain(of_others).collect()))
@@ -250,7 +261,8 @@ impl<'k> Reference<'k> {
 
     /// How far the floats of others are from those of the program, over the largest of each output. `None` if it has no finite ones.
     fn distance(&self, idx: usize, others: &[Ready<'_>], data: &HardData<'_>) -> Option<f64> {
-        let elements = self.known[idx].floats.get_or_init(|| self.elements(&Floats, data, |value| value.is_finite()));
+        let elements =
+            self.known[idx].floats.get_or_init(|| self.elements(&Floats, idx, data, |value| value.is_finite()));
         let given = Given { world: &Floats, data };
         let mut others: Vec<_> =
             others.iter().map(|other| (other, Demand::new(&Floats, &other.plan, &given))).collect();
@@ -275,6 +287,7 @@ impl<'k> Reference<'k> {
     fn elements<W: World>(
         &self,
         world: &W,
+        idx: usize,
         data: &HardData<'_>,
         has_value: impl Fn(&W::Float) -> bool,
     ) -> Vec<Element<W::Float>> {
@@ -282,9 +295,11 @@ impl<'k> Reference<'k> {
         let limit = self.sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT).max(self.weight.saturating_mul(2));
         let mut demand = Demand::new(world, &self.ready.plan, &given).with_limit(limit);
         let mut res: Vec<Element<W::Float>> = Vec::new();
-        for &(argument, array) in &self.ready.outputs {
+        let largest = self.known[idx].largest.get_or_init(|| self.largest(data));
+        for (&(argument, array), largest) in self.ready.outputs.iter().zip(largest) {
             let layout = &self.ready.layouts[array.index()];
-            for position in positions(layout.len, self.sample.n_elements) {
+            let others = positions(layout.len, self.sample.n_elements).into_iter();
+            for position in largest.iter().copied().chain(others.filter(|position| Some(*position) != *largest)) {
                 let has_one = res.last().is_some_and(|last| last.argument == argument);
                 if demand.steps() > self.sample.max_steps && has_one {
                     break;
@@ -298,9 +313,27 @@ impl<'k> Reference<'k> {
         res
     }
 
+    /// Of each output the position of the largest of many elements, by the guide.
+    fn largest(&self, data: &HardData<'_>) -> Vec<Option<usize>> {
+        let given = Given { world: &Floats, data };
+        let limit = self.sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT);
+        let mut demand = Demand::new(&Floats, &self.guide.plan, &given).with_limit(limit);
+        let mut of_output = |&(argument, array): &(usize, ArrayId)| {
+            let mut res: Option<(f64, usize)> = None;
+            for position in positions(self.ready.layouts[array.index()].len, N_LOOKED_AT) {
+                let Some(value) = self.guide.element(&mut demand, argument, position) else { break };
+                if value.is_finite() && res.is_none_or(|(largest, _)| value.abs() > largest) {
+                    res = Some((value.abs(), position));
+                }
+            }
+            res.map(|(_, position)| position)
+        };
+        self.ready.outputs.iter().map(&mut of_output).collect()
+    }
+
     /// Elements as they are in the reals, and how far the program's floats are from them.
-    fn exactly<W: Precise>(&self, world: &W, data: &HardData<'_>) -> (Vec<Element<TwoFloat>>, Deviation) {
-        let elements = self.elements(world, data, W::is_defined);
+    fn exactly<W: Precise>(&self, world: &W, idx: usize, data: &HardData<'_>) -> (Vec<Element<TwoFloat>>, Deviation) {
+        let elements = self.elements(world, idx, data, W::is_defined);
         let exact: Vec<Element<TwoFloat>> = elements
             .into_iter()
             .map(|Element { argument, position, value }| Element { argument, position, value: W::doubled(&value) })

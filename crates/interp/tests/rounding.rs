@@ -43,3 +43,23 @@ fn large_outputs_are_sampled() {
     );
     assert!(found.n_elements > 5 && found.n_elements <= 10, "{found:?}");
 }
+
+#[test]
+fn errors_are_measured_by_the_largest_element_of_an_output() {
+    let text = |divisor: &str| {
+        format!(
+            "domain {{ [i] : 0 <= i < 1000 }}\narg a : float64[1000] write\narg b : float64 read\nfor i\n  a[i] = (1000000.0*b if i == 7 else b/{divisor})\nend\n"
+        )
+    };
+    let programs = [kernel(&text("3.0")), kernel(&text("2.9999"))];
+    let sample = Sample { n_elements: 3, max_steps: 1_000, max_steps_of_all: u64::MAX, close: None, max_exact: 1 };
+    let found = deviations(&programs.each_ref(), &IndexMap::new(), &[(Family::Friendly, 1)], sample);
+    match found.expect("the kernels have an order").as_slice() {
+        [Case::Measured(deviations)] => {
+            assert_eq!(deviations[1].n_elements, 4);
+            let largest = deviations[1].largest;
+            assert!(largest > 1e-12 && largest < 1e-10, "{largest}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
