@@ -31,6 +31,9 @@ use crate::world::{hash_text, hash_with, mix};
 /// How small the small argument of [`Profile::Scaled`] is.
 const SMALL: f64 = 1.0 / 4096.0;
 
+/// Binary logarithm of how far integers go beyond the constants that they meet: inames and parameters may be added to these.
+const BEYOND: u32 = 9;
+
 /// What numbers look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
@@ -248,7 +251,7 @@ impl DataSet<'_> {
             Profile::Palette | Profile::Daring => (mix(hash) % 9) as i64 - 4,
             Profile::Whole => self.whole(choice),
             Profile::Wide => {
-                let size = 1_u64 << (mix(hash) % u64::from(argument.reach.min(28) + 2));
+                let size = 1_u64 << (mix(hash) % u64::from((argument.reach + BEYOND).min(30)));
                 let value = (choice % size) as i64;
                 if hash & 1 == 0 { value } else { -value }
             }
