@@ -145,7 +145,7 @@ fn shrinking() -> Result<(), Failed> {
     };
     let knobs = Knobs { function: 40, parametric: 0, ..Knobs::everything() };
     let mut n_shrunk = 0;
-    for seed in 0..20 {
+    for seed in 0..40 {
         let program = generate_seed(seed, &knobs).program;
         if !shows(&program) {
             continue;
