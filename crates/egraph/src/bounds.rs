@@ -82,13 +82,19 @@ impl<'a> Bounds<'a> {
         inames.iter().all(|iname| self.boxes[iname.index()])
     }
 
+    /// Inames with those that enclose their domains.
+    #[must_use]
+    pub fn with_enclosing(&self, inames: &InameSet) -> InameSet {
+        inames.iter().fold(inames.clone(), |all, iname| all.union(self.domains.enclosing(iname)))
+    }
+
     /// `own` with those of `loops` that are needed around it: what runs within all of them runs at every point of the result. Inner loops,
     /// which have the greater numbers, are left out first; those that enclose others of the result never.
     ///
     /// # Errors
     /// If isl fails.
     pub fn around(&self, own: &InameSet, loops: &InameSet) -> Result<InameSet, DomainError> {
-        let own = own.iter().fold(own.clone(), |all, iname| all.union(self.domains.enclosing(iname)));
+        let own = self.with_enclosing(own);
         let all = own.union(loops);
         if self.always_runs(&all.difference(&own)) {
             return Ok(own);

@@ -207,8 +207,8 @@ impl Encoder<'_> {
         let context = &self.graph.analysis.context;
         let is_coupled = |iname: &InameId| !context.coupled_with(&[*iname].into_iter().collect()).is_empty();
         let may_be_empty = |iname: &InameId| !self.bounds.always_runs(&[*iname].into_iter().collect());
-        let noted = inames.iter().copied().filter(|iname| is_coupled(iname) || may_be_empty(iname));
-        let all = self.nests[nest].union(&noted.collect());
+        let noted: InameSet = inames.iter().copied().filter(|iname| is_coupled(iname) || may_be_empty(iname)).collect();
+        let all = self.nests[nest].union(&self.bounds.with_enclosing(&noted));
         self.nests.insert_full(all).0
     }
 

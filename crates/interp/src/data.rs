@@ -34,6 +34,12 @@ const SMALL: f64 = 1.0 / 4096.0;
 /// Binary logarithm of how far integers go beyond the constants that they meet: inames and parameters may be added to these.
 const BEYOND: u32 = 9;
 
+/// How far floats are moved by a nudge, relative to them or to one: far beyond rounding, and far below what data differ by otherwise.
+pub(crate) const NUDGE: f64 = 1.0 / (1_u64 << 33) as f64;
+
+/// The same for float32.
+pub(crate) const NUDGE_SINGLE: f64 = 1.0 / (1_u64 << 18) as f64;
+
 /// What numbers look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
@@ -103,6 +109,8 @@ pub(crate) struct DataSet<'p> {
     pub(crate) profile: Profile,
     /// Whether floats of writable arguments start at zero: what is added to them may be tiny.
     pub(crate) from_zero: bool,
+    /// Floats are moved a little, in another way for each number but 0.
+    nudge: u64,
 }
 
 impl Plan {
@@ -153,7 +161,7 @@ impl Plan {
     }
 
     pub(crate) fn data(&self, seed: u64, profile: Profile, from_zero: bool) -> DataSet<'_> {
-        DataSet { plan: self, seed, profile, from_zero }
+        DataSet { plan: self, seed, profile, from_zero, nudge: 0 }
     }
 
     /// Every parameter with its value.
@@ -182,6 +190,11 @@ impl DataSet<'_> {
             arrays.insert(argument.layout.name.clone(), values);
         }
         Inputs { parameters: self.plan.parameters.clone(), arrays }
+    }
+
+    /// The same, with each float moved by about [`NUDGE`], in another way for each number but 0.
+    pub(crate) fn nudged(self, nudge: u64) -> Self {
+        Self { nudge, ..self }
     }
 
     fn hash(&self, argument: &Argument, position: usize) -> u64 {
@@ -217,7 +230,14 @@ impl DataSet<'_> {
                 value * 2.0_f64.powi(exponent)
             }
         };
-        if argument.layout.dtype == Dtype::Float32 { f64::from(value as f32) } else { value }
+        let is_single = argument.layout.dtype == Dtype::Float32;
+        let value = if self.nudge == 0 {
+            value
+        } else {
+            let part = if is_single { NUDGE_SINGLE } else { NUDGE };
+            value + dyadic(hash_with(hash, self.nudge), 20) * part * value.abs().max(1.0)
+        };
+        if is_single { f64::from(value as f32) } else { value }
     }
 
     fn int_of(&self, argument: &Argument, position: usize) -> i64 {

@@ -19,6 +19,9 @@
 //! root of a negative number) is compared on other data; one that has none on any is compared in floats alone, where
 //! infinities must be the same and what is no number must be so in both.
 //!
+//! Bold data have neighbours among floats, and rounding decides comparisons of these. So a difference on such data is
+//! [doubted](doubt) until real arithmetic confirms it, or, where programs are compared in floats alone, until it is no jump of the first program.
+//!
 //! Programs that run long are not run whole: chosen elements are evaluated backwards, on demand ([`demand`](crate::demand)).
 //! They are those that the corners of each store's loops write, and random ones.
 //!
@@ -36,6 +39,7 @@
 mod choose;
 mod chosen;
 mod compare;
+mod doubt;
 mod survey;
 mod tally;
 mod whole;

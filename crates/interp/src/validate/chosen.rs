@@ -34,8 +34,8 @@ const MIN_STEPS_APART: u64 = 4_000;
 const MAX_WITHOUT: usize = 64;
 
 /// Elements and steps of one data set in real arithmetic.
-const MAX_REALS: usize = 64;
-const MAX_STEPS_IN_REALS: u64 = 40_000;
+pub(super) const MAX_REALS: usize = 64;
+pub(super) const MAX_STEPS_IN_REALS: u64 = 40_000;
 
 /// Both programs, ready for evaluation on demand.
 pub(super) struct OnDemand<'c> {
@@ -54,9 +54,9 @@ impl OnDemand<'_> {
 }
 
 /// The arguments of a data set in a world.
-struct Given<'d, W> {
-    world: &'d W,
-    data: DataSet<'d>,
+pub(super) struct Given<'d, W> {
+    pub(super) world: &'d W,
+    pub(super) data: DataSet<'d>,
 }
 
 impl<W: World> demand::Data<W::Float> for Given<'_, W> {

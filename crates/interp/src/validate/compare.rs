@@ -7,7 +7,7 @@ use crate::data::{DataSet, Plan, Profile};
 use crate::error::Error;
 use crate::exact::Exact;
 use crate::run::Compiled;
-use crate::validate::tally::{Known, Sameness, Stop, Tally};
+use crate::validate::tally::{Known, Place, Sameness, Stop, Tally};
 use crate::validate::{Agreement, Evidence, ValidateOptions, Verdict};
 
 /// Further profiles for programs that decide on data, in turn.
@@ -155,17 +155,18 @@ impl Comparison<'_> {
                     Err((first, second)) => Sameness::Different { world: "floating point", first, second },
                 }
             };
-            let res = if tally.is_whole {
-                match self.whole_in_floats(data, tally, compare) {
-                    Err(Stop::Failed(Error::StepLimit { .. })) if self.prepare(tally).is_ok() => {
-                        tally.is_whole = false;
-                        self.chosen_in_floats(data, tally, compare)
+            let run = |tally: &mut Tally<'c>| {
+                if tally.is_whole {
+                    match self.whole_in_floats(data, tally, compare) {
+                        Err(Stop::Failed(Error::StepLimit { .. })) if self.prepare(tally).is_ok() => {
+                            tally.is_whole = false;
+                        }
+                        other => return other,
                     }
-                    other => other,
                 }
-            } else {
                 self.chosen_in_floats(data, tally, compare)
             };
+            let res = self.with_jumps(data, tally, run);
             match res {
                 Err(Stop::Failed(_)) if !is_base => {}
                 other => other?,
@@ -211,7 +212,8 @@ impl Comparison<'_> {
             let seed = seed.wrapping_add(n_further.wrapping_mul(0x1000_0001));
             let data = self.plan.data(seed, profile, false);
             if is_beside && !tally.is_whole {
-                unless_failed(self.whole(data, tally, &mut Vec::new()))?;
+                let whole = |tally: &mut Tally<'c>| self.whole(data, tally, &mut Vec::new());
+                unless_failed(self.with_doubts(data, tally, whole))?;
             }
             unless_failed(self.round(data, tally))
         };
@@ -260,17 +262,26 @@ impl Comparison<'_> {
     /// Both programs on one choice of data, in exact arithmetic.
     fn round<'c>(&'c self, data: DataSet<'_>, tally: &mut Tally<'c>) -> Result<(), Stop> {
         let mut by_identity = Vec::new();
-        if tally.is_whole {
-            match self.whole(data, tally, &mut by_identity) {
-                Err(Stop::Failed(Error::StepLimit { .. })) if self.prepare(tally).is_ok() => tally.is_whole = false,
-                other => other?,
-            }
-        }
-        if !tally.is_whole {
-            self.chosen(data, tally, &mut by_identity)?;
-        }
+        let ran = self.with_doubts(data, tally, |tally| self.in_exact(data, tally, &mut by_identity));
+        ran?;
         tally.n_data += 1;
         if by_identity.is_empty() { Ok(()) } else { self.in_reals(data, tally, &by_identity) }
+    }
+
+    /// All elements or chosen ones in exact arithmetic.
+    fn in_exact<'c>(
+        &'c self,
+        data: DataSet<'_>,
+        tally: &mut Tally<'c>,
+        by_identity: &mut Vec<Place>,
+    ) -> Result<(), Stop> {
+        if tally.is_whole {
+            match self.whole(data, tally, by_identity) {
+                Err(Stop::Failed(Error::StepLimit { .. })) if self.prepare(tally).is_ok() => tally.is_whole = false,
+                other => return other,
+            }
+        }
+        self.chosen(data, tally, by_identity)
     }
 
     /// Whether two values in exact arithmetic are equal.

@@ -7,6 +7,7 @@ use rustc_hash::FxBuildHasher;
 use crate::error::Error;
 use crate::memory::Layout;
 use crate::validate::chosen::OnDemand;
+use crate::validate::doubt::Doubt;
 use crate::validate::{Difference, Outcome, Unreached};
 
 /// How far an element is known to be equal.
@@ -47,6 +48,8 @@ pub(super) struct Tally<'c> {
     pub(super) n_steps_first: u64,
     /// Steps of the last run of all, of the program that took more.
     pub(super) n_steps_whole: u64,
+    /// Differences of a round, if they may be doubted; otherwise the first one ends it.
+    pub(super) doubts: Option<Vec<Doubt>>,
 }
 
 /// A value of an output.
@@ -115,6 +118,7 @@ impl<'c> Tally<'c> {
             n_steps: 0,
             n_steps_first: 0,
             n_steps_whole: 0,
+            doubts: None,
         }
     }
 
@@ -170,15 +174,20 @@ impl<'c> Tally<'c> {
             Sameness::Equal(error) => self.largest_error = self.largest_error.max(error),
             Sameness::Open | Sameness::ByIdentity => {}
             Sameness::Different { world, first, second } => {
-                let difference = Difference::Value {
+                let place = (array, other, position);
+                let difference = Box::new(Difference::Value {
                     argument: layout.name.clone(),
                     index: layout.index(position),
                     world,
                     first,
                     second,
                     instruction: None,
-                };
-                return Err(Stop::Different(Box::new(difference), Some((other, position))));
+                });
+                let doubt = Doubt { place, difference };
+                match &mut self.doubts {
+                    Some(doubts) => doubts.push(doubt),
+                    None => return Err(doubt.stop()),
+                }
             }
         }
         Ok(())

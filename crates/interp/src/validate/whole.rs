@@ -69,7 +69,7 @@ impl Comparison<'_> {
             }
             sameness
         });
-        compared.map_err(|stop| self.explain(stop, &world, &inputs))
+        compared.map_err(|stop| self.explained(stop, data))
     }
 
     /// All elements in floats.
@@ -166,6 +166,11 @@ impl Comparison<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A difference in exact arithmetic, with the instruction that made it.
+    pub(super) fn explained(&self, stop: Stop, data: DataSet<'_>) -> Stop {
+        self.explain(stop, &Exactly::new(data.seed), &data.inputs())
     }
 
     /// Runs the second program again, and watches the element.
