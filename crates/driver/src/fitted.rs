@@ -18,19 +18,21 @@ use nestegg_transform::{Coefficients, coefficients, with_coefficients};
 use crate::accuracy::small;
 use crate::candidates::Candidate;
 
-/// Fits the coefficients of a candidate that was made with computed tables, and whose errors are so many times as large as is allowed.
+/// Fits the coefficients of a candidate that was made with computed tables, and whose errors are so many times as large as is allowed, with what is
+/// left of the work that a run may do.
 pub(crate) fn fit(
     input: &LinearizedKernel,
     candidate: &Candidate,
     excess: f64,
     values: &[(String, i64)],
+    work: &mut usize,
 ) -> Option<Candidate> {
     let (_, tolerance) = candidate.approximated.as_ref().filter(|_| !candidate.is_fitted)?;
     let Coefficients { linearized, values: known } = coefficients(&candidate.program);
     let parameters = small(input, values).into_iter().collect();
     // What cannot be evaluated on demand is not fitted: it was refused already.
     let Fitted { values, n_changed, largest_change } =
-        nestegg_interp::fit(input, &linearized, &known, excess, &parameters).ok()??;
+        nestegg_interp::fit(input, &linearized, &known, excess, &parameters, work).ok()??;
     let program = with_coefficients(&candidate.program, &values);
     let tolerance = Tolerance {
         n_changed: tolerance.n_changed + n_changed,

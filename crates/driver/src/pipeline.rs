@@ -111,13 +111,13 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
     }
     let stages = RefCell::new(stages);
     let mut rest = Rest::new(input, &found, told, &before)?;
-    let fitted = RefCell::new(None);
+    let (fitted, mut work) = (RefCell::new(None), nestegg_interp::MAX_WORK_OF_FITS);
     let Trials { held, refused } = first_that_holds(
         || fitted.take().map_or_else(|| rest.next(&mut stages.borrow_mut()), |fitted| Ok(Some(fitted))),
         |candidate| {
             let judged = judge.judge(candidate, &mut stages.borrow_mut())?;
             if let Err(Refusal::Inaccurate { excess, .. }) = judged {
-                fitted.replace(stages.borrow_mut().run(FIT, || fit(&in_order, candidate, excess, &values)));
+                fitted.replace(stages.borrow_mut().run(FIT, || fit(&in_order, candidate, excess, &values, &mut work)));
             }
             Ok(judged)
         },

@@ -10,7 +10,7 @@
 //! squares problem for relative changes, solved by conjugate gradients, which need only products with the Jacobian and its transpose. They begin at no change
 //! and end at a small one. Other data say whether the solution holds; if not, it is sought on twice as many.
 //! # Complexity
-//! Linear in the operations of both kernels, times samples, and in those of the form that depend on coefficients, times samples and steps; [`MAX_WORK`] bounds both together.
+//! Linear in the operations of both kernels, times samples, and in those of the form that depend on coefficients, times samples and steps; the caller bounds both together.
 //! # Source
 //! Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952, in the form for least squares (CGLS).
 
@@ -32,8 +32,8 @@ use crate::world::World;
 /// Kernels of more operations are left as they are.
 const MAX_NODES: u64 = 1_500_000;
 
-/// Operations that are evaluated at most, forwards or backwards, on one number of samples.
-const MAX_WORK: usize = 1_000_000_000;
+/// Work that is enough for the fits of a kernel together: operations that are evaluated, forwards or backwards.
+pub const MAX_WORK: usize = 200_000_000;
 
 /// What an operation in doubled precision costs.
 const DOUBLED: usize = 20;
@@ -68,7 +68,7 @@ pub struct Fitted {
 }
 
 /// Fits coefficients: of each array of `form` its elements, which are its values on entry. The form should come nearer to the kernel by `factor`; where
-/// no coefficients can bring it as near, none are sought.
+/// no coefficients can bring it as near, none are sought. What is done is taken from `work`, of which [`MAX_WORK`] is enough at first.
 ///
 /// # Errors
 /// If one of the kernels cannot be evaluated on demand.
@@ -78,14 +78,18 @@ pub fn fit(
     coefficients: &[(ArrayId, Vec<f64>)],
     factor: f64,
     parameters: &IndexMap<String, i64>,
+    work: &mut usize,
 ) -> Result<Option<Fitted>, Error> {
+    if *work == 0 {
+        return Ok(None);
+    }
     let Some(tape) = Tape::record(kernel, parameters, MAX_NODES)? else { return Ok(None) };
     let Some(own) = Tape::record(form, parameters, MAX_NODES)? else { return Ok(None) };
     let data = data::Plan::new(&kernel.kernel, &[], parameters)?;
     let Some(problem) = Problem::new([(&kernel.kernel, &tape), (&form.kernel, &own)], coefficients, &data) else {
         return Ok(None);
     };
-    Ok(problem.solve(factor))
+    Ok(problem.solve(factor, work))
 }
 
 /// Where the value of an input of the form comes from.
@@ -304,8 +308,8 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// The relative changes that bring the form nearest to the kernel on samples.
-    fn changes(&self, rows: &[Row], max_steps: usize) -> Vec<f64> {
+    /// The relative changes that bring the form nearest to the kernel on samples, and the steps that were taken.
+    fn changes(&self, rows: &[Row], max_steps: usize) -> (Vec<f64>, usize) {
         let mut res = vec![0.0; self.start.len()];
         let mut off: Vec<Vec<f64>> = rows.iter().map(|row| row.residual.clone()).collect();
         let mut gradient = self.backward_all(rows, &off);
@@ -329,7 +333,7 @@ impl<'a> Problem<'a> {
             size = next;
             step += 1;
         }
-        res
+        (res, step)
     }
 
     /// How far the form is off with these coefficients, on samples.
@@ -339,36 +343,44 @@ impl<'a> Problem<'a> {
         all.into_iter().try_fold(0.0_f64, |most, error| Some(most.max(error?)))
     }
 
-    /// Steps that may be taken on samples.
-    fn affordable_steps(&self, n_samples: usize) -> usize {
-        let n_nodes = self.kernel.1.nodes.len() + self.form.nodes.len();
-        let left = MAX_WORK.saturating_sub(n_samples * DOUBLED * n_nodes);
+    /// Operations in doubled precision of a residual on so many samples, as work.
+    fn work_of_residuals(&self, n_samples: usize) -> usize {
+        n_samples * DOUBLED * (self.kernel.1.nodes.len() + self.form.nodes.len())
+    }
+
+    /// Steps that may be taken on samples with the work that is left.
+    fn affordable_steps(&self, n_samples: usize, work: usize) -> usize {
+        let left = work.saturating_sub(2 * self.work_of_residuals(n_samples));
         (left / (2 * n_samples * self.active.len()).max(1)).min(MAX_STEPS)
     }
 
     /// Coefficients that bring the form nearer, by a factor that is asked for if they can be without error.
-    fn solve(&self, factor: f64) -> Option<Fitted> {
+    fn solve(&self, factor: f64, work: &mut usize) -> Option<Fitted> {
         let held_out = 0..HELD_OUT;
+        *work = work.saturating_sub(self.work_of_residuals(HELD_OUT));
         let before = self.error(held_out.clone(), &self.start)?;
         if before <= factor.max(WORTH) * NEAR {
             return None;
         }
         let mut n_samples = MIN_SAMPLES.max(2 * self.start.len() / self.form.roots.len());
-        if self.affordable_steps(n_samples) < MIN_STEPS {
-            return None;
-        }
         loop {
+            let n_steps = self.affordable_steps(n_samples, *work);
+            if n_steps < MIN_STEPS {
+                return None;
+            }
             let samples = HELD_OUT..HELD_OUT + n_samples;
             let rows: Vec<Option<Row>> = samples.clone().into_par_iter().map(|seed| self.row(seed)).collect();
             let rows: Vec<Row> = rows.into_iter().collect::<Option<_>>()?;
-            let changes = self.changes(&rows, self.affordable_steps(n_samples));
+            let (changes, n_steps) = self.changes(&rows, n_steps);
             let found: Vec<f64> =
                 self.start.iter().zip(&changes).map(|(start, change)| start + start * change).collect();
             let largest_change = changes.iter().fold(0.0_f64, |largest, change| largest.max(change.abs()));
             let after = self.error(held_out.clone(), &found)?;
             let known = self.error(samples, &found)?;
+            let done = 2 * self.work_of_residuals(n_samples) + 2 * n_steps * n_samples * self.active.len();
+            *work = work.saturating_sub(done);
             let holds = after <= WORTH * known.max(NEAR);
-            if (!holds || largest_change > MAX_CHANGE) && self.affordable_steps(2 * n_samples) >= MIN_STEPS {
+            if (!holds || largest_change > MAX_CHANGE) && self.affordable_steps(2 * n_samples, *work) >= MIN_STEPS {
                 n_samples *= 2;
                 continue;
             }

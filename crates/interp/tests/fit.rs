@@ -4,7 +4,7 @@
 mod support;
 
 use indexmap::IndexMap;
-use nestegg_interp::{Fitted, fit};
+use nestegg_interp::{Fitted, MAX_WORK_OF_FITS, fit};
 use nestegg_ir::{ArrayId, LinearizedKernel};
 use support::*;
 
@@ -20,7 +20,8 @@ fn fitted(text: &str, form: &str, coefficients: &[(&str, Vec<f64>)]) -> Option<F
     };
     let coefficients: Vec<(ArrayId, Vec<f64>)> =
         coefficients.iter().map(|(name, values)| (array(name), values.clone())).collect();
-    fit(&linearized(text), &form, &coefficients, 2.0, &IndexMap::new()).expect("both are evaluated on demand")
+    fit(&linearized(text), &form, &coefficients, 2.0, &IndexMap::new(), &mut MAX_WORK_OF_FITS.clone())
+        .expect("both are evaluated on demand")
 }
 
 const MATRIX: &str = "kernel k linearized

@@ -39,21 +39,38 @@ pub enum Preference {
     Newest,
 }
 
-/// Two symbols, the smaller first, and the key of the second coefficient over the first.
+/// Two symbols, the smaller first, and the key of the second coefficient over the first: 32, 32 and 64 bits, so that pairs are sorted as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Pair {
-    left: Symbol,
-    right: Symbol,
-    ratio: u64,
-}
+struct Pair(u128);
 
 impl Pair {
     fn new(left: (Symbol, f64), right: (Symbol, f64)) -> Self {
-        Self { left: left.0, right: right.0, ratio: ratio::coarse_key(right.1 / left.1) }
+        Self::packed(left.0, right.0, ratio::coarse_key(right.1 / left.1))
+    }
+
+    fn packed(left: Symbol, right: Symbol, ratio: u64) -> Self {
+        Self(u128::from(left) << 96 | u128::from(right) << 64 | u128::from(ratio))
+    }
+
+    fn left(self) -> Symbol {
+        (self.0 >> 96) as Symbol
+    }
+
+    fn right(self) -> Symbol {
+        (self.0 >> 64) as Symbol
+    }
+
+    fn ratio(self) -> u64 {
+        self.0 as u64
     }
 
     fn is_unit(self) -> bool {
-        self.ratio == ratio::coarse_key(1.0) || self.ratio == ratio::coarse_key(-1.0)
+        self.ratio() == ratio::coarse_key(1.0) || self.ratio() == ratio::coarse_key(-1.0)
+    }
+
+    /// The pair whose place among others is that of this one where the largest symbols come first; of that one, this one.
+    fn turned(self) -> Self {
+        Self::packed(!self.right(), !self.left(), self.ratio())
     }
 }
 
@@ -68,8 +85,8 @@ pub fn share_pairs(net: &mut Net, preference: Preference, tolerance: f64, work: 
     let sizes = sizes(net);
     let weighed = net.rows.iter().flatten().map(|entry| entry.1.abs() * sizes[entry.0 as usize]);
     let tolerance = tolerance.max(ROUNDING) * weighed.fold(0.0, f64::max);
-    let (counts, heap) = (FxHashMap::default(), BinaryHeap::new());
-    let mut sharing = Sharing { net, preference, tolerance, sizes, readers, counts, heap };
+    let (counts, by_gain) = (FxHashMap::default(), Vec::new());
+    let mut sharing = Sharing { net, preference, tolerance, sizes, readers, counts, by_gain };
     if !sharing.count_all(work) {
         return;
     }
@@ -78,9 +95,6 @@ pub fn share_pairs(net: &mut Net, preference: Preference, tolerance: f64, work: 
         *work = work.saturating_sub(sharing.replace(pair));
     }
 }
-
-/// A pair by its gain, then by the order of symbols that the preference asks for.
-type Ranked = (u64, Reverse<(Symbol, Symbol)>, Reverse<Pair>);
 
 struct Sharing<'a> {
     net: &'a mut Net,
@@ -91,10 +105,10 @@ struct Sharing<'a> {
     sizes: Vec<f64>,
     /// For each symbol the rows that read it or did.
     readers: Vec<Vec<usize>>,
-    /// In how many rows each pair stands, if twice or more.
+    /// In how many rows each pair stands, if that was twice or more at first.
     counts: FxHashMap<Pair, u32>,
-    /// Gains, possibly out of date: never too small.
-    heap: BinaryHeap<Ranked>,
+    /// By their gains, which may be out of date but never too small, the pairs, [turned](Pair::turned) where the largest symbols come first.
+    by_gain: Vec<BinaryHeap<Reverse<Pair>>>,
 }
 
 impl Sharing<'_> {
@@ -130,23 +144,35 @@ impl Sharing<'_> {
         }
     }
 
-    fn gain(&self, pair: Pair, count: u32) -> u64 {
-        let count = u64::from(count);
+    fn gain(&self, pair: Pair, count: u32) -> usize {
+        let count = count as usize;
         match self.preference {
-            Preference::Unit => count + 2 * u64::from(pair.is_unit()),
-            Preference::Count | Preference::Newest => 2 * count + u64::from(pair.is_unit()),
+            Preference::Unit => count + 2 * usize::from(pair.is_unit()),
+            Preference::Count | Preference::Newest => 2 * count + usize::from(pair.is_unit()),
         }
     }
 
-    fn push(&mut self, gain: u64, pair: Pair) {
-        let order =
-            if self.preference == Preference::Newest { (!pair.right, !pair.left) } else { (pair.left, pair.right) };
-        self.heap.push((gain, Reverse(order), Reverse(pair)));
+    fn in_order(&self, pair: Pair) -> Pair {
+        if self.preference == Preference::Newest { pair.turned() } else { pair }
+    }
+
+    fn push(&mut self, gain: usize, pair: Pair) {
+        if self.by_gain.len() <= gain {
+            self.by_gain.resize_with(gain + 1, BinaryHeap::new);
+        }
+        let pair = self.in_order(pair);
+        self.by_gain[gain].push(Reverse(pair));
     }
 
     fn best(&mut self) -> Option<Pair> {
-        while let Some((gain, _, Reverse(pair))) = self.heap.pop() {
-            let Some(&count) = self.counts.get(&pair) else { continue };
+        while let Some(of_gain) = self.by_gain.last_mut() {
+            let Some(Reverse(pair)) = of_gain.pop() else {
+                self.by_gain.pop();
+                continue;
+            };
+            let gain = self.by_gain.len() - 1;
+            let pair = self.in_order(pair);
+            let Some(&count) = self.counts.get(&pair).filter(|&&count| count > 1) else { continue };
             let now = self.gain(pair, count);
             if now == gain {
                 return Some(pair);
@@ -164,16 +190,16 @@ impl Sharing<'_> {
         let mut pairs: Vec<Pair> = Vec::new();
         let mut touched: Vec<usize> = Vec::new();
         let new = self.net.symbol(self.net.rows.len());
-        let (fewer, _) = if self.readers[pair.left as usize].len() <= self.readers[pair.right as usize].len() {
-            (pair.left, pair.right)
+        let (fewer, _) = if self.readers[pair.left() as usize].len() <= self.readers[pair.right() as usize].len() {
+            (pair.left(), pair.right())
         } else {
-            (pair.right, pair.left)
+            (pair.right(), pair.left())
         };
         let (is_left_base, ratio) = self.ratio(pair, fewer);
         for row_idx in std::mem::take(&mut self.readers[fewer as usize]) {
             let row = &self.net.rows[row_idx];
             looked_at += 1;
-            let (Some(left), Some(right)) = (position(row, pair.left), position(row, pair.right)) else {
+            let (Some(left), Some(right)) = (position(row, pair.left()), position(row, pair.right())) else {
                 if position(row, fewer).is_some() {
                     self.readers[fewer as usize].push(row_idx);
                 }
@@ -202,13 +228,13 @@ impl Sharing<'_> {
         }
         if is_read {
             let (left, right) = if is_left_base { (1.0, ratio) } else { (ratio, 1.0) };
-            self.net.push(vec![(pair.left, left), (pair.right, right)]);
+            self.net.push(vec![(pair.left(), left), (pair.right(), right)]);
             let size = |symbol: Symbol, coefficient: f64| coefficient.abs() * self.sizes[symbol as usize];
-            self.sizes.push(size(pair.left, left).max(size(pair.right, right)));
+            self.sizes.push(size(pair.left(), left).max(size(pair.right(), right)));
             let own = self.net.rows.len() - 1;
             self.readers.push(touched);
-            self.readers[pair.left as usize].push(own);
-            self.readers[pair.right as usize].push(own);
+            self.readers[pair.left() as usize].push(own);
+            self.readers[pair.right() as usize].push(own);
             self.insert(pairs);
         }
         looked_at
@@ -220,7 +246,7 @@ impl Sharing<'_> {
         let mut best = (0.0, 1.0, 1.0);
         for &row_idx in &self.readers[symbol as usize] {
             let row = &self.net.rows[row_idx];
-            if let (Some(left), Some(right)) = (position(row, pair.left), position(row, pair.right))
+            if let (Some(left), Some(right)) = (position(row, pair.left()), position(row, pair.right()))
                 && row[left].1.abs() > best.0
                 && Pair::new(row[left], row[right]) == pair
             {
@@ -229,7 +255,7 @@ impl Sharing<'_> {
         }
         let (_, left, right) = best;
         let size = |symbol: Symbol, coefficient: f64| coefficient.abs() * self.sizes[symbol as usize];
-        let is_left_base = pair.is_unit() || AMPLIFIED * size(pair.left, left) >= size(pair.right, right);
+        let is_left_base = pair.is_unit() || AMPLIFIED * size(pair.left(), left) >= size(pair.right(), right);
         let ratio = if is_left_base { right / left } else { left / right };
         (is_left_base, if pair.is_unit() { 1f64.copysign(ratio) } else { ratio })
     }
@@ -237,9 +263,6 @@ impl Sharing<'_> {
     fn forget(&mut self, pair: Pair) {
         if let Some(count) = self.counts.get_mut(&pair) {
             *count -= 1;
-            if *count < 2 {
-                self.counts.remove(&pair);
-            }
         }
     }
 }
