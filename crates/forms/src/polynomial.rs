@@ -18,7 +18,7 @@ use crate::table::{ProductId, TableStore};
 pub(crate) const MAX_TERMS: usize = 20_000;
 
 /// How many multiplications and additions of numbers a kernel may take.
-pub(crate) const MAX_WORK: u64 = 4_000_000_000;
+pub(crate) const MAX_WORK: u64 = 500_000_000;
 
 /// A sum of numbers times monomials times products of tables.
 #[derive(Clone, Debug, Default)]

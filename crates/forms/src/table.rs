@@ -66,6 +66,7 @@ pub(crate) struct TableStore {
     tables: Vec<Table>,
     products: IndexSet<Vec<TableId>, FxBuildHasher>,
     multiplied: FxHashMap<(TableId, TableId), Scaled>,
+    multiplied_products: FxHashMap<(ProductId, ProductId), Scaled>,
     summed: FxHashMap<(ProductId, InameSet), Scaled>,
     /// Tables of the same axes are not multiplied.
     is_symbolic: bool,
@@ -82,6 +83,7 @@ impl TableStore {
             tables: Vec::new(),
             products: std::iter::once(Vec::new()).collect(),
             multiplied: FxHashMap::default(),
+            multiplied_products: FxHashMap::default(),
             summed: FxHashMap::default(),
             is_symbolic: false,
             work: 0,
@@ -151,6 +153,15 @@ impl TableStore {
         if a == ProductId::ONE || b == ProductId::ONE {
             return Some((1.0, if a == ProductId::ONE { b } else { a }));
         }
+        if let Some(&known) = self.multiplied_products.get(&(a, b)) {
+            return known;
+        }
+        let res = self.multiply_tables(a, b);
+        self.multiplied_products.insert((a, b), res);
+        res
+    }
+
+    fn multiply_tables(&mut self, a: ProductId, b: ProductId) -> Scaled {
         let mut coefficient = 1.0;
         let mut res = self.products[a.0 as usize].clone();
         if self.is_symbolic {
