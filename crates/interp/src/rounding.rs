@@ -87,8 +87,9 @@ pub(crate) const PROFILES: [Profile; 6] = [
 ];
 const SEED: u64 = 1;
 
-/// Among so many elements of an output the largest is looked for.
+/// Among so many elements of an output the largest is looked for, as long as they take no more than so many times the steps after which no other one is begun.
 const N_LOOKED_AT: usize = 1024;
+const STEPS_OF_LOOKING: u64 = 5;
 
 /// High precision takes so many times the steps of floats.
 const STEPS_OF_REAL: u64 = 4;
@@ -316,17 +317,19 @@ impl<'k> Reference<'k> {
     /// Of each output the position of the largest of many elements, by the guide.
     fn largest(&self, data: &HardData<'_>) -> Vec<Option<usize>> {
         let given = Given { world: &Floats, data };
-        let limit = self.sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT);
+        let limit = self.sample.max_steps.saturating_mul(STEPS_OF_LOOKING);
         let mut demand = Demand::new(&Floats, &self.guide.plan, &given).with_limit(limit);
         let mut of_output = |&(argument, array): &(usize, ArrayId)| {
-            let mut res: Option<(f64, usize)> = None;
-            for position in positions(self.ready.layouts[array.index()].len, N_LOOKED_AT) {
-                let Some(value) = self.guide.element(&mut demand, argument, position) else { break };
-                if value.is_finite() && res.is_none_or(|(largest, _)| value.abs() > largest) {
-                    res = Some((value.abs(), position));
-                }
-            }
-            res.map(|(_, position)| position)
+            let mut all: Vec<usize> =
+                positions(self.ready.layouts[array.index()].len, N_LOOKED_AT).into_iter().collect();
+            // Where there are too many, some from everywhere.
+            all.sort_by_key(|&position| mix(position as u64));
+            let values = all.into_iter().map_while(|position| {
+                let value = self.guide.element(&mut demand, argument, position)?;
+                Some((value.abs(), position))
+            });
+            let finite = values.filter(|(size, _)| size.is_finite());
+            finite.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))).map(|(_, position)| position)
         };
         self.ready.outputs.iter().map(&mut of_output).collect()
     }
