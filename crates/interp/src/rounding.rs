@@ -89,7 +89,7 @@ const SEED: u64 = 1;
 
 /// Among so many elements of an output the largest is looked for, as long as they take no more than so many times the steps after which no other one is begun.
 const N_LOOKED_AT: usize = 1024;
-const STEPS_OF_LOOKING: u64 = 5;
+const STEPS_OF_LOOKING: u64 = 20;
 
 /// High precision takes so many times the steps of floats.
 const STEPS_OF_REAL: u64 = 4;
