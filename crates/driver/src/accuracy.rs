@@ -16,12 +16,13 @@
 //! # Source
 //! As for the data: [`nestegg_interp::Hard`].
 
+use std::cell::OnceCell;
 use std::fmt;
 
 use indexmap::IndexMap;
 use nestegg_interp::{Case, Family, Reference, Sample};
 use nestegg_ir::order::OrderError;
-use nestegg_ir::{Kernel, LinearizedKernel, Program};
+use nestegg_ir::{LinearizedKernel, Program};
 use serde::Serialize;
 
 use crate::validation::is_assumed;
@@ -42,8 +43,17 @@ const MAX_PARAMETER: i64 = 8;
 const LOST: f64 = 1e-4;
 
 /// What is evaluated of each of the data.
-const SAMPLE: Sample =
-    Sample { n_elements: 16, max_steps: 10_000, max_steps_of_all: u64::MAX, close: None, max_exact: usize::MAX };
+const SAMPLE: Sample = Sample {
+    n_elements: 16,
+    max_steps: 10_000,
+    max_steps_of_looking: 500_000,
+    max_steps_of_all: u64::MAX,
+    close: None,
+    max_exact: usize::MAX,
+};
+
+/// To guard a result, the largest elements are looked for in so many steps first; where the limit seems to be exceeded, once more in those of [`SAMPLE`].
+const QUICK: u64 = 50_000;
 
 /// Elements of all data together may take so many steps to guard a result.
 const MAX_STEPS: u64 = 2_560_000;
@@ -131,44 +141,68 @@ impl fmt::Display for Accuracy {
 
 /// An input that results are measured beside.
 pub struct Guard<'k> {
-    input: &'k Kernel,
-    /// The input on its data, or why it cannot be measured.
-    reference: Result<Reference<'k>, String>,
+    input: &'k LinearizedKernel,
+    guide: &'k LinearizedKernel,
+    parameters: IndexMap<String, i64>,
+    sample: Sample,
+    /// The input on its data, or why it cannot be measured; looked at quickly, and thoroughly where that is needed.
+    quick: Measured<'k>,
+    thorough: OnceCell<Measured<'k>>,
 }
+
+type Measured<'k> = Result<Reference<'k>, String>;
 
 impl<'k> Guard<'k> {
     /// Prepares the input for results whose limits are `least` or more; one of them shows which elements are large.
     #[must_use]
     pub fn new(input: &'k LinearizedKernel, guide: &'k LinearizedKernel, values: &[(String, i64)], least: f64) -> Self {
         let close = (least > 1.0).then(|| least.min(LIMIT_EXACT) - 1.0);
-        Self::with(input, guide, values, Sample { close, max_exact: MAX_EXACT, max_steps_of_all: MAX_STEPS, ..SAMPLE })
+        let sample = Sample { close, max_exact: MAX_EXACT, max_steps_of_all: MAX_STEPS, ..SAMPLE };
+        Self::with(input, guide, values, (sample, QUICK))
     }
 
     fn with(
         input: &'k LinearizedKernel,
         guide: &'k LinearizedKernel,
         values: &[(String, i64)],
-        sample: Sample,
+        (sample, max_steps_of_looking): (Sample, u64),
     ) -> Self {
-        let kernel = &input.kernel;
-        let reference = if kernel.instructions.len() > MAX_INSTRUCTIONS {
+        let parameters: IndexMap<String, i64> = small(input, values).into_iter().collect();
+        let quick = if input.kernel.instructions.len() > MAX_INSTRUCTIONS {
             Err(format!("the input has more than {MAX_INSTRUCTIONS} instructions"))
         } else {
-            let parameters = small(input, values).into_iter().collect();
-            Reference::new(input, guide, &parameters, &cases(), sample).map_err(|error| error.to_string())
+            reference(input, guide, &parameters, Sample { max_steps_of_looking, ..sample })
         };
-        Self { input: kernel, reference }
+        Self { input, guide, parameters, sample, quick, thorough: OnceCell::new() }
     }
 
     /// Measures a result, to tell whether it is within its limit.
     #[must_use]
     pub fn accuracy(&self, result: &LinearizedKernel, limit: f64) -> Accuracy {
-        let measured = self.reference.as_ref().map_err(Clone::clone).and_then(|reference| {
-            let found = reference.deviations(&[result], limit).map_err(|error| error.to_string())?;
-            Ok(summarized(found, self.input.has_single() || result.kernel.has_single()))
-        });
-        measured.unwrap_or_else(|reason| Accuracy { not_measured: Some(reason), ..Accuracy::default() })
+        let found = measured(&self.quick, self.input, result, limit);
+        if found.exceeds(limit).is_none() {
+            return found;
+        }
+        let thorough = self.thorough.get_or_init(|| reference(self.input, self.guide, &self.parameters, self.sample));
+        measured(thorough, self.input, result, limit)
     }
+}
+
+fn measured(reference: &Measured<'_>, input: &LinearizedKernel, result: &LinearizedKernel, limit: f64) -> Accuracy {
+    let measured = reference.as_ref().map_err(Clone::clone).and_then(|reference| {
+        let found = reference.deviations(&[result], limit).map_err(|error| error.to_string())?;
+        Ok(summarized(found, input.kernel.has_single() || result.kernel.has_single()))
+    });
+    measured.unwrap_or_else(|reason| Accuracy { not_measured: Some(reason), ..Accuracy::default() })
+}
+
+fn reference<'k>(
+    input: &'k LinearizedKernel,
+    guide: &'k LinearizedKernel,
+    parameters: &IndexMap<String, i64>,
+    sample: Sample,
+) -> Measured<'k> {
+    Reference::new(input, guide, parameters, &cases(), sample).map_err(|error| error.to_string())
 }
 
 /// Measures a result beside its input on all data, however close they are.
@@ -176,7 +210,9 @@ impl<'k> Guard<'k> {
 /// # Errors
 /// If the input has no order.
 pub fn measure(input: &Program, result: &LinearizedKernel, values: &[(String, i64)]) -> Result<Accuracy, OrderError> {
-    Ok(Guard::with(&input.clone().into_linearized()?, result, values, SAMPLE).accuracy(result, 1.0))
+    let input = input.clone().into_linearized()?;
+    let guard = Guard::with(&input, result, values, (SAMPLE, SAMPLE.max_steps_of_looking));
+    Ok(measured(&guard.quick, &input, result, 1.0))
 }
 
 /// Every family with each seed, the hardest family of each kind first.

@@ -52,6 +52,9 @@ pub struct Sample {
     pub n_elements: usize,
     /// No further element of an output is begun after so many steps on one case, in floats and in high precision each.
     pub max_steps: u64,
+    /// The largest element of an output is looked for in so many steps on one case. Where it is not found errors are measured by a smaller one, and a program
+    /// may seem to be further off than it is.
+    pub max_steps_of_looking: u64,
     /// Fewer cases are looked at, the first ones, as many at least as are of the hardest family of a kind, where one element of each takes more steps together.
     pub max_steps_of_all: u64,
     /// Programs whose floats are within so many unit roundoffs of each other, relative to the largest of the output, are not measured.
@@ -87,9 +90,8 @@ pub(crate) const PROFILES: [Profile; 6] = [
 ];
 const SEED: u64 = 1;
 
-/// Among so many elements of an output the largest is looked for, as long as they take no more than so many times the steps after which no other one is begun.
+/// Among so many elements of an output the largest is looked for.
 const N_LOOKED_AT: usize = 1024;
-const STEPS_OF_LOOKING: u64 = 20;
 
 /// High precision takes so many times the steps of floats.
 const STEPS_OF_REAL: u64 = 4;
@@ -317,8 +319,7 @@ impl<'k> Reference<'k> {
     /// Of each output the position of the largest of many elements, by the guide.
     fn largest(&self, data: &HardData<'_>) -> Vec<Option<usize>> {
         let given = Given { world: &Floats, data };
-        let limit = self.sample.max_steps.saturating_mul(STEPS_OF_LOOKING);
-        let mut demand = Demand::new(&Floats, &self.guide.plan, &given).with_limit(limit);
+        let mut demand = Demand::new(&Floats, &self.guide.plan, &given).with_limit(self.sample.max_steps_of_looking);
         let mut of_output = |&(argument, array): &(usize, ArrayId)| {
             let mut all: Vec<usize> =
                 positions(self.ready.layouts[array.index()].len, N_LOOKED_AT).into_iter().collect();

@@ -10,7 +10,14 @@ use support::*;
 /// The deviation of a kernel from itself in exact arithmetic.
 fn deviation(text: &str) -> Deviation {
     let program = kernel(text);
-    let sample = Sample { n_elements: 10, max_steps: 1_000, max_steps_of_all: u64::MAX, close: None, max_exact: 1 };
+    let sample = Sample {
+        n_elements: 10,
+        max_steps: 1_000,
+        max_steps_of_looking: 10_000,
+        max_steps_of_all: u64::MAX,
+        close: None,
+        max_exact: 1,
+    };
     let found = deviations(&[&program], &IndexMap::new(), &[(Family::Friendly, 1)], sample);
     match found.expect("the kernel has an order").as_slice() {
         [Case::Measured(deviations)] => deviations[0],
@@ -52,7 +59,14 @@ fn errors_are_measured_by_the_largest_element_of_an_output() {
         )
     };
     let programs = [kernel(&text("3.0")), kernel(&text("2.9999"))];
-    let sample = Sample { n_elements: 3, max_steps: 1_000, max_steps_of_all: u64::MAX, close: None, max_exact: 1 };
+    let sample = Sample {
+        n_elements: 3,
+        max_steps: 1_000,
+        max_steps_of_looking: 10_000,
+        max_steps_of_all: u64::MAX,
+        close: None,
+        max_exact: 1,
+    };
     let found = deviations(&programs.each_ref(), &IndexMap::new(), &[(Family::Friendly, 1)], sample);
     match found.expect("the kernels have an order").as_slice() {
         [Case::Measured(deviations)] => {
