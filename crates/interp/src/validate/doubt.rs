@@ -14,6 +14,8 @@
 //!
 //! What cannot be looked at again is a difference.
 
+use std::cell::Cell;
+
 use crate::conditioned::{Conditioned, Scaled};
 use crate::data::{DataSet, NUDGE, NUDGE_SINGLE};
 use crate::demand::{Demand, Value};
@@ -27,6 +29,9 @@ use crate::world::World;
 
 /// Nudged data for each element: a comparison of neighbours goes the same way on all of them once in a million.
 const N_NUDGED: u64 = 20;
+
+/// Where the elements that were nudged took more steps together, no further one is looked at.
+const MAX_STEPS_OF_NUDGED: u64 = 4_000_000;
 
 /// What a nudge moves by more than so many times itself, relative to the condition, jumps.
 const LEAST_JUMP: f64 = 1e4;
@@ -129,13 +134,19 @@ impl Comparison<'_> {
     /// The first difference where the first program does not jump.
     fn firm<'c>(&'c self, data: DataSet<'_>, tally: &mut Tally<'c>, doubts: Vec<Doubt>) -> Result<(), Stop> {
         let Some(on_demand) = self.ready(tally, &doubts) else { return first(doubts) };
-        let mut res = Ok(());
-        for doubt in some(doubts) {
+        let (mut res, n_steps) = (Ok(()), Cell::new(0));
+        for (n, doubt) in some(doubts).enumerate() {
+            if n > 0 && n_steps.get() > MAX_STEPS_OF_NUDGED {
+                break;
+            }
             let (array, _, position) = doubt.place;
             let index = self.first.code.layouts[array.index()].index(position);
             let at = |nudge| {
                 let given = Given { world: &Conditioned, data: data.nudged(nudge) };
-                Demand::new(&Conditioned, &on_demand.first, &given).element(array, &index)
+                let mut demand = Demand::new(&Conditioned, &on_demand.first, &given);
+                let value = demand.element(array, &index);
+                n_steps.set(n_steps.get() + demand.steps());
+                value
             };
             let here = at(0);
             let jumps = |there: Result<Value<Scaled>, Error>| match (&here, there) {
