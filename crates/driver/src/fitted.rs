@@ -18,8 +18,7 @@ use nestegg_transform::{Coefficients, coefficients, with_coefficients};
 use crate::accuracy::small;
 use crate::candidates::Candidate;
 
-/// Fits the coefficients of a candidate that was made with computed tables, and whose errors are so many times as large as is allowed, with what is
-/// left of the work that a run may do.
+/// Fits the coefficients of a candidate with computed tables whose errors are `excess` times the limit. All fits of a run share one budget of `work`.
 pub(crate) fn fit(
     input: &LinearizedKernel,
     candidate: &Candidate,

@@ -66,6 +66,7 @@ pub(crate) struct TableStore {
     tables: Vec<Table>,
     products: IndexSet<Vec<TableId>, FxBuildHasher>,
     multiplied: FxHashMap<(TableId, TableId), Scaled>,
+    /// The same for products, whose tables are then not looked at again.
     multiplied_products: FxHashMap<(ProductId, ProductId), Scaled>,
     summed: FxHashMap<(ProductId, InameSet), Scaled>,
     /// Tables of the same axes are not multiplied.

@@ -32,7 +32,7 @@ use crate::world::World;
 /// Kernels of more operations are left as they are.
 const MAX_NODES: u64 = 1_500_000;
 
-/// Work that is enough for the fits of a kernel together: operations that are evaluated, forwards or backwards.
+/// The budget of a run for all its fits, in operations evaluated forwards or backwards.
 pub const MAX_WORK: usize = 200_000_000;
 
 /// What an operation in doubled precision costs.
@@ -68,7 +68,7 @@ pub struct Fitted {
 }
 
 /// Fits coefficients: of each array of `form` its elements, which are its values on entry. The form should come nearer to the kernel by `factor`; where
-/// no coefficients can bring it as near, none are sought. What is done is taken from `work`, of which [`MAX_WORK`] is enough at first.
+/// no coefficients can bring it as near, none are sought. Fits deduct what they do from `work`; a run starts with [`MAX_WORK`].
 ///
 /// # Errors
 /// If one of the kernels cannot be evaluated on demand.

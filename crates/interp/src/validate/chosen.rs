@@ -34,7 +34,7 @@ const MIN_STEPS_APART: u64 = 4_000;
 const MAX_WITHOUT: usize = 64;
 
 /// Elements and steps of one data set in real arithmetic.
-pub(super) const MAX_REALS: usize = 64;
+const MAX_REALS: usize = 64;
 pub(super) const MAX_STEPS_IN_REALS: u64 = 40_000;
 
 /// Both programs, ready for evaluation on demand.

@@ -6,8 +6,9 @@ use crate::conditioned::Scaled;
 use crate::data::{DataSet, Plan, Profile};
 use crate::error::Error;
 use crate::exact::Exact;
+use crate::float::Floats;
 use crate::run::Compiled;
-use crate::validate::tally::{Known, Place, Sameness, Stop, Tally};
+use crate::validate::tally::{EXACT, Known, Place, Sameness, Stop, Tally};
 use crate::validate::{Agreement, Evidence, ValidateOptions, Verdict};
 
 /// Further profiles for programs that decide on data, in turn.
@@ -166,7 +167,10 @@ impl Comparison<'_> {
                 }
                 self.chosen_in_floats(data, tally, compare)
             };
-            let res = self.with_jumps(data, tally, run);
+            let res = self.with_doubts(data, tally, run, |tally, doubts| {
+                let firm = self.firm(data, tally, doubts);
+                if tally.is_whole { firm.map_err(|stop| self.explain(stop, &Floats, &data.inputs())) } else { firm }
+            });
             match res {
                 Err(Stop::Failed(_)) if !is_base => {}
                 other => other?,
@@ -213,7 +217,10 @@ impl Comparison<'_> {
             let data = self.plan.data(seed, profile, false);
             if is_beside && !tally.is_whole {
                 let whole = |tally: &mut Tally<'c>| self.whole(data, tally, &mut Vec::new());
-                unless_failed(self.with_doubts(data, tally, whole))?;
+                let settle = |tally: &mut Tally<'c>, doubts| {
+                    self.confirmed(data, tally, doubts).map_err(|stop| self.explain_exactly(stop, data))
+                };
+                unless_failed(self.with_doubts(data, tally, whole, settle))?;
             }
             unless_failed(self.round(data, tally))
         };
@@ -262,8 +269,11 @@ impl Comparison<'_> {
     /// Both programs on one choice of data, in exact arithmetic.
     fn round<'c>(&'c self, data: DataSet<'_>, tally: &mut Tally<'c>) -> Result<(), Stop> {
         let mut by_identity = Vec::new();
-        let ran = self.with_doubts(data, tally, |tally| self.in_exact(data, tally, &mut by_identity));
-        ran?;
+        let run = |tally: &mut Tally<'c>| self.in_exact(data, tally, &mut by_identity);
+        self.with_doubts(data, tally, run, |tally, doubts| {
+            let confirmed = self.confirmed(data, tally, doubts);
+            if tally.is_whole { confirmed.map_err(|stop| self.explain_exactly(stop, data)) } else { confirmed }
+        })?;
         tally.n_data += 1;
         if by_identity.is_empty() { Ok(()) } else { self.in_reals(data, tally, &by_identity) }
     }
@@ -294,7 +304,7 @@ impl Comparison<'_> {
                 return Sameness::Open;
             }
             return Sameness::Different {
-                world: "exact arithmetic",
+                world: EXACT,
                 first: format!("{:e}", first.float.value),
                 second: exactly(first.float.value, second.float.value),
             };

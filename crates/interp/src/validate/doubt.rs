@@ -12,7 +12,7 @@
 //! - Where programs are compared in floats alone, numbers of tables may differ. There the first program says how firm its value is: data are nudged, by
 //!   far more than rounding errors and less than anything else; an element that jumps says nothing on this data.
 //!
-//! What cannot be looked at again is a difference.
+//! What cannot be looked at again, or not within the limits of steps, is a difference.
 
 use std::cell::Cell;
 
@@ -22,15 +22,15 @@ use crate::demand::{Demand, Value};
 use crate::error::Error;
 use crate::real::Real;
 use crate::validate::Difference;
-use crate::validate::chosen::{Given, MAX_REALS, MAX_STEPS_IN_REALS, OnDemand};
+use crate::validate::chosen::{Given, MAX_STEPS_IN_REALS, OnDemand};
 use crate::validate::compare::Comparison;
-use crate::validate::tally::{Place, Stop, Tally};
+use crate::validate::tally::{EXACT, Place, Stop, Tally};
 use crate::world::World;
 
 /// Nudged data for each element: a comparison of neighbours goes the same way on all of them once in a million.
 const N_NUDGED: u64 = 20;
 
-/// Where the elements that were nudged took more steps together, no further one is looked at.
+/// Where the elements that were nudged took more steps together, no further difference is doubted.
 const MAX_STEPS_OF_NUDGED: u64 = 4_000_000;
 
 /// What a nudge moves by more than so many times itself, relative to the condition, jumps.
@@ -50,57 +50,34 @@ impl Doubt {
 
     /// Whether it is one of exact arithmetic.
     fn is_exact(&self) -> bool {
-        matches!(&*self.difference, Difference::Value { world: "exact arithmetic", .. })
+        matches!(&*self.difference, Difference::Value { world, .. } if *world == EXACT)
     }
 }
 
-/// Some of many, evenly over all of them.
-fn some(doubts: Vec<Doubt>) -> impl Iterator<Item = Doubt> {
-    let step = doubts.len().div_ceil(MAX_REALS).max(1);
-    doubts.into_iter().step_by(step)
-}
-
 impl Comparison<'_> {
-    /// A round in exact arithmetic whose differences may be doubted.
+    /// Runs a round. Where rounding may decide on its data, `settle` says which of its differences stand; elsewhere the first one ends the round.
     pub(super) fn with_doubts<'c>(
         &'c self,
         data: DataSet<'_>,
         tally: &mut Tally<'c>,
         run: impl FnOnce(&mut Tally<'c>) -> Result<(), Stop>,
+        settle: impl FnOnce(&mut Tally<'c>, Vec<Doubt>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        let (res, doubts) = self.collected(data, tally, run);
-        let was_whole = tally.is_whole;
-        let confirmed = self.confirmed(data, tally, doubts);
-        confirmed.map_err(|stop| if was_whole { self.explained(stop, data) } else { stop })?;
-        res
-    }
-
-    /// A round in floats whose differences may be doubted.
-    pub(super) fn with_jumps<'c>(
-        &'c self,
-        data: DataSet<'_>,
-        tally: &mut Tally<'c>,
-        run: impl FnOnce(&mut Tally<'c>) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
-        let (res, doubts) = self.collected(data, tally, run);
-        self.firm(data, tally, doubts)?;
-        res
-    }
-
-    /// A round, and its differences if rounding may decide on this data.
-    fn collected<'c>(
-        &self,
-        data: DataSet<'_>,
-        tally: &mut Tally<'c>,
-        run: impl FnOnce(&mut Tally<'c>) -> Result<(), Stop>,
-    ) -> (Result<(), Stop>, Vec<Doubt>) {
         tally.doubts = (self.plan.decides && !data.profile.is_tame()).then(Vec::new);
         let res = run(tally);
-        (res, tally.doubts.take().unwrap_or_default())
+        // A round that failed may have shown differences before.
+        let doubts = tally.doubts.take().unwrap_or_default();
+        settle(tally, doubts)?;
+        res
     }
 
     /// The first difference that real arithmetic does not refute.
-    fn confirmed<'c>(&'c self, data: DataSet<'_>, tally: &mut Tally<'c>, doubts: Vec<Doubt>) -> Result<(), Stop> {
+    pub(super) fn confirmed<'c>(
+        &'c self,
+        data: DataSet<'_>,
+        tally: &mut Tally<'c>,
+        doubts: Vec<Doubt>,
+    ) -> Result<(), Stop> {
         let (doubts, certain): (Vec<Doubt>, Vec<Doubt>) = doubts.into_iter().partition(Doubt::is_exact);
         if let Some(certain) = certain.into_iter().next() {
             return Err(certain.stop());
@@ -111,8 +88,9 @@ impl Comparison<'_> {
         let mut demands =
             (Demand::new(&world, &on_demand.first, &given), Demand::new(&world, &on_demand.second, &given));
         let mut res = Ok(());
-        for (n, doubt) in some(doubts).enumerate() {
+        for (n, doubt) in doubts.into_iter().enumerate() {
             if n > 0 && demands.0.steps().max(demands.1.steps()) > MAX_STEPS_IN_REALS {
+                res = Err(doubt.stop());
                 break;
             }
             let (array, other, position) = doubt.place;
@@ -132,11 +110,12 @@ impl Comparison<'_> {
     }
 
     /// The first difference where the first program does not jump.
-    fn firm<'c>(&'c self, data: DataSet<'_>, tally: &mut Tally<'c>, doubts: Vec<Doubt>) -> Result<(), Stop> {
+    pub(super) fn firm<'c>(&'c self, data: DataSet<'_>, tally: &mut Tally<'c>, doubts: Vec<Doubt>) -> Result<(), Stop> {
         let Some(on_demand) = self.ready(tally, &doubts) else { return first(doubts) };
         let (mut res, n_steps) = (Ok(()), Cell::new(0));
-        for (n, doubt) in some(doubts).enumerate() {
+        for (n, doubt) in doubts.into_iter().enumerate() {
             if n > 0 && n_steps.get() > MAX_STEPS_OF_NUDGED {
+                res = Err(doubt.stop());
                 break;
             }
             let (array, _, position) = doubt.place;

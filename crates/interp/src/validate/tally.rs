@@ -62,6 +62,9 @@ pub(super) enum Slot<'v, F> {
     Int(i64),
 }
 
+/// The arithmetic of differences that rounding may have made.
+pub(super) const EXACT: &str = "exact arithmetic";
+
 /// What one element of one data set says.
 pub(super) enum Sameness {
     /// Equal, with an error of the floats.
@@ -79,7 +82,7 @@ pub(super) enum Sameness {
 
 impl Sameness {
     fn exactly_different(first: String, second: String) -> Self {
-        Self::Different { world: "exact arithmetic", first, second }
+        Self::Different { world: EXACT, first, second }
     }
 }
 

@@ -69,7 +69,7 @@ impl Comparison<'_> {
             }
             sameness
         });
-        compared.map_err(|stop| self.explained(stop, data))
+        compared.map_err(|stop| self.explain(stop, &world, &inputs))
     }
 
     /// All elements in floats.
@@ -169,7 +169,7 @@ impl Comparison<'_> {
     }
 
     /// A difference in exact arithmetic, with the instruction that made it.
-    pub(super) fn explained(&self, stop: Stop, data: DataSet<'_>) -> Stop {
+    pub(super) fn explain_exactly(&self, stop: Stop, data: DataSet<'_>) -> Stop {
         self.explain(stop, &Exactly::new(data.seed), &data.inputs())
     }
 
