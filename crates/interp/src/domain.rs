@@ -176,6 +176,11 @@ impl Bounds {
         self.hull
     }
 
+    /// The least and greatest value, if all between are values, whatever those of other inames.
+    pub(crate) fn as_box(&self) -> Option<(i64, i64)> {
+        self.is_box.then_some(self.hull)
+    }
+
     /// An upper bound of the number of values.
     pub(crate) fn max_len(&self) -> u64 {
         if self.pieces.is_empty() {

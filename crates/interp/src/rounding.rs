@@ -101,6 +101,7 @@ const MAX_WEIGHT: u64 = 20_000_000;
 
 /// One program, ready for evaluation on demand.
 struct Ready<'k> {
+    program: &'k LinearizedKernel,
     plan: Plan<'k>,
     layouts: Vec<Layout>,
     /// For each argument of the first program the array of this one.
@@ -165,7 +166,7 @@ impl<'k> Ready<'k> {
         let source = Source::new(&program.kernel, &values)?;
         let plan = Plan::new(program, &values)?.with_stand_ins();
         let layouts = Layout::all(&program.kernel, &source)?;
-        Ok(Self { plan, layouts, outputs: outputs(&program.kernel).collect() })
+        Ok(Self { program, plan, layouts, outputs: outputs(&program.kernel).collect() })
     }
 }
 
@@ -195,7 +196,7 @@ impl<'k> Reference<'k> {
         Ok(Self { ready, guide, data, hard, profile, parameters, cases, sample, weight, known })
     }
 
-    /// For each case the deviations of the program and of others that are to compute the same. Of the cases in which programs are not close, those are
+    /// For each case the deviations of the program and of others that are to compute the same; the guide is one of these if it is that very kernel. Of the cases in which programs are not close, those are
     /// measured in which one of the others may be `limit` times as far off as the first, the one in which they are furthest apart, and the same families with
     /// other seeds.
     ///
@@ -203,8 +204,12 @@ impl<'k> Reference<'k> {
     /// If one of the others cannot be evaluated on demand.
     pub fn deviations(&self, others: &[&LinearizedKernel], limit: f64) -> Result<Vec<Case>, Error> {
         let kernel = self.ready.plan.kernel;
-        let ready = others.iter().map(|&other| Ready::new(other, &self.parameters));
-        let ready: Vec<Ready<'_>> = ready.collect::<Result<_, _>>()?;
+        let made = others.iter().map(|&other| match std::ptr::eq(other, self.guide.program) {
+            true => Ok(None),
+            false => Ready::new(other, &self.parameters).map(Some),
+        });
+        let made: Vec<Option<Ready<'_>>> = made.collect::<Result<_, _>>()?;
+        let ready: Vec<&Ready<'_>> = made.iter().map(|own| own.as_ref().unwrap_or(&self.guide)).collect();
         let has_single = kernel.has_single() || others.iter().any(|other| other.kernel.has_single());
         let roundoff = if has_single { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let Sample { max_steps_of_all, max_exact, close, .. } = self.sample;
@@ -263,12 +268,17 @@ impl<'k> Reference<'k> {
     }
 
     /// How far the floats of others are from those of the program, over the largest of each output. `None` if it has no finite ones.
-    fn distance(&self, idx: usize, others: &[Ready<'_>], data: &HardData<'_>) -> Option<f64> {
+    fn distance(&self, idx: usize, others: &[&Ready<'_>], data: &HardData<'_>) -> Option<f64> {
+        let given = Given { world: &Floats, data };
+        // What the guide computed to find the largest elements it need not compute once more.
+        let mut others: Vec<_> =
+            others.iter().map(|&other| (other, Demand::new(&Floats, &other.plan, &given))).collect();
+        if let Some((_, of_guide)) = others.iter_mut().find(|(other, _)| std::ptr::eq(*other, &self.guide)) {
+            self.known[idx].largest.get_or_init(|| self.largest(of_guide));
+            of_guide.allow(u64::MAX);
+        }
         let elements =
             self.known[idx].floats.get_or_init(|| self.elements(&Floats, idx, data, |value| value.is_finite()));
-        let given = Given { world: &Floats, data };
-        let mut others: Vec<_> =
-            others.iter().map(|other| (other, Demand::new(&Floats, &other.plan, &given))).collect();
         let mut res: Option<f64> = None;
         for of_output in elements.chunk_by(|a, b| a.argument == b.argument) {
             let scale = of_output.iter().fold(0.0_f64, |scale, element| scale.max(element.value.abs()));
@@ -298,7 +308,10 @@ impl<'k> Reference<'k> {
         let limit = self.sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT).max(self.weight.saturating_mul(2));
         let mut demand = Demand::new(world, &self.ready.plan, &given).with_limit(limit);
         let mut res: Vec<Element<W::Float>> = Vec::new();
-        let largest = self.known[idx].largest.get_or_init(|| self.largest(data));
+        let largest = self.known[idx].largest.get_or_init(|| {
+            let given = Given { world: &Floats, data };
+            self.largest(&mut Demand::new(&Floats, &self.guide.plan, &given))
+        });
         for (&(argument, array), largest) in self.ready.outputs.iter().zip(largest) {
             let layout = &self.ready.layouts[array.index()];
             let others = positions(layout.len, self.sample.n_elements).into_iter();
@@ -317,16 +330,15 @@ impl<'k> Reference<'k> {
     }
 
     /// Of each output the position of the largest of many elements, by the guide.
-    fn largest(&self, data: &HardData<'_>) -> Vec<Option<usize>> {
-        let given = Given { world: &Floats, data };
-        let mut demand = Demand::new(&Floats, &self.guide.plan, &given).with_limit(self.sample.max_steps_of_looking);
+    fn largest<D: Data<f64>>(&self, demand: &mut Demand<'_, '_, Floats, D>) -> Vec<Option<usize>> {
+        demand.allow(self.sample.max_steps_of_looking);
         let mut of_output = |&(argument, array): &(usize, ArrayId)| {
             let mut all: Vec<usize> =
                 positions(self.ready.layouts[array.index()].len, N_LOOKED_AT).into_iter().collect();
             // Where there are too many, some from everywhere.
             all.sort_by_key(|&position| mix(position as u64));
             let values = all.into_iter().map_while(|position| {
-                let value = self.guide.element(&mut demand, argument, position)?;
+                let value = self.guide.element(demand, argument, position)?;
                 Some((value.abs(), position))
             });
             let finite = values.filter(|(size, _)| size.is_finite());

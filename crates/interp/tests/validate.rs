@@ -3,7 +3,9 @@
 
 mod support;
 
-use nestegg_interp::{Agreement, Difference, Error, Evidence, Survey, ValidateOptions, Verdict, survey, validate};
+use nestegg_interp::{
+    Agreement, Difference, Error, Evidence, Outcome, Survey, ValidateOptions, Verdict, survey, validate,
+};
 use support::*;
 
 fn compare(first: &str, second: &str) -> Verdict {
@@ -25,6 +27,11 @@ fn different(first: &str, second: &str) -> Difference {
         Verdict::Equal(evidence) => panic!("{evidence}\n{first}\n{second}"),
         Verdict::Different(difference) => difference,
     }
+}
+
+/// No seeds in the field: floats are alone.
+fn in_floats_alone() -> ValidateOptions {
+    ValidateOptions { seeds: Vec::new(), ..ValidateOptions::default() }
 }
 
 /// The world in which a value differs.
@@ -217,9 +224,7 @@ fn tiny_contributions() {
 
 #[test]
 fn floats_from_zero_find_tiny_contributions() {
-    // No seeds in the field: floats are alone.
-    let options = ValidateOptions { seeds: Vec::new(), ..ValidateOptions::default() };
-    let found = validate(&kernel(TINY), &kernel(&TINY.replace("1e-12", "1.1e-12")), &options);
+    let found = validate(&kernel(TINY), &kernel(&TINY.replace("1e-12", "1.1e-12")), &in_floats_alone());
     match found {
         Ok(Verdict::Different(Difference::Value { world, .. })) => assert_eq!(world, "floating point"),
         other => panic!("{other:?}"),
@@ -399,16 +404,19 @@ fn float64_results_of_float32_values_are_equal_to_single_precision() {
     assert!(evidence.largest_error > 1e-9 && evidence.largest_error < 1e-6, "{evidence}");
 }
 
+/// A kernel that may decide on floats and integers, and read through an array of indices.
+fn deciding(body: &str) -> String {
+    format!(
+        "domain {{ [i] : 0 <= i < 16 }}\narg a : float64[16] read\narg b : float64[16] read\narg m : int32[16] read\n\
+         arg x : float64[32] read\narg off : int32[16] read\narg o : float64[16] write\ntemp t : float64\n\
+         for i\n  {body}\nend\n"
+    )
+}
+
 /// Pairs that random data of one size would take for equal.
 #[test]
 fn data_reach_both_sides_of_every_decision() {
-    let text = |body: &str| {
-        format!(
-            "domain {{ [i] : 0 <= i < 16 }}\narg a : float64[16] read\narg b : float64[16] read\narg m : int32[16] read\n\
-             arg x : float64[32] read\narg off : int32[16] read\narg o : float64[16] write\ntemp t : float64\n\
-             for i\n  {body}\nend\n"
-        )
-    };
+    let text = deciding;
     for (first, second) in [
         ("o[i] = a[i] if a[i] < 100000.0 else b[i]", "o[i] = a[i]"),
         ("o[i] = a[i] if a[i] < 100000.0 else b[i]", "o[i] = a[i] if a[i] <= 100000.0 else b[i]"),
@@ -431,6 +439,29 @@ fn data_reach_both_sides_of_every_decision() {
     equal(&text("o[i] = min(a[i], b[i]) + max(a[i], b[i])"), &text("o[i] = a[i] + b[i]"));
     equal(&text("o[i] = a[i] if a[i] < b[i] else b[i]"), &text("o[i] = min(b[i], a[i])"));
     equal(&text("o[i] = 1.0 if a[i]*a[i] >= 0.0 else b[i]"), &text("o[i] = 1.0"));
+}
+
+/// So do floats alone, which cannot tell the two sides of a jump apart where data are just beside it.
+#[test]
+fn floats_alone_reach_both_sides_of_every_decision() {
+    let compare =
+        |first: &str, second: &str| validate(&kernel(&deciding(first)), &kernel(&deciding(second)), &in_floats_alone());
+    for (first, second) in [
+        ("o[i] = a[i] if a[i] < 100000.0 else b[i]", "o[i] = a[i]"),
+        ("o[i] = min(a[i], 1000000000.0)", "o[i] = a[i]"),
+        ("o[i] = a[i] if m[i] < 5000 else b[i]", "o[i] = a[i]"),
+        ("o[i] = a[i] if m[i] != 77 else b[i]", "o[i] = a[i]"),
+        ("o[i] = x[i + off[i]] - x[i]", "o[i] = 0.0"),
+        ("o[i] = a[i] if i < 15 else b[i]", "o[i] = a[i]"),
+    ] {
+        assert!(matches!(compare(first, second), Ok(Verdict::Different(_))), "{first} {second}");
+        let Ok(Verdict::Equal(evidence)) = compare(first, first) else { panic!("{first}") };
+        assert_eq!(evidence.unreached.unwrap_or_default(), [], "{first}");
+    }
+    let never = "o[i] = a[i] if a[i]*a[i] < -1.0 else b[i]";
+    let Ok(Verdict::Equal(evidence)) = compare(never, "o[i] = b[i]") else { panic!("{never}") };
+    let outcomes: Vec<Outcome> = evidence.unreached.unwrap_or_default().iter().map(|it| it.never).collect();
+    assert_eq!(outcomes, [Outcome::True]);
 }
 
 /// The two programs divide by zero at other points than most data: what an element is on other data counts.

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::demand::code::{Decision, Unit};
 use crate::demand::lower::Lowering;
 use crate::demand::node::{Dim, NodeId, Place};
-use crate::demand::search::Writers;
+use crate::demand::search::{Axis, Writers, axes};
 use crate::demand::unit::{Units, build};
 use crate::domain::{Bounds, Domains, Values};
 use crate::error::Error;
@@ -66,6 +66,8 @@ pub(super) struct Writer {
     pub(super) targets: Vec<Target>,
     /// For each loop the equations of targets in which it stands.
     pub(super) equations: Vec<Vec<Equation>>,
+    /// Its loops, where its index is its point.
+    pub(super) axes: Option<Vec<Axis>>,
     pub(super) conditions: Vec<Condition>,
     pub(super) value: UnitAt,
     /// Its number among the writers whose indices are not all affine.
@@ -212,6 +214,7 @@ impl<'k> Plan<'k> {
                 place: draft.place,
                 result: draft.result,
                 equations: (0..loops.len()).map(|level| equations(&targets, &of_loops, level)).collect(),
+                axes: axes(&bounds, &targets),
                 bounds,
                 targets,
                 conditions,

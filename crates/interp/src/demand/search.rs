@@ -5,7 +5,8 @@
 //! says that it has no such value; before that, it narrows the loop to what the hulls of the loops inside can make up for. Loops that are shared with the moment
 //! stay at or before its values.
 //! # Complexity
-//! Constraints times loops where every equation has one new loop; else the loops that no equation determines are scanned.
+//! Linear in the dimensions where each loop is one of them; constraints times loops where every equation has one new loop; else the loops that no equation
+//! determines are scanned.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use smallvec::SmallVec;
 
 use crate::demand::node::Place;
 use crate::demand::plan::{Equation, Target, Writer};
-use crate::domain::{ceil_div, floor_div};
+use crate::domain::{Bounds, ceil_div, floor_div};
 use crate::error::Error;
 
 /// The index of an element.
@@ -44,7 +45,7 @@ impl Limit {
         let n_shared = sequences.list[common].loops.len();
         let item = sequences.item_in((place.sequence, place.item), common);
         let own = sequences.item_in((writer.place.sequence, writer.place.item), common);
-        Self { values: values[..n_shared].iter().copied().collect(), is_included: own < item }
+        Self { values: Instance::from_slice(&values[..n_shared]), is_included: own < item }
     }
 
     /// Whether an instance is before it.
@@ -111,6 +112,41 @@ impl Writers {
     }
 }
 
+/// One loop of a writer whose index is its point: `value = sign·(index - constant)`.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    /// The dimension of the index.
+    target: usize,
+    constant: i64,
+    sign: i64,
+    /// The least and the greatest value.
+    range: (i64, i64),
+}
+
+/// The loops of a writer, where each is a dimension of the index of its own and has the same values whatever the others: then one instance at most
+/// writes an element, and is read off its index.
+pub(super) fn axes(bounds: &[Arc<Bounds>], targets: &[Target]) -> Option<Vec<Axis>> {
+    let mut res: Vec<Option<Axis>> = vec![None; bounds.len()];
+    for (idx, target) in targets.iter().enumerate() {
+        let Target::Affine { constant, terms } = target else { return None };
+        match terms[..] {
+            [] => {}
+            [(level, sign @ (1 | -1))] if res[level].is_none() => {
+                res[level] = Some(Axis { target: idx, constant: *constant, sign, range: bounds[level].as_box()? });
+            }
+            _ => return None,
+        }
+    }
+    res.into_iter().collect()
+}
+
+impl Axis {
+    fn value(&self, element: &[i64]) -> Option<i64> {
+        let value = element[self.target].checked_sub(self.constant)?.checked_mul(self.sign)?;
+        (self.range.0..=self.range.1).contains(&value).then_some(value)
+    }
+}
+
 /// The last instance within the limit that writes the element, its conditions aside; it is one [of](Writers::of) those that may. `steps` counts the values tried.
 pub(super) fn latest(
     writer: &Writer,
@@ -123,6 +159,11 @@ pub(super) fn latest(
         return None;
     }
     let n = writer.loops.len();
+    if let Some(axes) = &writer.axes {
+        *steps += n as u64;
+        let values = axes.iter().map(|axis| axis.value(element)).collect::<Option<Instance>>()?;
+        return limit.admits(&values).then_some(values);
+    }
     let mut values: Instance = SmallVec::from_elem(0, n);
     let mut caps: SmallVec<[i64; 6]> = SmallVec::from_elem(i64::MAX, n + 1);
     let mut is_tight: SmallVec<[bool; 6]> = SmallVec::from_elem(true, n + 1);

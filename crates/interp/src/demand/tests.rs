@@ -169,6 +169,8 @@ fn small_kernels_in_all_ways() {
         "domain { [i] : 0 <= i < 4 }\narg x : float64 readwrite\narg y : float64[4] write\nfor i\n  y[i] = i*(0.0 if 1.5 > x and i >= 2 else 3.0)\nend\nx = 1.0\n",
         // Laziness.
         "domain { [i] : 0 <= i < 8 }\narg n : int32[8] read\narg y : int32[8] write\nfor i\n  y[i] = (8 // n[i] if n[i] > 0 and 8 % n[i] == 0 else (n[i - 1] if i > 0 else -1))\nend\n",
+        // Each loop a dimension of its own, forwards and backwards, read at its own iteration, at earlier and at later ones, and outside of what is written.
+        "domain { [i, j] : 1 <= i < 5 and 0 <= j < 3 }\narg x : float64[5, 3] read\narg t : float64[6, 4] readwrite\narg y : float64[5, 3] readwrite\nfor i\n  for j\n    t[5 - i, j + 1] = x[i, j] + t[6 - i, j]\n    y[i, j] = t[5 - i, j + 1] + t[4 - i, 0]*t[0, j] + t[5 - i, 3 - j]\n  end\nend\n",
         // Reductions around and inside of each other.
         "domain { [i, q] : 0 <= i < 5 and i <= q < 7 }\ndomain [q] -> { [r] : 0 <= r <= q }\narg x : float64[7] read\narg y : float64[5] write\nfor i\n  y[i] = sum(q, x[q]*reduce(max, [r], x[r]*x[q - r]))\nend\n",
     ];

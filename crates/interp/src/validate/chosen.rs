@@ -51,6 +51,14 @@ impl OnDemand<'_> {
     fn n_units(&self) -> usize {
         self.second.n_units()
     }
+
+    /// Adds the outcomes of decisions in one round.
+    fn see(&mut self, outcomes: [Coverage; 2]) {
+        match &mut self.seen {
+            None => self.seen = Some(outcomes),
+            Some(known) => known.iter_mut().zip(&outcomes).for_each(|(known, seen)| known.merge(seen)),
+        }
+    }
 }
 
 /// The arguments of a data set in a world.
@@ -131,10 +139,7 @@ impl Comparison<'_> {
             },
         );
         let seen = [demands.0.coverage().clone(), demands.1.coverage().clone()];
-        match &mut on_demand.seen {
-            None => on_demand.seen = Some(seen),
-            Some(known) => known.iter_mut().zip(&seen).for_each(|(known, seen)| known.merge(seen)),
-        }
+        on_demand.see(seen);
         tally.on_demand = Some(on_demand);
         found
     }
@@ -147,10 +152,11 @@ impl Comparison<'_> {
         mut compare: impl FnMut(&mut Known, &Scaled, &f64, Dtype, f64) -> Sameness,
     ) -> Result<(), Stop> {
         self.prepare(tally)?;
-        let Some(on_demand) = tally.on_demand.take() else { return Ok(()) };
+        let Some(mut on_demand) = tally.on_demand.take() else { return Ok(()) };
         let (of_first, of_second) = (Given { world: &Conditioned, data }, Given { world: &Floats, data });
         let first = Demand::new(&Conditioned, &on_demand.first, &of_first);
         let second = Demand::new(&Floats, &on_demand.second, &of_second);
+        let mut demands = (first, second);
         // What is noise is known when all elements are.
         let mut largest = vec![0.0_f64; self.first.code.layouts.len()];
         let mut doubtful: Vec<(Place, Scaled, f64)> = Vec::new();
@@ -158,7 +164,7 @@ impl Comparison<'_> {
             (&on_demand.chosen, on_demand.n_units()),
             data,
             tally,
-            &mut (first, second),
+            &mut demands,
             |place, known, a, b, dtype| {
                 let largest = &mut largest[place.0.index()];
                 if a.magnitude.is_finite() {
@@ -173,6 +179,8 @@ impl Comparison<'_> {
                 }
             },
         );
+        let seen = [demands.0.coverage().clone(), demands.1.coverage().clone()];
+        on_demand.see(seen);
         for (place, a, b) in doubtful {
             let (layout, largest) = (&self.first.code.layouts[place.0.index()], largest[place.0.index()]);
             found = found.and_then(|()| {

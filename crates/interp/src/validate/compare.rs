@@ -64,6 +64,19 @@ const MAX_READ: usize = 1 << 21;
 /// nor those whose arrays have more elements than this together.
 const MAX_HELD: usize = 1 << 24;
 
+/// What a round in floats is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FloatRound {
+    /// Data of moderate size, on which all that are asked are compared.
+    Base,
+    /// Bold data for programs that decide.
+    Deciding,
+    /// Data for elements that had no value yet.
+    Defining,
+    /// What has no finite value on any data.
+    Last,
+}
+
 /// Two programs with the same arguments.
 pub(super) struct Comparison<'a> {
     pub(super) first: Compiled,
@@ -124,60 +137,84 @@ impl Comparison<'_> {
     /// In floats, with tolerance or to the bit: all elements, or those that have no value in exact arithmetic. What is not finite in the first
     /// program is tried on other data; where it is finite on none, infinities must be the same.
     fn in_floats<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Stop> {
-        let seed = self.options.seeds.first().copied().unwrap_or(1);
         let is_bits = self.options.agreement == Agreement::Bits;
         let is_alone = self.options.seeds.is_empty();
-        let base = [(Profile::Signed, false), (Profile::Signed, true)];
-        let further = DEFINING.map(|profile| (profile, false));
-        let last = [(Profile::Signed, false)];
-        let n_deciding = if is_alone && self.needs_many_data() { MIN_CYCLES * DECIDING.len() } else { 0 };
-        let deciding = DECIDING.into_iter().cycle().take(n_deciding).map(|profile| (profile, false));
-        let rounds: Vec<(Profile, bool)> = base.into_iter().chain(deciding).chain(further).chain(last).collect();
-        for (round, &(profile, from_zero)) in rounds.iter().enumerate() {
-            let (is_base, is_last) = (round < base.len(), round + 1 == rounds.len());
-            let is_deciding = !is_base && round < base.len() + n_deciding;
-            if !is_base && !is_deciding && (is_bits || (!tally.is_empty() && !tally.is_open())) {
+        self.unless_too_long(tally, self.max_steps_in_floats());
+        let mut n_rounds = 0;
+        let mut round = |profile, from_zero, kind, tally: &mut Tally<'c>| {
+            let data = self.float_data(n_rounds, profile, from_zero);
+            n_rounds += 1;
+            self.float_round(data, kind, tally)
+        };
+        for from_zero in [false, true] {
+            round(Profile::Signed, from_zero, FloatRound::Base, tally)?;
+        }
+        if is_alone {
+            self.until_decided(tally, |profile, _, tally| {
+                unless_failed(round(profile, false, FloatRound::Deciding, tally))
+            })?;
+        }
+        let last = [(Profile::Signed, FloatRound::Last)];
+        for (profile, kind) in DEFINING.map(|profile| (profile, FloatRound::Defining)).into_iter().chain(last) {
+            if is_bits || (!tally.is_empty() && !tally.is_open()) {
                 break;
             }
-            if is_deciding && round == base.len() {
-                self.watch_decisions(tally);
-            }
-            let data = self.plan.data(seed.wrapping_add(round as u64 / 2 * 0x1000_0001), profile, from_zero);
-            let compare = |known: &mut Known, a: &Scaled, b: &f64, dtype, largest| {
-                let is_asked = is_base && (is_bits || is_alone || known.is_in_floats);
-                let is_settled = known.is_compared() && !is_asked && !is_deciding;
-                let is_finite = a.value.is_finite() && a.magnitude.is_finite();
-                if is_settled || (!is_finite && !is_bits && !is_last) {
-                    return Sameness::Open;
-                }
-                known.is_in_floats = true;
-                match self.approximately(a, b, dtype, largest) {
-                    Ok(error) => Sameness::Equal(error),
-                    Err((first, second)) => Sameness::Different { world: "floating point", first, second },
-                }
-            };
-            let run = |tally: &mut Tally<'c>| {
-                if tally.is_whole {
-                    match self.whole_in_floats(data, tally, compare) {
-                        Err(Stop::Failed(Error::StepLimit { .. })) if self.prepare(tally).is_ok() => {
-                            tally.is_whole = false;
-                        }
-                        other => return other,
-                    }
-                }
-                self.chosen_in_floats(data, tally, compare)
-            };
-            let res = self.with_doubts(data, tally, run, |tally, doubts| {
-                let firm = self.firm(data, tally, doubts);
-                if tally.is_whole { firm.map_err(|stop| self.explain(stop, &Floats, &data.inputs())) } else { firm }
-            });
-            match res {
-                Err(Stop::Failed(_)) if !is_base => {}
-                other => other?,
-            }
-            tally.n_data += usize::from(is_alone);
+            unless_failed(round(profile, false, kind, tally))?;
         }
         Ok(())
+    }
+
+    /// The data of a round in floats; the first two have the same seed.
+    fn float_data(&self, n_rounds: u64, profile: Profile, from_zero: bool) -> DataSet<'_> {
+        let seed = self.options.seeds.first().copied().unwrap_or(1);
+        self.plan.data(seed.wrapping_add(n_rounds / 2 * 0x1000_0001), profile, from_zero)
+    }
+
+    /// Both programs on one choice of data, in floats.
+    fn float_round<'c>(&'c self, data: DataSet<'_>, kind: FloatRound, tally: &mut Tally<'c>) -> Result<(), Stop> {
+        let is_bits = self.options.agreement == Agreement::Bits;
+        let is_alone = self.options.seeds.is_empty();
+        let compare = |known: &mut Known, a: &Scaled, b: &f64, dtype, largest| {
+            let is_asked = match kind {
+                FloatRound::Base => is_bits || is_alone || known.is_in_floats,
+                FloatRound::Deciding => true,
+                FloatRound::Defining | FloatRound::Last => false,
+            };
+            let is_settled = known.is_compared() && !is_asked;
+            let is_finite = a.value.is_finite() && a.magnitude.is_finite();
+            if is_settled || (!is_finite && !is_bits && kind != FloatRound::Last) {
+                return Sameness::Open;
+            }
+            known.is_in_floats = true;
+            match self.approximately(a, b, dtype, largest) {
+                Ok(error) => Sameness::Equal(error),
+                Err((first, second)) => Sameness::Different { world: "floating point", first, second },
+            }
+        };
+        let run = |tally: &mut Tally<'c>| {
+            if tally.is_whole {
+                match self.whole_in_floats(data, tally, compare) {
+                    Err(Stop::Failed(Error::StepLimit { .. })) if self.prepare(tally).is_ok() => {
+                        tally.is_whole = false;
+                    }
+                    other => return other,
+                }
+            }
+            self.chosen_in_floats(data, tally, compare)
+        };
+        self.with_doubts(data, tally, run, |tally, doubts| {
+            let firm = self.firm(data, tally, doubts);
+            if tally.is_whole { firm.map_err(|stop| self.explain(stop, &Floats, &data.inputs())) } else { firm }
+        })?;
+        tally.n_data += usize::from(is_alone);
+        Ok(())
+    }
+
+    /// Turns to evaluation on demand, where it is possible and it is plain that the first program, run whole, will be stopped.
+    fn unless_too_long<'c>(&'c self, tally: &mut Tally<'c>, max_steps: u64) {
+        if tally.is_whole && self.first.code.n_points() > max_steps {
+            tally.is_whole = self.prepare(tally).is_err();
+        }
     }
 
     /// Whether two rounds say little: which data a value comes from depends on other data.
@@ -200,12 +237,53 @@ impl Comparison<'_> {
         }
     }
 
+    /// Rounds on bold data until every decision went both ways, or more of them say nothing new; where programs decide on points alone, any data do.
+    /// `round` takes a profile, and whether a short program is to be run whole beside.
+    fn until_decided<'c>(
+        &'c self,
+        tally: &mut Tally<'c>,
+        mut round: impl FnMut(Profile, bool, &mut Tally<'c>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        if !self.needs_many_data() {
+            if self.plan.decides_on_points {
+                self.watch_decisions(tally);
+                round(Profile::Signed, false, tally)?;
+            }
+            return Ok(());
+        }
+        self.watch_decisions(tally);
+        let (mut n_unreached, mut last_news) = (usize::MAX, 0);
+        for cycle in 0..self.options.max_cycles {
+            let is_enough =
+                (cycle >= MIN_CYCLES && tally.n_steps > MIN_STEPS) || tally.n_steps > MAX_STEPS_OF_CYCLES / 8;
+            let is_impatient = tally.n_steps > MIN_STEPS_OF_PATIENCE;
+            let is_hopeless = (is_impatient && cycle > 2 * last_news + PATIENCE) || tally.n_steps > MAX_STEPS_OF_CYCLES;
+            if cycle > 0 && (is_hopeless || (is_enough && n_unreached == 0)) {
+                break;
+            }
+            let is_beside = cycle == 0 && tally.was_whole && tally.n_steps_whole <= MAX_STEPS_BESIDE;
+            for (n_rounds, &profile) in DECIDING.iter().enumerate() {
+                let is_long = n_rounds >= MIN_DECIDING && tally.n_steps > MAX_STEPS_OF_CYCLES / 2;
+                if is_long && tally.unreached().is_none_or(|unreached| unreached.is_empty()) {
+                    break;
+                }
+                round(profile, is_beside, tally)?;
+                if tally.is_whole {
+                    tally.n_steps += tally.n_steps_whole;
+                }
+            }
+            let now = tally.unreached().map_or(0, |unreached| unreached.len());
+            if now < n_unreached {
+                (n_unreached, last_news) = (now, cycle);
+            }
+        }
+        Ok(())
+    }
+
     /// All rounds in exact arithmetic.
     fn exactly<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Stop> {
         let Some(&seed) = self.options.seeds.first() else { return Ok(()) };
-        if tally.is_whole && self.is_too_long() {
-            tally.is_whole = self.prepare(tally).is_err();
-        }
+        self.unless_too_long(tally, self.max_steps());
         for (idx, &seed) in self.options.seeds.iter().enumerate() {
             self.round(self.plan.data(seed, Profile::Signed, idx == 1), tally)?;
         }
@@ -224,39 +302,7 @@ impl Comparison<'_> {
             }
             unless_failed(self.round(data, tally))
         };
-        if self.needs_many_data() {
-            self.watch_decisions(tally);
-            let (mut n_unreached, mut last_news) = (usize::MAX, 0);
-            for cycle in 0..self.options.max_cycles {
-                let is_enough =
-                    (cycle >= MIN_CYCLES && tally.n_steps > MIN_STEPS) || tally.n_steps > MAX_STEPS_OF_CYCLES / 8;
-                let is_impatient = tally.n_steps > MIN_STEPS_OF_PATIENCE;
-                let is_hopeless =
-                    (is_impatient && cycle > 2 * last_news + PATIENCE) || tally.n_steps > MAX_STEPS_OF_CYCLES;
-                if cycle > 0 && (is_hopeless || (is_enough && n_unreached == 0)) {
-                    break;
-                }
-                let is_beside = cycle == 0 && tally.was_whole && tally.n_steps_whole <= MAX_STEPS_BESIDE;
-                for (n_rounds, &profile) in DECIDING.iter().enumerate() {
-                    let is_long = n_rounds >= MIN_DECIDING && tally.n_steps > MAX_STEPS_OF_CYCLES / 2;
-                    if is_long && tally.unreached().is_none_or(|unreached| unreached.is_empty()) {
-                        break;
-                    }
-                    bold(profile, is_beside, tally)?;
-                }
-                if tally.is_whole {
-                    tally.n_steps += tally.n_steps_whole;
-                }
-                let now = tally.unreached().map_or(0, |unreached| unreached.len());
-                if now < n_unreached {
-                    (n_unreached, last_news) = (now, cycle);
-                }
-            }
-        }
-        if self.plan.decides_on_points && !self.needs_many_data() {
-            self.watch_decisions(tally);
-            bold(Profile::Signed, false, tally)?;
-        }
+        self.until_decided(tally, &mut bold)?;
         for profile in DEFINING {
             if !tally.is_open() {
                 break;

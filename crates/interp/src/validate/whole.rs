@@ -80,14 +80,15 @@ impl Comparison<'_> {
         compare: impl FnMut(&mut Known, &Scaled, &f64, Dtype, f64) -> Sameness,
     ) -> Result<(), Stop> {
         let inputs = data.inputs();
-        let limit = if self.has_opaque_code() { u64::MAX } else { MAX_STEPS_IN_FLOATS };
-        let limit = limit.min(self.options.run.max_steps);
-        let (first, second) = match self.run(&Conditioned, &Floats, &inputs, limit)? {
+        let (first, second) = match self.run(&Conditioned, &Floats, &inputs, self.max_steps_in_floats())? {
             Pair::NoMeaning(error) => {
                 tally.gap.get_or_insert(error);
                 return Ok(());
             }
-            Pair::Memories(first, second, _) => (first, second),
+            Pair::Memories(first, second, n_steps) => {
+                tally.n_steps_whole = n_steps;
+                (first, second)
+            }
         };
         let mut compare = compare;
         let largest: Vec<f64> = first.iter().map(largest).collect();
@@ -104,7 +105,7 @@ impl Comparison<'_> {
     }
 
     /// Where a run in exact arithmetic is stopped.
-    fn max_steps(&self) -> u64 {
+    pub(super) fn max_steps(&self) -> u64 {
         let n_stores = |compiled: &Compiled| compiled.kernel().instructions.len();
         let is_straight = n_stores(&self.first).max(n_stores(&self.second)) > MAX_STORES;
         let limit = match is_straight && self.may_be_held() {
@@ -115,9 +116,10 @@ impl Comparison<'_> {
         limit.min(self.options.run.max_steps)
     }
 
-    /// Whether it is plain that the first program, run in exact arithmetic, will be stopped.
-    pub(super) fn is_too_long(&self) -> bool {
-        self.first.code.n_points() > self.max_steps()
+    /// The same in floats.
+    pub(super) fn max_steps_in_floats(&self) -> u64 {
+        let limit = if self.has_opaque_code() { u64::MAX } else { MAX_STEPS_IN_FLOATS };
+        limit.min(self.options.run.max_steps)
     }
 
     /// Whether a program cannot be evaluated on demand: then running it whole is the only way, however long it takes.
