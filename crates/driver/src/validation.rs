@@ -201,20 +201,19 @@ fn compare_in(
             }
             // Another size may do: the kernel may need more than a small one, or less than a large one.
             Err(error) => {
-                too_long |= size_idx == 0 && matches!(error, nestegg_interp::Error::StepLimit { .. });
-                stopped = stopped.or(Some(error));
+                too_long |= size_idx == 0 && is_step_limit(&error);
+                // What is no limit says more.
+                stopped = stopped.filter(|first| !is_step_limit(first)).or(Some(error));
             }
         }
     }
-    let Some(mut evidence) = main else {
-        return Ok(stopped.map_or_else(
-            || {
-                let at: Vec<String> = sizes.iter().map(|values| in_equations(values)).collect();
-                let evidence = format!("no element of any output is written, at {}", at.join(", "));
-                Comparison::Equal { evidence, largest_error: 0.0 }
-            },
-            Comparison::Stopped,
-        ));
+    let mut evidence = match (main, stopped) {
+        (Some(main), _) => main,
+        // Where nothing is written at the sizes of the run, one of another size that would run too long takes nothing from that.
+        (None, Some(error)) if too_long || others.is_empty() || !is_step_limit(&error) => {
+            return Ok(Comparison::Stopped(error));
+        }
+        (None, _) => format!("no element of any output is written, at {}", std::mem::take(&mut others).join(", ")),
     };
     if let Some((Survey { n_elements, suspects, .. }, operations)) = &survey
         && suspects.is_empty()
@@ -232,6 +231,10 @@ fn compare_in(
         evidence += &never_in_words(&unreached.unwrap_or_default(), [first, second]);
     }
     Ok(Comparison::Equal { evidence, largest_error })
+}
+
+fn is_step_limit(error: &nestegg_interp::Error) -> bool {
+    matches!(error, nestegg_interp::Error::StepLimit { .. })
 }
 
 /// Whether a run stopped because the kernel means nothing, whatever the data: it reads outside its arrays, or what has no value.

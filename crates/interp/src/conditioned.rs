@@ -3,9 +3,10 @@
 //! A value is a float and a magnitude `m` such that evaluating with unit roundoff u gives an error of at most about m·u:
 //! the first-order running error analysis. Sums add magnitudes, so cancellation shows; a product has
 //! `m(a)·|b| + |a|·m(b)`, and `m(a)·m(b)·u` of both errors, which is all there is where both values cancel; a quotient and the functions follow from their derivatives. Leaves have `m = |a|`.
+//! What may underflow is also off by half the least subnormal number, which is u times the least normal one: products, quotients and powers, and what is rounded to float32, have at least that as `m`.
 //!
 //! # Source
-//! Wilkinson (1986), Error analysis revisited; Higham, Accuracy and Stability of Numerical Algorithms, section 3.3.
+//! Wilkinson (1986), Error analysis revisited; Higham, Accuracy and Stability of Numerical Algorithms, sections 2.1 and 3.3.
 
 use crate::float::Floats;
 use crate::world::{Function, MAX_STAND_IN_SLOPE, World};
@@ -25,6 +26,11 @@ impl Scaled {
     /// A result with the magnitude that its operands' errors give, and its own rounding.
     fn result(value: f64, magnitude: f64) -> Self {
         Self { value, magnitude: if magnitude >= value.abs() { magnitude } else { value.abs() } }
+    }
+
+    /// The same for a result that may underflow.
+    fn scaled(value: f64, magnitude: f64) -> Self {
+        Self::result(value, magnitude + f64::MIN_POSITIVE)
     }
 }
 
@@ -60,7 +66,7 @@ impl World for Conditioned {
 
     #[inline(always)]
     fn round_single(&self, value: Scaled) -> Scaled {
-        Scaled { value: Floats.round_single(value.value), ..value }
+        Scaled { value: Floats.round_single(value.value), magnitude: value.magnitude.max(f32::MIN_POSITIVE.into()) }
     }
 
     #[inline(always)]
@@ -78,7 +84,7 @@ impl World for Conditioned {
         // The product of the errors counts where both values cancel.
         let of_errors = a.magnitude * b.magnitude * f64::EPSILON;
         let magnitude = a.magnitude * b.value.abs() + a.value.abs() * b.magnitude + of_errors;
-        Scaled { value: a.value * b.value, magnitude }
+        Scaled { value: a.value * b.value, magnitude: magnitude + f64::MIN_POSITIVE }
     }
 
     #[inline(always)]
@@ -88,7 +94,7 @@ impl World for Conditioned {
 
     fn quotient(&self, a: Scaled, b: Scaled) -> Option<Scaled> {
         let value = a.value / b.value;
-        Some(Scaled::result(value, (a.magnitude + value.abs() * b.magnitude) / b.value.abs()))
+        Some(Scaled::scaled(value, (a.magnitude + value.abs() * b.magnitude) / b.value.abs()))
     }
 
     fn less(&self, a: Scaled, b: Scaled) -> bool {
@@ -118,14 +124,14 @@ impl World for Conditioned {
     fn power(&self, base: Scaled, exponent: i64) -> Option<Scaled> {
         let value = crate::float::power(base.value, exponent);
         let slope = exponent as f64 * crate::float::power(base.value, exponent.saturating_sub(1));
-        Some(Scaled::result(value, slope.abs() * base.magnitude))
+        Some(Scaled::scaled(value, slope.abs() * base.magnitude))
     }
 
     fn power_any(&self, base: Scaled, exponent: Scaled) -> Option<Scaled> {
         let value = libm::pow(base.value, exponent.value);
         let by_base = exponent.value * libm::pow(base.value, exponent.value - 1.0);
         let by_exponent = value * libm::log(base.value.abs());
-        Some(Scaled::result(value, by_base.abs() * base.magnitude + by_exponent.abs() * exponent.magnitude))
+        Some(Scaled::scaled(value, by_base.abs() * base.magnitude + by_exponent.abs() * exponent.magnitude))
     }
 
     fn floor_div(&self, a: Scaled, b: Scaled) -> Option<Scaled> {

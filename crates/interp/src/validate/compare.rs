@@ -202,7 +202,8 @@ impl Comparison<'_> {
             }
             self.chosen_in_floats(data, tally, compare)
         };
-        self.with_doubts(data, tally, run, |tally, doubts| {
+        let is_doubted = self.plan.decides && !data.profile.is_tame();
+        Self::with_doubts(tally, is_doubted, run, |tally, doubts| {
             let firm = self.firm(data, tally, doubts);
             if tally.is_whole { firm.map_err(|stop| self.explain(stop, &Floats, &data.inputs())) } else { firm }
         })?;
@@ -298,7 +299,7 @@ impl Comparison<'_> {
                 let settle = |tally: &mut Tally<'c>, doubts| {
                     self.confirmed(data, tally, doubts).map_err(|stop| self.explain_exactly(stop, data))
                 };
-                unless_failed(self.with_doubts(data, tally, whole, settle))?;
+                unless_failed(Self::with_doubts(tally, self.plan.decides, whole, settle))?;
             }
             unless_failed(self.round(data, tally))
         };
@@ -316,7 +317,7 @@ impl Comparison<'_> {
     fn round<'c>(&'c self, data: DataSet<'_>, tally: &mut Tally<'c>) -> Result<(), Stop> {
         let mut by_identity = Vec::new();
         let run = |tally: &mut Tally<'c>| self.in_exact(data, tally, &mut by_identity);
-        self.with_doubts(data, tally, run, |tally, doubts| {
+        Self::with_doubts(tally, self.plan.decides, run, |tally, doubts| {
             let confirmed = self.confirmed(data, tally, doubts);
             if tally.is_whole { confirmed.map_err(|stop| self.explain_exactly(stop, data)) } else { confirmed }
         })?;

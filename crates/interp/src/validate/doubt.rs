@@ -1,12 +1,13 @@
 //! Differences that rounding may have made.
 //!
 //! # Input
-//! Programs that decide on data, bold data, and a difference that they showed.
+//! Programs that decide on data, and a difference that they showed.
 //! # Output
 //! The difference, if it is one.
 //! # Method
 //! Bold data are chosen beside the constants of comparisons, so the two sides of a comparison may be neighbours among floats, or equal. Both exact
 //! arithmetic, which orders numbers as their floats are, and floats then decide by how they round, and a right result may decide otherwise.
+//! On any data numbers may be beyond the range of floats, and the extremum of two of them is the one that comes first.
 //!
 //! - A difference in exact arithmetic is looked at again in [real arithmetic](crate::real), which decides as it should.
 //! - Where programs are compared in floats alone, numbers of tables may differ. There the first program says how firm its value is: data are nudged, by
@@ -55,15 +56,14 @@ impl Doubt {
 }
 
 impl Comparison<'_> {
-    /// Runs a round. Where rounding may decide on its data, `settle` says which of its differences stand; elsewhere the first one ends the round.
+    /// Runs a round. Where its differences are doubted, `settle` says which of them stand; elsewhere the first one ends the round.
     pub(super) fn with_doubts<'c>(
-        &'c self,
-        data: DataSet<'_>,
         tally: &mut Tally<'c>,
+        is_doubted: bool,
         run: impl FnOnce(&mut Tally<'c>) -> Result<(), Stop>,
         settle: impl FnOnce(&mut Tally<'c>, Vec<Doubt>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        tally.doubts = (self.plan.decides && !data.profile.is_tame()).then(Vec::new);
+        tally.doubts = is_doubted.then(Vec::new);
         let res = run(tally);
         // A round that failed may have shown differences before.
         let doubts = tally.doubts.take().unwrap_or_default();

@@ -62,6 +62,9 @@ pub(super) enum Slot<'v, F> {
     Int(i64),
 }
 
+/// A round with more doubts than this ends.
+const MAX_DOUBTS: usize = 4096;
+
 /// The arithmetic of differences that rounding may have made.
 pub(super) const EXACT: &str = "exact arithmetic";
 
@@ -188,8 +191,8 @@ impl<'c> Tally<'c> {
                 });
                 let doubt = Doubt { place, difference };
                 match &mut self.doubts {
-                    Some(doubts) => doubts.push(doubt),
-                    None => return Err(doubt.stop()),
+                    Some(doubts) if doubts.len() < MAX_DOUBTS => doubts.push(doubt),
+                    _ => return Err(doubt.stop()),
                 }
             }
         }
