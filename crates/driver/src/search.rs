@@ -194,6 +194,8 @@ fn value_form(
     let joined = || nestegg_transform::join_reductions(form, pass.semantics.licence);
     let form = stages.run("join", || pass.done("join reductions", joined()))?;
     pass.verified("join reductions", &form)?;
+    let form = stages.run("slice tables", || nestegg_transform::slice_tables(form));
+    pass.verified("slice tables", &form)?;
     Ok((form, folds))
 }
 

@@ -19,7 +19,7 @@ use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
-    SplitOptions, eliminate_dead, isolate_stores, restrict_to_bands, split_at_zeros, write_out_components,
+    SplitOptions, eliminate_dead, isolate_stores, restrict_to_bands, roll_up, split_at_zeros, write_out_components,
 };
 use rayon::prelude::*;
 
@@ -36,7 +36,10 @@ const AS_IT_IS: &str = "rolled";
 /// The name of the seed in which sums over components are written out.
 const WRITTEN_OUT: &str = "written out";
 
-/// The name of a form of one of these two.
+/// The name of the seed in which loops that were written out are loops again.
+const ROLLED_UP: &str = "rolled up";
+
+/// The name of a form of one of these.
 fn named(of: &str, what: &str) -> String {
     if of == AS_IT_IS { what.to_owned() } else { format!("{of}, {what}") }
 }
@@ -65,6 +68,11 @@ pub(crate) fn seeds(
         && let Some(written) = maker.done("write out", write_out_components(form))?
     {
         work.extend(maker.work(WRITTEN_OUT, &written, &mut limits)?);
+    }
+    if maker.wishes.wants("rolled-up")
+        && let Some(rolled) = maker.done("roll up", roll_up(form))?
+    {
+        work.extend(maker.work(ROLLED_UP, &rolled, &mut limits)?);
     }
     let work = without_repetition(work);
     let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|work| maker.make(work, values)).collect();

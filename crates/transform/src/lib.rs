@@ -2,7 +2,7 @@
 //!
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
 //! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
-//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one, [`join_reductions`] reductions; [`write_out_components`] writes sums over components out; [`restrict_to_bands`] runs sums over bands of their tables; [`parts`] are what has nothing to do with each other; [`eliminate_dead`] takes away what no result needs,
+//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one, [`join_reductions`] reductions; [`write_out_components`] writes sums over components out, [`roll_up`] rolls loops up again that were written out; [`slice_tables`] takes constant indices out of reads of tables; [`restrict_to_bands`] runs sums over bands of their tables; [`parts`] are what has nothing to do with each other; [`eliminate_dead`] takes away what no result needs,
 //! [`eliminate_empty`] what never runs; [`in_doubles`] exchanges float32 for float64; [`coefficients()`] takes numbers apart from a kernel.
 #![warn(missing_docs)]
 
@@ -32,9 +32,12 @@ mod predicates;
 mod quasi;
 mod ranges;
 mod rename;
+mod roll_up;
 pub mod shift;
+mod slice_tables;
 pub mod split_at_zeros;
 mod substitute;
+mod table_pool;
 mod widen;
 mod workspace;
 mod write_out;
@@ -50,7 +53,9 @@ pub use join_reductions::join_reductions;
 pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_under};
 pub use parts::parts;
+pub use roll_up::roll_up;
 pub use shift::{ShiftError, share_shifted};
+pub use slice_tables::slice_tables;
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
 pub use widen::in_doubles;
 pub use write_out::write_out_components;

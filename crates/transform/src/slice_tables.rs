@@ -1,0 +1,50 @@
+//! Constant indices of tables go: `T[1, q, j]` reads the table `T_0[q, j]`.
+//!
+//! # Output
+//! A table that is read at a constant along some of its dimensions is read as the slice that has only the others; of equal tables the first is read.
+//! # Why
+//! A stack of tables that is read one by one is as many tables, and equal values have equal expressions, whichever table they came from.
+//! # Complexity
+//! Linear in the DAG and in the entries of the slices.
+//! # Not done
+//! Slices of one entry: these are literals already.
+
+use nestegg_ir::{Expr, ExprId, LinearizedKernel, affine};
+use rustc_hash::FxHashMap;
+
+use crate::table_pool::TablePool;
+
+/// A kernel with constant table indices gone. Conditions around instructions are left as they are.
+#[must_use]
+pub fn slice_tables(linearized: LinearizedKernel) -> LinearizedKernel {
+    let LinearizedKernel { mut kernel, linearization } = linearized;
+    let mut pool = TablePool::new(&kernel);
+    let stems: Vec<String> = kernel.arrays.iter().map(|array| array.name.clone()).collect();
+    let mut known: FxHashMap<(usize, Vec<Option<i64>>), Option<nestegg_ir::ArrayId>> = FxHashMap::default();
+    let roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
+    let rewritten = kernel.exprs.rewrite(roots, |exprs, _, expr| {
+        let Expr::Access { array, indices } = &expr else { return exprs.intern(expr) };
+        let Some(contents) = pool.contents(*array).cloned() else { return exprs.intern(expr) };
+        let constant = |&index: &ExprId| affine::of(exprs, index).and_then(|index| index.as_constant());
+        let fixed: Vec<Option<i64>> = indices.iter().map(constant).collect();
+        let first = pool.first_equal(*array);
+        let is_partial = fixed.iter().any(Option::is_some) && fixed.iter().any(Option::is_none);
+        if !is_partial {
+            return exprs.access(first, indices.clone());
+        }
+        let slice = *known.entry((first.index(), fixed.clone())).or_insert_with(|| {
+            contents.slice(&fixed).map(|slice| pool.get(exprs, &stems[array.index()], slice))
+        });
+        match slice {
+            Some(slice) => {
+                let rest: Vec<ExprId> =
+                    indices.iter().zip(&fixed).filter(|(_, fixed)| fixed.is_none()).map(|(&index, _)| index).collect();
+                exprs.access(slice, rest)
+            }
+            None => exprs.access(first, indices.clone()),
+        }
+    });
+    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
+    pool.finish(&mut kernel);
+    crate::eliminate_dead(LinearizedKernel { kernel, linearization })
+}
