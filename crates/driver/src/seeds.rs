@@ -19,7 +19,8 @@ use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
-    SplitOptions, eliminate_dead, isolate_stores, restrict_to_bands, roll_up, split_at_zeros, write_out_components,
+    SplitOptions, eliminate_dead, factor_sums, isolate_stores, multiply_out, restrict_to_bands, roll_up,
+    split_at_zeros, write_out_components,
 };
 use rayon::prelude::*;
 
@@ -35,9 +36,6 @@ const AS_IT_IS: &str = "rolled";
 
 /// The name of the seed in which sums over components are written out.
 const WRITTEN_OUT: &str = "written out";
-
-/// The name of the seed in which loops that were written out are loops again.
-const ROLLED_UP: &str = "rolled up";
 
 /// The name of a form of one of these.
 fn named(of: &str, what: &str) -> String {
@@ -69,10 +67,8 @@ pub(crate) fn seeds(
     {
         work.extend(maker.work(WRITTEN_OUT, &written, &mut limits)?);
     }
-    if maker.wishes.wants("rolled-up")
-        && let Some(rolled) = maker.done("roll up", roll_up(form))?
-    {
-        work.extend(maker.work(ROLLED_UP, &rolled, &mut limits)?);
+    for (name, base) in respelled(&maker, form)? {
+        work.extend(maker.work(name, &base, &mut limits)?);
     }
     let work = without_repetition(work);
     let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|work| maker.make(work, values)).collect();
@@ -84,6 +80,22 @@ pub(crate) fn seeds(
         found.push(rolled(form));
     }
     Ok((found, limits))
+}
+
+/// The kernel written in other ways, as far as a strategy asks for them, each with its name.
+fn respelled(maker: &Maker, form: &LinearizedKernel) -> Result<Vec<(&'static str, LinearizedKernel)>, Error> {
+    let mut res = Vec::new();
+    if maker.wishes.wants("rolled-up") {
+        let rolled = maker.done("roll up", roll_up(form))?;
+        res.extend(rolled.map(|rolled| ("rolled up", rolled)));
+    }
+    if maker.wishes.wants("factored") {
+        res.extend(factor_sums(form).map(|factored| ("factored", factored)));
+    }
+    if maker.wishes.wants("multiplied-out") {
+        res.extend(multiply_out(form).map(|out| ("multiplied out", out)));
+    }
+    Ok(res)
 }
 
 /// What a strategy asks to be made of a kernel that selection made; `None` if that is nothing.

@@ -2,7 +2,7 @@
 //!
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
 //! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
-//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one, [`join_reductions`] reductions; [`write_out_components`] writes sums over components out, [`roll_up`] rolls loops up again that were written out; [`slice_tables`] takes constant indices out of reads of tables; [`restrict_to_bands`] runs sums over bands of their tables; [`parts`] are what has nothing to do with each other; [`eliminate_dead`] takes away what no result needs,
+//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one, [`join_reductions`] reductions, [`factor_sums`] finds factors, and [`multiply_out`] multiplies them out; [`write_out_components`] writes sums over components out, [`roll_up`] rolls loops up again that were written out; [`slice_tables`] takes stacks of tables apart; [`restrict_to_bands`] runs sums over bands of their tables; [`parts`] are what has nothing to do with each other; [`eliminate_dead`] takes away what no result needs,
 //! [`eliminate_empty`] what never runs; [`in_doubles`] exchanges float32 for float64; [`coefficients()`] takes numbers apart from a kernel.
 #![warn(missing_docs)]
 
@@ -17,6 +17,7 @@ mod dead;
 mod decided;
 mod depends;
 mod empty;
+mod factor_sums;
 mod facts;
 pub mod fold;
 mod join_domains;
@@ -25,6 +26,7 @@ mod join_stores;
 mod loops;
 mod memory;
 mod merge_digits;
+mod multiply_out;
 mod nest;
 pub mod normalise;
 mod parts;
@@ -47,9 +49,11 @@ pub use bound::name_bound_inames;
 pub use coefficients::{Coefficients, coefficients, with_coefficients};
 pub use dead::eliminate_dead;
 pub use empty::eliminate_empty;
+pub use factor_sums::factor_sums;
 pub use fold::{Folded, fold_constants};
 pub use join_domains::join_domains;
 pub use join_reductions::join_reductions;
+pub use multiply_out::multiply_out;
 pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_under};
 pub use parts::parts;

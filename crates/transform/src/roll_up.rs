@@ -233,7 +233,13 @@ struct Facts<'a> {
 
 impl Facts<'_> {
     /// Rolls a group of stores up, in the place of the first; answers whether that was done.
-    fn roll(&self, group: &[Store], kernel: &mut Kernel, tables: &mut TablePool, trees: &mut [Option<LoopTree>]) -> bool {
+    fn roll(
+        &self,
+        group: &[Store],
+        kernel: &mut Kernel,
+        tables: &mut TablePool,
+        trees: &mut [Option<LoopTree>],
+    ) -> bool {
         self.rolled(group, kernel, tables, trees).is_some()
     }
 
@@ -248,12 +254,12 @@ impl Facts<'_> {
         members.sort_by(|a, b| a.constants.cmp(&b.constants));
         let grid = grid(&members)?;
         let values: Tuple = members.iter().map(|store| Some(store.value)).collect();
-        let unifier =
-            Unifier { kernel: self.kernel, types: self.types, skeletons: self.skeletons, tables };
+        let unifier = Unifier { kernel: self.kernel, types: self.types, skeletons: self.skeletons, tables };
         let (family, roots) = unifier.family(&[values])?;
         let mut holes = holes(&family, tables);
         let dims = members[0].constants.len();
-        let of_dim = |dim: usize| -> Vec<Option<i64>> { members.iter().map(|store| Some(store.constants[dim])).collect() };
+        let of_dim =
+            |dim: usize| -> Vec<Option<i64>> { members.iter().map(|store| Some(store.constants[dim])).collect() };
         for dim in 0..dims {
             holes.push(digits::Hole::of_integers(of_dim(dim)));
         }

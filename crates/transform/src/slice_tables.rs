@@ -1,20 +1,20 @@
-//! Constant indices of tables go: `T[1, q, j]` reads the table `T_0[q, j]`.
+//! Stacks of tables are taken apart: `T[1, q, j]` reads the table `T_0[q, j]`.
 //!
 //! # Output
-//! A table that is read at a constant along some of its dimensions is read as the slice that has only the others; of equal tables the first is read.
+//! A table that is read at constants along its first dimensions is read as the slice that has only the others; of equal tables the first is read.
 //! # Why
 //! A stack of tables that is read one by one is as many tables, and equal values have equal expressions, whichever table they came from.
 //! # Complexity
 //! Linear in the DAG and in the entries of the slices.
 //! # Not done
-//! Slices of one entry: these are literals already.
+//! Constants along later dimensions: there `T[q, 0]` and `T[q, 1]` are columns of one table, and forms look at them together. Slices of one entry are literals already.
 
 use nestegg_ir::{Expr, ExprId, LinearizedKernel, affine};
 use rustc_hash::FxHashMap;
 
 use crate::table_pool::TablePool;
 
-/// A kernel with constant table indices gone. Conditions around instructions are left as they are.
+/// A kernel whose stacks of tables are taken apart. Conditions around instructions are left as they are.
 #[must_use]
 pub fn slice_tables(linearized: LinearizedKernel) -> LinearizedKernel {
     let LinearizedKernel { mut kernel, linearization } = linearized;
@@ -26,15 +26,16 @@ pub fn slice_tables(linearized: LinearizedKernel) -> LinearizedKernel {
         let Expr::Access { array, indices } = &expr else { return exprs.intern(expr) };
         let Some(contents) = pool.contents(*array).cloned() else { return exprs.intern(expr) };
         let constant = |&index: &ExprId| affine::of(exprs, index).and_then(|index| index.as_constant());
-        let fixed: Vec<Option<i64>> = indices.iter().map(constant).collect();
+        let mut fixed: Vec<Option<i64>> = indices.iter().map_while(|index| Some(Some(constant(index)?))).collect();
+        fixed.resize(indices.len(), None);
         let first = pool.first_equal(*array);
-        let is_partial = fixed.iter().any(Option::is_some) && fixed.iter().any(Option::is_none);
+        let is_partial = fixed.first().is_some_and(Option::is_some) && fixed.iter().any(Option::is_none);
         if !is_partial {
             return exprs.access(first, indices.clone());
         }
-        let slice = *known.entry((first.index(), fixed.clone())).or_insert_with(|| {
-            contents.slice(&fixed).map(|slice| pool.get(exprs, &stems[array.index()], slice))
-        });
+        let slice = *known
+            .entry((first.index(), fixed.clone()))
+            .or_insert_with(|| contents.slice(&fixed).map(|slice| pool.get(exprs, &stems[array.index()], slice)));
         match slice {
             Some(slice) => {
                 let rest: Vec<ExprId> =

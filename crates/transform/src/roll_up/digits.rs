@@ -25,7 +25,11 @@ impl Hole {
         known.sort_unstable();
         known.dedup();
         let class = |value: i64| known.binary_search(&value).ok().map(|at| at as u32);
-        Self { classes: values.iter().map(|value| value.and_then(class)).collect(), integers: vec![values], is_required: true }
+        Self {
+            classes: values.iter().map(|value| value.and_then(class)).collect(),
+            integers: vec![values],
+            is_required: true,
+        }
     }
 }
 
@@ -124,8 +128,7 @@ impl Grid {
     /// Integers as an affine function of digits, which is nowhere outside of their range.
     pub(super) fn fit(&self, values: &[Option<i64>], digits: &[Digit]) -> Option<Fit> {
         let at = |wanted: &dyn Fn(usize) -> usize| -> Option<i64> {
-            let is_there =
-                |member: &usize| (0..digits.len()).all(|at| self.digit(*member, digits[at]) == wanted(at));
+            let is_there = |member: &usize| (0..digits.len()).all(|at| self.digit(*member, digits[at]) == wanted(at));
             (0..values.len()).find(is_there).and_then(|member| values[member])
         };
         let constant = at(&|_| 0)?;

@@ -71,7 +71,9 @@ impl Skeletons {
         let children = || expr.children().iter().map(|&child| self.of(child));
         let rows = || expr.children().iter().map(|child| &self.0[child.index()]);
         let own = match expr {
-            Expr::Number(_) => return Row { own: tagged(Tag::Number, []), terms: tagged(Tag::Number, []), factors: (0, 0, 0) },
+            Expr::Number(_) => {
+                return Row { own: tagged(Tag::Number, []), terms: tagged(Tag::Number, []), factors: (0, 0, 0) };
+            }
             Expr::Op { op: Op::Add | Op::Sub, .. } => {
                 let terms = rows().fold(0_u64, |sum, row| sum.wrapping_add(row.terms));
                 let own = tagged(Tag::Sum, [terms]);

@@ -58,7 +58,10 @@ pub(super) fn holes(family: &Family, tables: &TablePool) -> Vec<Hole> {
 
 fn of_access(arrays: &[Option<ArrayId>], indices: &[Index], tables: &TablePool) -> Hole {
     let constants = |member: usize| -> Vec<Option<i64>> {
-        indices.iter().map(|index| if let Index::Affine(_, constants) = index { constants[member] } else { None }).collect()
+        indices
+            .iter()
+            .map(|index| if let Index::Affine(_, constants) = index { constants[member] } else { None })
+            .collect()
     };
     let array = |member: usize| arrays[member].map(|array| tables.first_equal(array));
     let members = 0..arrays.len();
