@@ -89,11 +89,13 @@ fn respelled(maker: &Maker, form: &LinearizedKernel) -> Result<Vec<(&'static str
         let rolled = maker.done("roll up", roll_up(form))?;
         res.extend(rolled.map(|rolled| ("rolled up", rolled)));
     }
+    let out = multiply_out(form);
     if maker.wishes.wants("factored") {
         res.extend(factor_sums(form).map(|factored| ("factored", factored)));
+        res.extend(out.as_ref().and_then(factor_sums).map(|factored| ("factored anew", factored)));
     }
     if maker.wishes.wants("multiplied-out") {
-        res.extend(multiply_out(form).map(|out| ("multiplied out", out)));
+        res.extend(out.map(|out| ("multiplied out", out)));
     }
     Ok(res)
 }
