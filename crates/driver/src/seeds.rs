@@ -37,6 +37,9 @@ const AS_IT_IS: &str = "rolled";
 /// The name of the seed in which sums over components are written out.
 const WRITTEN_OUT: &str = "written out";
 
+/// The name of the seed in which loops that were written out are loops again.
+const ROLLED_UP: &str = "rolled up";
+
 /// The name of a form of one of these.
 fn named(of: &str, what: &str) -> String {
     if of == AS_IT_IS { what.to_owned() } else { format!("{of}, {what}") }
@@ -68,7 +71,11 @@ pub(crate) fn seeds(
         work.extend(maker.work(WRITTEN_OUT, &written, &mut limits)?);
     }
     for (name, base) in respelled(&maker, form)? {
-        work.extend(maker.work(name, &base, &mut limits)?);
+        let of_base = maker.work(name, &base, &mut limits)?;
+        // Sums that factoring made are not those in which digits cancel, and maps of them take long to find.
+        let is_of_other_sums =
+            |work: &Work| name != ROLLED_UP && matches!(work, Work::LinearMaps { sums: Sums::Kept, .. });
+        work.extend(of_base.into_iter().filter(|work| !is_of_other_sums(work)));
     }
     let work = without_repetition(work);
     let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|work| maker.make(work, values)).collect();
@@ -87,7 +94,7 @@ fn respelled(maker: &Maker, form: &LinearizedKernel) -> Result<Vec<(&'static str
     let mut res = Vec::new();
     if maker.wishes.wants("rolled-up") {
         let rolled = maker.done("roll up", roll_up(form))?;
-        res.extend(rolled.map(|rolled| ("rolled up", rolled)));
+        res.extend(rolled.map(|rolled| (ROLLED_UP, rolled)));
     }
     let out = multiply_out(form);
     if maker.wishes.wants("factored") {

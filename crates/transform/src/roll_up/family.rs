@@ -26,7 +26,7 @@ pub(super) const MAX_ENTRIES: usize = 1 << 20;
 /// Sums and products are taken apart into so many operands at most.
 const MAX_OPERANDS: usize = 256;
 
-/// One of so many terms of a member may be missing, beside those that are there: three of four.
+/// All terms together are at most so many times those that a member has on average: of four, three may be missing.
 const MAX_TERMS: usize = 4;
 
 /// An expression of each member; `None` where it may be any.
@@ -47,6 +47,9 @@ pub(super) struct Term {
     pub(super) coefficients: Vec<Option<Float>>,
     pub(super) factors: Vec<usize>,
 }
+
+/// Terms with their signs.
+type Terms = Vec<(f64, ExprId)>;
 
 /// What members have in common.
 #[derive(Clone, Debug)]
@@ -71,7 +74,7 @@ pub(super) struct Family {
     pub(super) nodes: Vec<Node>,
 }
 
-/// A node whose operands are tuples still: their positions in a list.
+/// A node whose operands are tuples still; it holds their positions.
 struct Open {
     tuple: Tuple,
     node: Node,
@@ -235,7 +238,7 @@ impl Unifier<'_> {
 
     /// A tuple some of whose members are sums, term by term.
     fn sum(&self, tuple: &Tuple) -> Option<(Node, Vec<Tuple>)> {
-        let mut classes: Vec<(u64, Vec<Vec<(f64, ExprId)>>)> = Vec::new();
+        let mut classes: Vec<Vec<Terms>> = Vec::new();
         let mut class_of: FxHashMap<u64, usize> = FxHashMap::default();
         let (mut n_terms, mut n_members) = (0, 0);
         for (member, id) in tuple.iter().enumerate() {
@@ -244,15 +247,15 @@ impl Unifier<'_> {
             for (sign, term) in self.terms(*id)? {
                 let skeleton = self.skeletons.of(term);
                 let class = *class_of.entry(skeleton).or_insert_with(|| {
-                    classes.push((skeleton, vec![Vec::new(); tuple.len()]));
+                    classes.push(vec![Vec::new(); tuple.len()]);
                     classes.len() - 1
                 });
-                classes[class].1[member].push((sign, term));
+                classes[class][member].push((sign, term));
                 n_terms += 1;
             }
         }
         let mut columns = Vec::new();
-        for (_, of_members) in classes {
+        for of_members in classes {
             columns.extend(columns_of(tuple, of_members));
         }
         if columns.len() * n_members > n_terms * MAX_TERMS {
@@ -301,7 +304,7 @@ impl Unifier<'_> {
     }
 
     /// The terms of a sum, with their signs.
-    fn terms(&self, id: ExprId) -> Option<Vec<(f64, ExprId)>> {
+    fn terms(&self, id: ExprId) -> Option<Terms> {
         let mut res = Vec::new();
         let mut pending = vec![(1.0, id)];
         while let Some((sign, id)) = pending.pop() {
@@ -365,7 +368,7 @@ fn is_alike(a: &Expr, b: &Expr) -> bool {
 }
 
 /// Terms of one skeleton, one of each member in a column: in order where all have as many, equal ones together otherwise.
-fn columns_of(tuple: &Tuple, of_members: Vec<Vec<(f64, ExprId)>>) -> Vec<Vec<Option<(f64, ExprId)>>> {
+fn columns_of(tuple: &Tuple, of_members: Vec<Terms>) -> Vec<Vec<Option<(f64, ExprId)>>> {
     let n_most = of_members.iter().map(Vec::len).max().unwrap_or(0);
     let is_full = |(id, terms): (&Option<ExprId>, &Vec<_>)| id.is_none() || terms.len() == n_most;
     let mut rest = of_members;
@@ -376,7 +379,7 @@ fn columns_of(tuple: &Tuple, of_members: Vec<Vec<(f64, ExprId)>>) -> Vec<Vec<Opt
             terms.iter().for_each(|(_, id)| *n_members.entry(*id).or_default() += 1);
         }
         for (id, _) in n_members.into_iter().filter(|(_, n)| *n > 1) {
-            let mut take = |terms: &mut Vec<(f64, ExprId)>| {
+            let mut take = |terms: &mut Terms| {
                 let at = terms.iter().position(|(_, other)| *other == id)?;
                 Some(terms.remove(at))
             };
