@@ -25,6 +25,7 @@ pub mod smallest;
 pub mod stages;
 mod stated;
 pub mod temporaries;
+mod together;
 pub mod validation;
 
 pub use count::count;

@@ -1,9 +1,9 @@
 //! Results of the parts of a kernel, put together.
 //!
 //! # Input
-//! The parts of a value form, which have nothing to do with each other, and for each of them its results, the best first.
+//! The parts of a value form, which can run in any order, and for each of them its results, the best first.
 //! # Output
-//! Results of the whole: the best of each part together; then the same with the next best of one part, as often as [`MAX_NEXT`], and with the best of each part that is equal to
+//! Results of the whole: the best of each part together; then the same with the next best of one part, as often as is asked for, and with the best of each part that is equal to
 //! it exactly. So a kernel never costs more than its parts alone, and where a form of one part does not hold, the others keep theirs.
 //! # Complexity
 //! One copy and one schedule of the whole for each result.
@@ -16,9 +16,6 @@ use crate::candidates::Candidate;
 use crate::count::operations;
 use crate::error::Error;
 use crate::report::Gap;
-
-/// So many further results of each part are tried beside the best of the others.
-const MAX_NEXT: usize = 6;
 
 /// A part and its results, the best first.
 pub(crate) struct Part {
@@ -41,9 +38,10 @@ fn written(kernel: &Kernel) -> impl Iterator<Item = &str> {
     arrays.filter(|&array| kernel[array].is_argument()).map(|array| kernel[array].name.as_str())
 }
 
-/// Results of the whole; none if a part has none.
-pub(crate) fn together(
+/// Results of the whole, for each part with up to `n_next` further ones beside the best of the others; none if a part has none.
+pub(crate) fn in_order(
     parts: &[Part],
+    n_next: usize,
     licence: Licence,
     values: &[(String, i64)],
     refused: impl Fn(nestegg_schedule::ScheduleError) -> Error,
@@ -54,7 +52,7 @@ pub(crate) fn together(
         if part.ranking.is_empty() {
             return Ok(Vec::new());
         }
-        choices.extend((1..part.ranking.len().min(MAX_NEXT + 1)).map(|next| {
+        choices.extend((1..part.ranking.len().min(n_next + 1)).map(|next| {
             let mut choice = best.clone();
             choice[idx] = next;
             choice

@@ -9,6 +9,7 @@
 //! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
 //! made; none knows of another.
 //! Parts of a kernel that have nothing to do with each other are searched one by one, and their results put together.
+//! Groups of stores that only have values in common are searched together and apart; what is found apart is [chosen together](crate::together).
 //! Each seed that the strategy asks for gets an e-graph of its own. Of what selection made of those that came near the best, with its reductions in order and its
 //! temporaries in arrays, further seeds are made. All results are kept, those with the fewest operations first, of equals what is equal to the kernel exactly, and then the first made.
 //! A seed that a pass refuses or breaks is a failure of that seed alone.
@@ -32,7 +33,7 @@ use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit, Unjudged};
 use crate::seeds::{self, Seed};
 use crate::stages::Stages;
-use crate::temporaries;
+use crate::{temporaries, together};
 
 /// The name of the input among seeds, where no seed gave anything better.
 pub(crate) const AS_IT_CAME: &str = "as it came";
@@ -107,6 +108,7 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
     for form in forms {
         let mut race = Race::new(told);
         race.run(&form, &pass, stages)?;
+        race.run_apart(&form, &pass, stages)?;
         race.ranking.sort_by_key(Candidate::rank);
         let part = Part { form, ranking: race.ranking };
         let name = |seed: String| if is_whole { seed } else { format!("{}: {seed}", part.name()) };
@@ -119,18 +121,31 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
         Some(whole) if parts.is_empty() => whole.ranking,
         last => {
             parts.extend(last);
-            let refused = |source| pass.refused("schedule", source);
-            let mut ranking =
-                stages.run("parts", || parts::together(&parts, pass.semantics.licence, told.values, refused))?;
-            for candidate in &ranking {
-                pass.verified("parts", &candidate.program)?;
-            }
+            let mut ranking = in_order(&parts, NEXT_OF_PARTS, &pass, stages)?;
             ranking.retain(|candidate| is_within_memory(candidate, told, &mut found.limits));
             ranking.sort_by_key(Candidate::rank);
             ranking
         }
     };
     Ok(found)
+}
+
+/// So many further results of each part are tried beside the best of the others.
+const NEXT_OF_PARTS: usize = 6;
+
+/// Results of parts, one after the other.
+fn in_order(
+    parts: &[Part],
+    n_next: usize,
+    pass: &Passes<'_>,
+    stages: &mut Stages,
+) -> Result<Vec<Candidate>, Error> {
+    let refused = |source| pass.refused("schedule", source);
+    let res = stages.run("parts", || parts::in_order(parts, n_next, pass.semantics.licence, pass.values, refused))?;
+    for candidate in &res {
+        pass.verified("parts", &candidate.program)?;
+    }
+    Ok(res)
 }
 
 /// Whether the temporaries of a result take no more memory than is allowed; where they do, the limit is noted.
@@ -290,6 +305,46 @@ impl<'a> Race<'a> {
         Ok(())
     }
 
+    /// Searches groups of stores apart where the strategy asks for that, and enters what they are together.
+    fn run_apart(
+        &mut self,
+        form: &LinearizedKernel,
+        pass: &Passes<'_>,
+        stages: &mut Stages,
+    ) -> Result<(), Error> {
+        let Told { strategy, values, semantics, .. } = self.told;
+        if !seeds::wants(strategy, "apart") || keeps_places(form, pass)? {
+            return Ok(());
+        }
+        let groups = stages.run("parts", || pass.done("apart", nestegg_transform::apart(form, semantics.licence)));
+        let Some(groups) = self.done("apart", groups)? else { return Ok(()) };
+        let (mut parts, mut alternatives) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
+        for form in groups {
+            let mut race = Race::new(self.told);
+            race.run(&form, pass, stages)?;
+            race.run_apart(&form, pass, stages)?;
+            race.ranking.sort_by_key(Candidate::rank);
+            let ranking = std::mem::take(&mut race.ranking);
+            alternatives.push(race.alternatives());
+            parts.push(Part { form, ranking });
+        }
+        // Side by side without sharing, so that no group costs more than it does alone.
+        for candidate in in_order(&parts, 0, pass, stages)? {
+            self.take(candidate);
+        }
+        let together = stages.run("parts", || together::seeds(&alternatives, values, semantics));
+        let Some(seeds) = self.done("together", together)? else { return Ok(()) };
+        self.enter_all(&seeds, pass, strategy, stages)?;
+        Ok(())
+    }
+
+    /// What selection made of the seeds, the cheapest first.
+    fn alternatives(self) -> Vec<Seed> {
+        let mut res: Vec<(u128, Seed)> = self.selected.into_values().collect();
+        res.sort_by_key(|(cost, seed)| (*cost, seed.tolerance.is_some()));
+        res.into_iter().map(|(_, seed)| seed).collect()
+    }
+
     /// The seeds of a value form; of one whose floats may trap under its conditions, or of which no others can be made, the form itself.
     fn seeds(
         &mut self,
@@ -331,10 +386,10 @@ impl<'a> Race<'a> {
     }
 
     /// What selection made of seeds that came near the best.
-    fn promising(&mut self) -> Vec<Seed> {
+    fn promising(&self) -> Vec<Seed> {
         let Some(best) = self.best_cost() else { return Vec::new() };
-        let all = std::mem::take(&mut self.selected).into_values();
-        all.filter(|(cost, _)| *cost <= best.saturating_mul(PROMISING)).map(|(_, seed)| seed).collect()
+        let all = self.selected.values();
+        all.filter(|(cost, _)| *cost <= best.saturating_mul(PROMISING)).map(|(_, seed)| seed.clone()).collect()
     }
 
     /// Optimizes seeds, some side by side; answers for each the cost of the result, and whether all e-nodes were allowed that it wanted. `None` if it failed.
@@ -365,13 +420,17 @@ impl<'a> Race<'a> {
         if self.selected.get(&seed.name).is_none_or(|known| cost < known.0) {
             self.selected.insert(seed.name.clone(), (cost, selected));
         }
-        if !is_within_memory(&candidate, self.told, &mut self.limits) {
-            return Ok(Some((cost, is_finished)));
-        }
-        let known = self.costs.entry(candidate.seed.clone()).or_insert(cost);
-        *known = cost.min(*known);
-        self.ranking.push(candidate);
+        self.take(candidate);
         Ok(Some((cost, is_finished)))
+    }
+
+    /// Ranks a result whose temporaries are within the limit of memory.
+    fn take(&mut self, candidate: Candidate) {
+        if is_within_memory(&candidate, self.told, &mut self.limits) {
+            let known = self.costs.entry(candidate.seed.clone()).or_insert(candidate.cost);
+            *known = candidate.cost.min(*known);
+            self.ranking.push(candidate);
+        }
     }
 }
 

@@ -93,6 +93,11 @@ pub(crate) fn of_selected(selected: &Seed, strategy: &ResolvedStrategy<'_>) -> R
     Ok(res)
 }
 
+/// Whether a strategy asks for a kind of seeds.
+pub(crate) fn wants(strategy: &ResolvedStrategy<'_>, kind: &str) -> bool {
+    Wishes::of(strategy, None).wants(kind)
+}
+
 /// The kernel itself, whatever a strategy asks for.
 pub(crate) fn rolled(form: &LinearizedKernel) -> Seed {
     Seed::exact(AS_IT_IS, form.clone())

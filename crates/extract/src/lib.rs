@@ -2,7 +2,7 @@
 //!
 //! [`extract`] goes from an e-graph to a [`Constructed`] kernel: the [product graph](product) of what can be chosen, a
 //! [selection](select) of the cheapest, its [placement](place) as temporaries, and the [construction](mod@construct) of a
-//! valid, naive kernel for the scheduler. It never rewrites: every value is some e-node of the e-graph.
+//! valid, naive kernel for the scheduler. [`together`] chooses among whole alternatives. It never rewrites: every value is some e-node of the e-graph.
 
 mod certificate;
 pub mod construct;
@@ -12,6 +12,7 @@ pub mod guard;
 pub mod place;
 pub mod product;
 pub mod select;
+mod together;
 mod uses;
 
 use egg::Id;
@@ -24,6 +25,7 @@ pub use cost::Cost;
 use place::Placement;
 use product::ProductGraph;
 use select::{NoForm, Selection};
+pub use together::together;
 
 /// How forms are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,12 +2,13 @@
 //!
 //! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
 //! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
-//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one, [`join_reductions`] reductions; [`write_out_components`] writes sums over components out; [`restrict_to_bands`] runs sums over bands of their tables; [`parts`] are what has nothing to do with each other; [`eliminate_dead`] takes away what no result needs,
+//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one, [`join_reductions`] reductions; [`write_out_components`] writes sums over components out; [`restrict_to_bands`] runs sums over bands of their tables; [`parts`] are what has nothing to do with each other, [`apart`] what can be searched apart all the same; [`eliminate_dead`] takes away what no result needs,
 //! [`eliminate_empty`] what never runs; [`in_doubles`] exchanges float32 for float64; [`coefficients()`] takes numbers apart from a kernel.
 #![warn(missing_docs)]
 
 mod accumulation;
 mod alias;
+mod apart;
 mod band;
 mod bound;
 mod coefficients;
@@ -39,6 +40,7 @@ mod widen;
 mod workspace;
 mod write_out;
 
+pub use apart::apart;
 pub use band::restrict_to_bands;
 pub use bound::name_bound_inames;
 pub use coefficients::{Coefficients, coefficients, with_coefficients};

@@ -101,7 +101,8 @@ fn values(kernel: &Kernel) -> Vec<bool> {
     res
 }
 
-fn root(parents: &mut [usize], mut at: usize) -> usize {
+/// The member that stands for the set of another, in a forest of sets.
+pub(crate) fn root(parents: &mut [usize], mut at: usize) -> usize {
     while parents[at] != at {
         parents[at] = parents[parents[at]];
         at = parents[at];
