@@ -134,12 +134,7 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
 const NEXT_OF_PARTS: usize = 6;
 
 /// Results of parts, one after the other.
-fn in_order(
-    parts: &[Part],
-    n_next: usize,
-    pass: &Passes<'_>,
-    stages: &mut Stages,
-) -> Result<Vec<Candidate>, Error> {
+fn in_order(parts: &[Part], n_next: usize, pass: &Passes<'_>, stages: &mut Stages) -> Result<Vec<Candidate>, Error> {
     let refused = |source| pass.refused("schedule", source);
     let res = stages.run("parts", || parts::in_order(parts, n_next, pass.semantics.licence, pass.values, refused))?;
     for candidate in &res {
@@ -306,17 +301,15 @@ impl<'a> Race<'a> {
     }
 
     /// Searches groups of stores apart where the strategy asks for that, and enters what they are together.
-    fn run_apart(
-        &mut self,
-        form: &LinearizedKernel,
-        pass: &Passes<'_>,
-        stages: &mut Stages,
-    ) -> Result<(), Error> {
+    fn run_apart(&mut self, form: &LinearizedKernel, pass: &Passes<'_>, stages: &mut Stages) -> Result<(), Error> {
         let Told { strategy, values, semantics, .. } = self.told;
         if !seeds::wants(strategy, "apart") || keeps_places(form, pass)? {
             return Ok(());
         }
-        let groups = stages.run("parts", || pass.done("apart", nestegg_transform::apart(form, semantics.licence)));
+        let groups = stages.run("parts", || {
+            let isolated = pass.done("isolate stores", nestegg_transform::isolate_stores(form.clone()))?;
+            pass.done("apart", nestegg_transform::apart(&isolated, semantics.licence))
+        });
         let Some(groups) = self.done("apart", groups)? else { return Ok(()) };
         let (mut parts, mut alternatives) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
         for form in groups {

@@ -70,8 +70,8 @@ fn of_those(
     let seeds: Vec<&Seed> = groups.iter().zip(&choice).map(|(group, &at)| group[at]).collect();
     let Some(joint) = in_sequence(&chosen) else { return Ok(None) };
     let joint = nestegg_transform::join_domains(value_form(joint)?).map_err(|error| refused(Box::new(error)))?;
-    let linearized = nestegg_transform::join_reductions(joint, semantics.licence)
-        .map_err(|error| refused(Box::new(error)))?;
+    let linearized =
+        nestegg_transform::join_reductions(joint, semantics.licence).map_err(|error| refused(Box::new(error)))?;
     let of: Vec<&str> = seeds.iter().map(|seed| seed.name.as_str()).collect();
     let tolerance = seeds.iter().filter_map(|seed| seed.tolerance).reduce(|a, b| a.and(b));
     Ok(Some(Seed { name: format!("{NAME} ({})", of.join(" and ")), linearized, tolerance }))

@@ -31,11 +31,7 @@ pub const ROUNDS_LIMIT: usize = 8;
 ///
 /// # Errors
 /// If a domain cannot be counted, or a value has no form.
-pub fn together(
-    encoded: &Encoded,
-    domains: &Domains,
-    groups: &[Vec<Vec<InsnId>>],
-) -> Result<Vec<usize>, ExtractError> {
+pub fn together(encoded: &Encoded, domains: &Domains, groups: &[Vec<Vec<InsnId>>]) -> Result<Vec<usize>, ExtractError> {
     let graph = &encoded.graph;
     let roots: Vec<Id> = encoded.roots.iter().map(|root| graph.find(root.class)).collect();
     let product = ProductGraph::new(graph, &roots, domains)?;

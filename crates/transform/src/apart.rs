@@ -1,7 +1,7 @@
 //! Stores that can be searched apart, though they have values in common.
 //!
 //! # Input
-//! A kernel in value form.
+//! A kernel in value form, whose stores are in loops of their own ([`isolate_stores`](crate::isolate_stores)).
 //! # Output
 //! Kernels that together do what it does, in any order: none touches what another writes, except to add to the same elements. Each is what one array needs; if that is
 //! the whole kernel, the stores in loops over the same inames, and of these one integral: where a store adds several reductions that bind different inames, there is one store for each.
@@ -202,7 +202,9 @@ impl Sorter {
                 writers.get(array).into_iter().flatten().for_each(|&writer| join(writer, at));
             }
             let others = writers[&store.array].iter();
-            others.filter(|&&other| !store.is_addition || !stores[other].is_addition).for_each(|&other| join(other, at));
+            others
+                .filter(|&&other| !store.is_addition || !stores[other].is_addition)
+                .for_each(|&other| join(other, at));
         }
         let mut groups: IndexMap<usize, Vec<&Store>> = IndexMap::new();
         for (at, store) in stores.iter().enumerate() {

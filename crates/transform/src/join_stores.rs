@@ -147,7 +147,8 @@ impl Joiner {
             let values: Vec<(InameId, ExprId)> =
                 own.iter().zip(&others).map(|(&own, &other)| (own, self.work.intern(Expr::Iname(other)))).collect();
             let mut renamed = |expr: ExprId| self.work.instantiate(expr, &values, &place.loops);
-            let indices = addition.place.indices.iter().map(|&index| renamed(index)).collect::<Option<Box<[ExprId]>>>()?;
+            let indices =
+                addition.place.indices.iter().map(|&index| renamed(index)).collect::<Option<Box<[ExprId]>>>()?;
             let predicates = addition.place.predicates.iter().map(|&expr| renamed(expr)).collect::<Option<Vec<_>>>()?;
             let term = renamed(addition.term)?;
             let indices = indices.iter().map(|&index| self.work.canonical_index(index)).collect();

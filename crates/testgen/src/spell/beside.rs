@@ -16,11 +16,7 @@ pub enum Arguments {
 
 /// One kernel that does what both do, first the one, then the other. `None` if one of them has parameters or opaque code.
 #[must_use]
-pub fn beside(
-    first: &LinearizedKernel,
-    second: &LinearizedKernel,
-    arguments: Arguments,
-) -> Option<LinearizedKernel> {
+pub fn beside(first: &LinearizedKernel, second: &LinearizedKernel, arguments: Arguments) -> Option<LinearizedKernel> {
     let (first, mut second) = (plain(first)?, plain(second)?);
     let is_plain = |kernel: &Kernel| {
         kernel.parameters.is_empty()
