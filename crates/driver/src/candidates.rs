@@ -21,6 +21,7 @@ use crate::count::operations;
 use crate::error::Error;
 use crate::report::{FailureKind, Gap, LimitHit, Unjudged, Validated};
 use crate::same::is_same;
+use crate::seeds::Fired;
 use crate::stated::Stated;
 
 /// A result that may be taken.
@@ -39,7 +40,7 @@ pub(crate) struct Candidate {
     /// Whether its coefficients were fitted to the input's.
     pub(crate) is_fitted: bool,
     /// Rules that found something, with how often.
-    pub(crate) rules: IndexMap<String, u64>,
+    pub(crate) rules: Fired,
     /// Limits that were hit.
     pub(crate) limits: Vec<LimitHit>,
     /// Equations of rules that could not be judged.
@@ -61,7 +62,7 @@ impl Candidate {
             is_of_form: false,
             approximated: None,
             is_fitted: false,
-            rules: IndexMap::new(),
+            rules: Fired::default(),
             limits: Vec::new(),
             unjudged: Vec::new(),
             gap: Gap::NotProved,

@@ -8,7 +8,6 @@
 //! # Complexity
 //! One copy and one schedule of the whole for each result.
 
-use indexmap::IndexMap;
 use nestegg_ir::join::in_sequence;
 use nestegg_ir::{Kernel, Licence, LinearizedKernel, Program};
 
@@ -16,6 +15,7 @@ use crate::candidates::Candidate;
 use crate::count::operations;
 use crate::error::Error;
 use crate::report::Gap;
+use crate::seeds::{Fired, add_fired};
 
 /// A part and its results, the best first.
 pub(crate) struct Part {
@@ -91,10 +91,10 @@ fn whole(
         let form = in_sequence(&forms)?;
         Some((form, tolerance))
     });
-    let mut rules: IndexMap<String, u64> = IndexMap::new();
+    let mut rules = Fired::default();
     let (mut limits, mut unjudged) = (Vec::new(), Vec::new());
     for (_, candidate) in chosen {
-        candidate.rules.iter().for_each(|(rule, times)| *rules.entry(rule.clone()).or_default() += times);
+        add_fired(&mut rules, candidate.rules.iter().map(|(rule, &times)| (rule, times)));
         limits.extend(candidate.limits.iter().filter(|hit| !limits.contains(*hit)).cloned().collect::<Vec<_>>());
         unjudged.extend(candidate.unjudged.iter().cloned());
     }

@@ -31,7 +31,7 @@ use crate::error::Error;
 use crate::parts::{self, Part};
 use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit, Unjudged};
-use crate::seeds::{self, Seed};
+use crate::seeds::{self, Seed, add_fired};
 use crate::stages::Stages;
 use crate::{temporaries, together};
 
@@ -458,7 +458,9 @@ fn optimized(
     })?;
     let Extracted { constructed, selection } = extracted;
     pass.verified("select", &constructed.linearized)?;
-    let selected = Seed { linearized: constructed.linearized.clone(), name: seed.name.clone(), ..*seed };
+    let mut rules = seed.rules.clone();
+    add_fired(&mut rules, saturation.fired.iter().map(|(rule, &times)| (rule, times as u64)));
+    let selected = Seed { linearized: constructed.linearized.clone(), rules: rules.clone(), ..seed.clone() };
     let realized = stages.run("realize", || {
         pass.done("realize", nestegg_schedule::realize_reductions_under(constructed.linearized, licence))
     })?;
@@ -481,7 +483,7 @@ fn optimized(
         is_of_form: true,
         approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
         is_fitted: false,
-        rules: saturation.fired.iter().map(|(rule, &times)| (rule.clone(), times as u64)).collect(),
+        rules,
         limits: limits(strategy, &saturation, &selection.limits_hit),
         unjudged: saturation.unjudged.iter().map(Unjudged::from).collect(),
         gap,

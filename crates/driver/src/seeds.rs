@@ -11,6 +11,7 @@
 //! A seed that computes with tables is equal within the tolerance for tables only; it says so, and is compared with the kernel it came
 //! from in floats, and what is made of it with the seed itself, exactly.
 
+use indexmap::IndexMap;
 use nestegg_forms::{
     LinearMaps, Options, Shape, Sums, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts,
     paired_tables, point_features, share_symmetric, split_digits, tabulate,
@@ -50,6 +51,16 @@ pub(crate) struct Seed {
     pub(crate) linearized: LinearizedKernel,
     /// What was done to numbers; `None` where the seed is equal exactly.
     pub(crate) tolerance: Option<Tolerance>,
+    /// The rules that fired on the way to it, with how often.
+    pub(crate) rules: Fired,
+}
+
+/// Rules that fired, with how often.
+pub(crate) type Fired = IndexMap<String, u64>;
+
+/// Adds how often rules fired.
+pub(crate) fn add_fired<'a>(to: &mut Fired, more: impl IntoIterator<Item = (&'a String, u64)>) {
+    more.into_iter().for_each(|(rule, times)| *to.entry(rule.clone()).or_default() += times);
 }
 
 /// The seeds that a strategy asks for, with these `values` of parameters, and the limits that left some out; the kernel itself if nothing else is.
@@ -147,12 +158,12 @@ impl Wishes {
 
 impl Seed {
     fn exact(name: &str, linearized: LinearizedKernel) -> Self {
-        Self { name: name.to_owned(), linearized, tolerance: None }
+        Self { name: name.to_owned(), linearized, tolerance: None, rules: Fired::default() }
     }
 
     /// A kernel with computed tables.
     fn computed(name: String, LinearMaps { linearized, tolerance, .. }: LinearMaps) -> Self {
-        Self { name, linearized: eliminate_dead(linearized), tolerance: Some(tolerance) }
+        Self { name, linearized: eliminate_dead(linearized), tolerance: Some(tolerance), rules: Fired::default() }
     }
 
     /// A form of this seed; it is no more exact than the seed.
@@ -164,6 +175,7 @@ impl Seed {
                 (Some(before), Some(after)) => Some(before.and(after)),
                 (before, after) => after.or(before),
             },
+            rules: self.rules.clone(),
         }
     }
 }
@@ -281,7 +293,7 @@ impl Maker {
         {
             let is_exact = tolerance.n_changed == 0;
             let tolerance = (!is_exact).then_some(tolerance);
-            res.push(Seed { name: named(name, "digits"), linearized, tolerance });
+            res.push(Seed { tolerance, ..Seed::exact(&named(name, "digits"), linearized) });
         }
         if self.wishes.wants("deltas") {
             let isolated = self.isolated(form)?;

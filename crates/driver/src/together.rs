@@ -17,7 +17,7 @@ use nestegg_ir::join::in_sequence;
 use nestegg_ir::{InsnId, LinearizedKernel, Semantics};
 
 use crate::error::Error;
-use crate::seeds::Seed;
+use crate::seeds::{Fired, Seed, add_fired};
 
 /// So many alternatives of each group take part, the cheapest ones.
 pub(crate) const MAX_ALTERNATIVES: usize = 8;
@@ -74,7 +74,9 @@ fn of_those(
         nestegg_transform::join_reductions(joint, semantics.licence).map_err(|error| refused(Box::new(error)))?;
     let of: Vec<&str> = seeds.iter().map(|seed| seed.name.as_str()).collect();
     let tolerance = seeds.iter().filter_map(|seed| seed.tolerance).reduce(|a, b| a.and(b));
-    Ok(Some(Seed { name: format!("{NAME} ({})", of.join(" and ")), linearized, tolerance }))
+    let mut rules = Fired::default();
+    seeds.iter().for_each(|seed| add_fired(&mut rules, seed.rules.iter().map(|(rule, &times)| (rule, times))));
+    Ok(Some(Seed { name: format!("{NAME} ({})", of.join(" and ")), linearized, tolerance, rules }))
 }
 
 /// Which alternative of each group, by the cost of all together.
