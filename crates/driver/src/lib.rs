@@ -1,7 +1,7 @@
 //! The order of the passes, and everything that the command line does without touching files.
 //!
-//! [`optimize`] is the main job: text of a kernel in, a linearized kernel and the story of the run out. [`read`],
-//! [`read_defined`], [`count()`], and [`Notation`] are the small ones.
+//! [`optimize`] does the main job: it takes the text of a kernel, and returns a linearized kernel and the story of the
+//! run. [`read`], [`read_defined`], [`count()`], and [`Notation`] do the small ones.
 
 pub mod accuracy;
 mod candidates;

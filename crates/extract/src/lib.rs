@@ -1,8 +1,9 @@
-//! The arbiter: chooses forms and temporaries by cost, and builds the kernel that they make.
+//! The arbiter: chooses forms and temporaries by cost, and builds the kernel of its choice.
 //!
-//! [`extract`] goes from an e-graph to a [`Constructed`] kernel: the [product graph](product) of what can be chosen, a
-//! [selection](select) of the cheapest, its [placement](place) as temporaries, and the [construction](mod@construct) of a
-//! valid, naive kernel for the scheduler. [`together`] chooses among whole alternatives. It never rewrites: every value is some e-node of the e-graph.
+//! [`extract`] goes from an e-graph to a [`Constructed`] kernel in four steps: the [product graph](product) of all
+//! possible choices, a [selection](select) of the cheapest, its [placement](place) as temporaries, and the
+//! [construction](mod@construct) of a valid, naive kernel for the scheduler. [`together`] chooses among whole
+//! alternatives. Extraction never rewrites: every value is some e-node of the e-graph.
 
 mod certificate;
 pub mod construct;

@@ -1,4 +1,4 @@
-//! The reference interpreter: what a kernel means, as numbers.
+//! The reference interpreter: it defines the meaning of a kernel, as numbers.
 #![warn(missing_docs)]
 
 mod builder;
