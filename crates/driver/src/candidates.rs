@@ -1,15 +1,15 @@
-//! Results that compete to be the one: each is judged, and the best that holds is taken.
+//! Results compete, each is judged, and the best that holds is taken.
 //!
 //! # Input
-//! Candidates one after the other, the best first, made only when they are asked for; and a judge.
+//! Candidates, the best first, each made only on demand; and a judge.
 //! # Output
-//! The first candidate that holds, with the evidence; and those before it, with what is wrong with them.
+//! The first candidate that holds, with the evidence; and the candidates before it, with what is wrong with each.
 //! # Method
 //! A candidate that is the same program as one that failed is not judged again.
 //! # Complexity
 //! One judgement where nothing fails.
 //! # Not done
-//! Nothing here knows how candidates are made, or how they are judged.
+//! Nothing here knows how candidates are made or judged.
 
 use indexmap::IndexMap;
 use nestegg_forms::Tolerance;

@@ -1,4 +1,4 @@
-//! What a run of the optimizer is told.
+//! The configuration of one run of the optimizer.
 
 use std::fmt;
 use std::sync::Arc;

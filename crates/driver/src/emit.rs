@@ -1,4 +1,4 @@
-//! What is written of a result: a dump, the text form, C.
+//! The outputs of a result: a dump, the text form, C.
 
 use nestegg_codegen::c::{self, COptions};
 use nestegg_ir::{LinearizedKernel, Program};

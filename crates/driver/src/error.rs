@@ -1,4 +1,4 @@
-//! What can go wrong between a kernel and its result.
+//! The errors between a kernel and its result.
 
 use std::sync::Arc;
 

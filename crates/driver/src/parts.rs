@@ -1,10 +1,11 @@
 //! Results of the parts of a kernel, put together.
 //!
 //! # Input
-//! The parts of a value form, which can run in any order, and for each of them its results, the best first.
+//! The parts of a value form, which can run in any order, and the results of each part, the best first.
 //! # Output
-//! Results of the whole: the best of each part together; then the same with the next best of one part, as often as is asked for, and with the best of each part that is equal to
-//! it exactly. So a kernel never costs more than its parts alone, and where a form of one part does not hold, the others keep theirs.
+//! Results of the whole: the best of each part together; then the same with the next best of one part, as often as
+//! asked, and with the best result of each part that equals it exactly. So a kernel never costs more than its parts
+//! alone, and if a form of one part does not hold, the others keep theirs.
 //! # Complexity
 //! One copy and one schedule of the whole for each result.
 

@@ -1,16 +1,17 @@
-//! The order of the passes, and what is checked between them.
+//! The order of the passes, and the checks between them.
 //!
 //! # Input
 //! The text of a kernel, and a [`Config`].
 //! # Output
-//! The linearized result and the story of the run; or an error, and then there is no result.
+//! The linearized result and the story of the run; or an error and no result.
 //! # Method
-//! The stages of `ARCHITECTURE.md`, in this order. After every pass the result is verified; at the end it is compared
-//! with the input by the interpreter, and its rounding errors with those of the input. What fails is not the result: the same with
-//! [other coefficients](crate::fitted) is, or the next best, down to the value form without any rule, the input without its dead code, and the input as it came. Failures are reported. They are errors only where a rule of the caller's
-//! had a part in what is not equal to the input, or where nothing holds.
-//! A result with more operations than the input is not taken: then the input
-//! itself is the result, without its dead code; and so it is where it came with an order and only that would change.
+//! The stages of `ARCHITECTURE.md`, in this order. After every pass its output is verified; at the end the interpreter
+//! compares the result with the input, and its rounding errors with those of the input. If a result fails, the pipeline
+//! takes the same result with [other coefficients](crate::fitted), or the next best, down to the value form without any
+//! rule, the input without its dead code, and the unchanged input. Failures are reported. They are errors only where a
+//! rule of the caller's took part in a result that differs from the input, or where nothing holds. A result with more
+//! operations than the input is not taken: the input without its dead code takes its place, as it does where the input
+//! came with an order and only that order would change.
 //! # Not done
 //! Nothing here decides about a kernel: rules propose, the extractor chooses, the scheduler orders.
 

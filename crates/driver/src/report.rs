@@ -1,7 +1,7 @@
-//! The story of one run: what was there, what is there now, and why that is believed.
+//! The story of one run: the input, the result, and the reasons to trust it.
 //!
 //! # Output
-//! Plain data, serializable (`--report json`), and a text of it for people (`Display`). Everything but
+//! Plain data, serializable (`--report json`), and a text of it for people (`Display`). Everything except
 //! [`Report::stages`] is the same for the same input and flags.
 
 mod text;

@@ -1,18 +1,18 @@
-//! From a kernel as it came to the cheapest equal one that a strategy finds.
+//! From an input kernel to the cheapest equal one that a strategy finds.
 //!
 //! # Input
 //! A checked program, a strategy, and values for parameters.
 //! # Output
 //! A linearized kernel with the same meaning, and what happened on the way.
 //! # Method
-//! The stages in their order: linearize, normalise, fold, join, encode, saturate, select, realize, schedule. A strategy without phases
-//! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
-//! made; none knows of another.
-//! Parts of a kernel that have nothing to do with each other are searched one by one, and their results put together.
-//! Groups of stores that only have values in common are searched together and apart; what is found apart is [chosen together](crate::together).
-//! Each seed that the strategy asks for gets an e-graph of its own. Of what selection made of those that came near the best, with its reductions in order and its
-//! temporaries in arrays, further seeds are made. All results are kept, those with the fewest operations first, of equals what is equal to the kernel exactly, and then the first made.
-//! A seed that a pass refuses or breaks is a failure of that seed alone.
+//! The stages in their order: linearize, normalise, fold, join, encode, saturate, select, realize, schedule. A strategy
+//! without phases that selects forms as they are only removes dead code. Every pass takes the output of the pass before
+//! it; none knows of another. Parts of a kernel that share nothing are searched one by one, and their results put
+//! together. Groups of stores that share only values are searched together and apart; results found apart are [chosen
+//! together](crate::together). Each seed that the strategy asks for gets an e-graph of its own. Selection puts
+//! reductions in order and temporaries in arrays; further seeds start from its results that come near the best. All
+//! results are kept: those with the fewest operations first, among equals those that equal the kernel exactly, and then
+//! the first made. If a pass refuses or breaks a seed, that seed alone fails.
 
 use indexmap::IndexMap;
 use nestegg_egraph::judge::{Judge, Judged};

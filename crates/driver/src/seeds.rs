@@ -1,15 +1,15 @@
-//! Kernels that a strategy starts from: the kernel as it is, and whole-expression forms of it.
+//! The kernels that a strategy starts from: the kernel itself, and whole-expression forms of it.
 //!
 //! # Input
 //! A kernel in value form, and a strategy with its options `seeds`, `forms` and `max-statements`.
 //! # Output
-//! Seeds, each an equal kernel in value form; those that would repeat another are left out. The first is the kernel itself.
+//! Seeds, each an equal kernel in value form, without repetitions. The first is the kernel itself.
 //! # Method
-//! Forms meant for one seed explode in another, so that each gets a small e-graph of its own and the cheapest result wins: on real kernels that
-//! beats one large e-graph in result and in time.
-//! The work is listed first, then done in parallel; seeds come in the order of the list.
-//! A seed that computes with tables is equal within the tolerance for tables only; it says so, and is compared with the kernel it came
-//! from in floats, and what is made of it with the seed itself, exactly.
+//! Forms meant for one seed explode in another, so each seed gets a small e-graph of its own and the cheapest result
+//! wins: on real kernels this beats one large e-graph in result and in time. The work is listed first, then done in
+//! parallel; seeds come in the order of the list. A seed that computes with tables is equal only within the tolerance
+//! for tables, and says so. It is compared in floats with the kernel it came from; its results are compared with the
+//! seed itself, exactly.
 
 use indexmap::IndexMap;
 use nestegg_forms::{

@@ -1,13 +1,15 @@
 //! Groups of stores that were searched apart, put together again.
 //!
 //! # Input
-//! For each group of a kernel ([`nestegg_transform::apart`]) its alternatives: what selection made of its seeds.
+//! For each group of a kernel ([`nestegg_transform::apart`]) its alternatives: the results that selection made from its
+//! seeds.
 //! # Output
-//! Seeds of the whole: of each group the alternative with which all together cost least, and the same of those that are equal to the kernel exactly.
+//! Seeds of the whole: one takes the alternative of each group that minimizes the total cost; another does the same
+//! among the alternatives that equal the kernel exactly.
 //! # Method
-//! The value forms of all alternatives become one kernel and one e-graph, in which equal values are one; [`nestegg_extract::together`] chooses among them.
-//! What is chosen is brought to value form, so that values which several groups have in common are computed once, and what they add to the same elements is added
-//! at once.
+//! The value forms of all alternatives become one kernel and one e-graph, in which equal values are one;
+//! [`nestegg_extract::together`] chooses among them. The choice is brought to value form, so values that several groups
+//! share are computed once, and the terms they add to the same elements are added at once.
 //! # Complexity
 //! One e-graph of at most [`MAX_ALTERNATIVES`] kernels for each group, without rules.
 

@@ -1,22 +1,25 @@
 //! Comparison of a result with its input, by the interpreter.
 //!
 //! # Input
-//! Two programs and the values that are assumed for parameters.
+//! Two programs and the assumed values of parameters.
 //! # Output
 //! The evidence that they are equal; or the first difference; or why they cannot be compared.
 //! # Method
-//! There is one notion of equality ([`Equality`], `docs/evidence.md`): two programs are equal exactly, or in floats where a result
-//! [states](crate::stated) that it is not made to be equal exactly. Where it states no more than that constants were computed as C does, the
-//! constants of its input are computed in the same way, and the rest must be equal exactly.
+//! There is one notion of equality ([`Equality`], `docs/evidence.md`): two programs are equal exactly, or in floats
+//! where a result [states](crate::stated) that it was not made to be equal exactly. If it states only that constants
+//! were computed as C does, the constants of its input are computed in the same way, and the rest must be equal
+//! exactly.
 //!
-//! They are compared at the assumed values and, where there are parameters, at small sizes: all different, all equal, 0, 1, 2, and
-//! beside each number that bounds a loop. A decision that no data bring to both ends is named.
+//! They are compared at the assumed values and, where there are parameters, at small sizes: all different, all equal,
+//! 0, 1, 2, and beside each number that bounds a loop. The evidence names each decision that no data bring to both
+//! ends.
 //!
-//! The optimizer knows more of a result than the result states: each step on the way to it is compared on its own.
+//! The optimizer knows more of a result than the result states, so it also compares each step on the way.
 //! # Parts
-//! [`equality`]: what programs state; [`form`]: a look at all elements where only some are compared; [`sizes`]: where they are compared; [`steps`]: what is between them.
+//! [`equality`]: the statements of programs; [`form`]: a look at all elements where only some are compared; [`sizes`]:
+//! the sizes at which they are compared; [`steps`]: the steps between them.
 //! # Not done
-//! Two programs are not compared where the first cannot be run (it divides by zero, or reads what has no value).
+//! Two programs are not compared where the first cannot be run (it divides by zero, or reads elements without a value).
 
 mod equality;
 mod form;
