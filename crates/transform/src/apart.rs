@@ -1,17 +1,19 @@
-//! Stores that can be searched apart, though they have values in common.
+//! Stores that can be searched apart, although they share values.
 //!
 //! # Input
 //! A kernel in value form, whose stores are in loops of their own ([`isolate_stores`](crate::isolate_stores)).
 //! # Output
-//! Kernels that together do what it does, in any order: none touches what another writes, except to add to the same elements. Each is what one array needs; if that is
-//! the whole kernel, the stores in loops over the same inames, and of these one integral: where a store adds several reductions that bind different inames, there is one store for each.
-//! [`in_sequence`](nestegg_ir::join::in_sequence) puts results of them together again.
+//! Kernels that together do the same, in any order: none touches an array that another writes, except to add to the
+//! same elements. Each kernel computes what one array needs. If that is the whole kernel, each takes the stores in
+//! loops over the same inames, and of these one integral: a store that adds several reductions with different bound
+//! inames becomes one store for each. [`in_sequence`](nestegg_ir::join::in_sequence) puts their results together again.
 //! # Legality
-//! Sums are those of real numbers: what is added to an element may be added in parts, and in any order.
+//! Sums are those of real numbers: the terms added to an element may be added in parts, and in any order.
 //! # Complexity
 //! Linear in the DAG, times the number of kernels, of which there are at most [`MAX_GROUPS`].
 //! # Not done
-//! Kernels with opaque code, with conditions around instructions, or with two types of floats; nests of loops around several instructions.
+//! Kernels with opaque code, with conditions around instructions, or with two types of floats; nests of loops around
+//! several instructions.
 
 use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::domains::DomainError;

@@ -3,14 +3,16 @@
 //! # Input
 //! A kernel whose temporaries are resolved.
 //! # Output
-//! `A[j] = A[j] + a` and, later in the same sequence and in loops over the same values, `A[j] = A[j] + b` are `A[j] = A[j] + (a + b)` at the place of the first. So
-//! an integrand is one value, whether its terms came in one instruction or in several, and whatever the loops around each are called.
+//! `A[j] = A[j] + a` and, later in the same sequence and in loops over the same values, `A[j] = A[j] + b` become
+//! `A[j] = A[j] + (a + b)` in the place of the first. So an integrand is one value, whether its terms came in one
+//! instruction or in several, and whatever the names of the loops around each.
 //! # Legality
-//! Between the two nothing touches the array but to add to it, and nothing writes what the second reads. Sums are those of real numbers.
-//! Loops over other inames are those of the first under the renaming that makes the indices equal: each iname is in an index, and ranges over the same values
-//! whatever the others are.
+//! Between the two, code touches the array only to add to it, and writes nothing that the second reads. Sums are those
+//! of real numbers. Loops over other inames match those of the first under the renaming that makes the indices equal:
+//! each iname is in an index, and ranges over the same values whatever the others are.
 //! # Complexity
-//! Linear in the linearization, but for the arrays that each instruction reads, and for the earlier stores to the same array in loops over other inames.
+//! Linear in the linearization, except for the arrays that each instruction reads, and for the earlier stores to the
+//! same array in loops over other inames.
 
 use indexmap::IndexMap;
 use nestegg_ir::affine::{self, Affine};
