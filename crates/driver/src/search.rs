@@ -7,12 +7,16 @@
 //! # Method
 //! The stages in their order: linearize, normalise, fold, join, encode, saturate, select, realize, schedule. A strategy
 //! without phases that selects forms as they are only removes dead code. Every pass takes the output of the pass before
-//! it; none knows of another. Parts of a kernel that share nothing are searched one by one, and their results put
-//! together. Groups of stores that share only values are searched together and apart; results found apart are [chosen
-//! together](crate::together). Each seed that the strategy asks for gets an e-graph of its own. Selection puts
-//! reductions in order and temporaries in arrays; further seeds start from its results that come near the best. All
-//! results are kept: those with the fewest operations first, among equals those that equal the kernel exactly, and then
-//! the first made. If a pass refuses or breaks a seed, that seed alone fails.
+//! it; none knows of another.
+//!
+//! Parts of a kernel that share nothing are searched one by one, and their results put together. Groups of stores that
+//! share only values are searched together and apart; results found apart are [chosen together](crate::together).
+//!
+//! Each seed that the strategy asks for gets an e-graph of its own. Results within a factor of two of the best are
+//! tried again, with tabulated temporaries and with even and odd parts, once selection has put their reductions in
+//! order and their temporaries in arrays. All results are kept: those with the fewest operations first, among equals
+//! those that equal the kernel exactly, and then the first made. If a pass refuses or breaks a seed, that seed alone
+//! fails.
 
 use indexmap::IndexMap;
 use nestegg_egraph::judge::{Judge, Judged};

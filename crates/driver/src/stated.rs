@@ -10,7 +10,7 @@
 //! The statement; or the `meta` with a statement, and nothing else changed. A `meta` that is not an object becomes the
 //! field `"meta"` of one.
 //! # Not done
-//! Nobody trusts a statement: comparison allows no more than the documented tolerance, whatever is stated.
+//! Validation does not trust a statement: it allows no more than the documented tolerance, whatever is stated.
 
 use std::sync::Arc;
 
