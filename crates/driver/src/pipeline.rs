@@ -14,8 +14,9 @@
 //! # Not done
 //! Nothing here decides about a kernel: rules propose, the extractor chooses, the scheduler orders.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::OnceLock;
 
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_span::Source;
@@ -104,7 +105,7 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
     };
     let found = search(input, told, &mut stages)?;
     let in_order = linearized(input)?;
-    let guard = OnceCell::new();
+    let guard = OnceLock::new();
     let judge = Judge { input: subject, in_order: &in_order, guard, found: &found, told, of_caller: &of_caller };
     if config.validation == Validation::EachSeed {
         stages.run(VALIDATE, || judge.each_seed())?;
@@ -242,7 +243,7 @@ struct Judge<'a> {
     /// The input, in its order.
     in_order: &'a LinearizedKernel,
     /// What results are measured beside, once one is.
-    guard: OnceCell<Guard<'a>>,
+    guard: OnceLock<Guard<'a>>,
     found: &'a Found,
     told: Told<'a>,
     /// Rules of the caller's.
@@ -265,7 +266,10 @@ impl Judge<'_> {
             let stated = Stated::of_steps(self.folds(candidate).len(), tolerance, None);
             return Ok(Ok(Accepted { validated, stated, accuracy: None }));
         }
-        let (validated, stated) = match stages.run(VALIDATE, || self.check(candidate))? {
+        // Hardly ever is one of them in vain.
+        let (checked, measured) =
+            stages.both((VALIDATE, || self.check(candidate)), (ACCURACY, || self.measure(candidate)));
+        let (validated, stated) = match checked? {
             Ok(checked) => checked,
             Err(Refusal::NotEqual(difference)) if candidate.rules.keys().any(|rule| self.of_caller.contains(rule)) => {
                 let rules = candidate.rules.keys().cloned().collect();
@@ -273,7 +277,6 @@ impl Judge<'_> {
             }
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let measured = stages.run(ACCURACY, || self.measure(candidate));
         Ok(measured.map(|accuracy| Accepted { validated, stated, accuracy }))
     }
 

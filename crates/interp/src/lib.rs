@@ -16,6 +16,7 @@ mod fit;
 mod float;
 mod hard;
 mod input;
+mod lanes;
 mod machine;
 mod math;
 mod memory;

@@ -16,6 +16,8 @@
 //! Errors of single elements relative to their own size: an element of an output that cancels to nothing is as far off as its
 //! neighbours, and nobody minds. Elements without a real value (a quotient by zero, a function that high precision does not know) are not compared.
 
+mod screen;
+
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
@@ -33,6 +35,7 @@ use crate::hard::{Family, Hard, HardData};
 use crate::input::parameter_values;
 use crate::memory::Layout;
 use crate::real::{Real, RealValue};
+use crate::rounding::screen::{Group, groups};
 use crate::source::Source;
 use crate::world::{World, mix};
 
@@ -123,6 +126,8 @@ pub struct Reference<'k> {
     weight: u64,
     /// For each case what was evaluated on it.
     known: Vec<Known>,
+    /// Cases that are evaluated at once.
+    groups: Vec<Group>,
 }
 
 /// The elements of a program on one case.
@@ -192,8 +197,9 @@ impl<'k> Reference<'k> {
         let (profile, weight) = weights.next().unwrap_or((Profile::Signed, Ok(1)));
         let weight = weight?.max(sample.max_steps);
         let known = cases.iter().map(|_| Known::default()).collect();
+        let groups = groups(cases);
         let (parameters, cases) = (parameters.clone(), cases.to_vec());
-        Ok(Self { ready, guide, data, hard, profile, parameters, cases, sample, weight, known })
+        Ok(Self { ready, guide, data, hard, profile, parameters, cases, sample, weight, known, groups })
     }
 
     /// For each case the deviations of the program and of others that are to compute the same; the guide is one of these if it is that very kernel. Of the cases in which programs are not close, those are
@@ -219,17 +225,8 @@ impl<'k> Reference<'k> {
         let is_hardest = |case: &&(Family, u64)| Family::ALL[..Family::N_KINDS].contains(&case.0);
         let least = self.cases.iter().filter(is_hardest).count();
         let n_screened = affordable(max_steps_of_all, least).min(self.cases.len());
-        // Where a case is, and how far apart the programs are on it.
-        let screen = |idx: usize| match (self.case(idx), close) {
-            (None, _) => (Case::Absent, None),
-            (Some(_), None) => (Case::NotMeasured, Some(f64::INFINITY)),
-            (Some(given), Some(close)) => match self.distance(idx, &ready, &given) {
-                None => (Case::NotMeasured, None),
-                Some(distance) if distance <= close * roundoff / 2.0 => (Case::Close, None),
-                Some(distance) => (Case::NotMeasured, Some(distance)),
-            },
-        };
-        let (mut res, distances): (Vec<Case>, Vec<Option<f64>>) = (0..n_screened).into_par_iter().map(screen).unzip();
+        let close = close.map(|close| close * roundoff / 2.0);
+        let (mut res, distances) = self.screened(&ready, n_screened, close);
         res.resize(self.cases.len(), Case::NotMeasured);
         let mut distant: Vec<(f64, usize)> =
             distances.iter().zip(0..).filter_map(|(it, idx)| Some(((*it)?, idx))).collect();
@@ -267,33 +264,9 @@ impl<'k> Reference<'k> {
         HardData::new(self.data.data(seed, self.profile, true), &self.hard, family, seed)
     }
 
-    /// How far the floats of others are from those of the program, over the largest of each output. `None` if it has no finite ones.
-    fn distance(&self, idx: usize, others: &[&Ready<'_>], data: &HardData<'_>) -> Option<f64> {
-        let given = Given { world: &Floats, data };
-        // What the guide computed to find the largest elements it need not compute once more.
-        let mut others: Vec<_> =
-            others.iter().map(|&other| (other, Demand::new(&Floats, &other.plan, &given))).collect();
-        if let Some((_, of_guide)) = others.iter_mut().find(|(other, _)| std::ptr::eq(*other, &self.guide)) {
-            self.known[idx].largest.get_or_init(|| self.largest(of_guide));
-            of_guide.allow(u64::MAX);
-        }
-        let elements =
-            self.known[idx].floats.get_or_init(|| self.elements(&Floats, idx, data, |value| value.is_finite()));
-        let mut res: Option<f64> = None;
-        for of_output in elements.chunk_by(|a, b| a.argument == b.argument) {
-            let scale = of_output.iter().fold(0.0_f64, |scale, element| scale.max(element.value.abs()));
-            let mut largest = 0.0_f64;
-            for Element { argument, position, value } in of_output {
-                for (other, demand) in &mut others {
-                    let Some(found) = other.element(demand, *argument, *position) else { return Some(f64::INFINITY) };
-                    largest = largest.max(if found.is_finite() { (found - value).abs() } else { f64::INFINITY });
-                }
-            }
-            if scale > 0.0 || largest > 0.0 {
-                res = Some(res.unwrap_or(0.0).max(largest / scale));
-            }
-        }
-        res
+    /// Where the evaluation of the first program's elements stops.
+    fn max_steps_of_elements(&self) -> u64 {
+        self.sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT).max(self.weight.saturating_mul(2))
     }
 
     /// Chosen elements that have a value, output by output; no further one of an output is begun after [`Sample::max_steps`].
@@ -305,8 +278,7 @@ impl<'k> Reference<'k> {
         has_value: impl Fn(&W::Float) -> bool,
     ) -> Vec<Element<W::Float>> {
         let given = Given { world, data };
-        let limit = self.sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT).max(self.weight.saturating_mul(2));
-        let mut demand = Demand::new(world, &self.ready.plan, &given).with_limit(limit);
+        let mut demand = Demand::new(world, &self.ready.plan, &given).with_limit(self.max_steps_of_elements());
         let mut res: Vec<Element<W::Float>> = Vec::new();
         let largest = self.known[idx].largest.get_or_init(|| {
             let given = Given { world: &Floats, data };
@@ -329,24 +301,6 @@ impl<'k> Reference<'k> {
         res
     }
 
-    /// Of each output the position of the largest of many elements, by the guide.
-    fn largest<D: Data<f64>>(&self, demand: &mut Demand<'_, '_, Floats, D>) -> Vec<Option<usize>> {
-        demand.allow(self.sample.max_steps_of_looking);
-        let mut of_output = |&(argument, array): &(usize, ArrayId)| {
-            let mut all: Vec<usize> =
-                positions(self.ready.layouts[array.index()].len, N_LOOKED_AT).into_iter().collect();
-            // Where there are too many, some from everywhere.
-            all.sort_by_key(|&position| mix(position as u64));
-            let values = all.into_iter().map_while(|position| {
-                let value = self.guide.element(demand, argument, position)?;
-                Some((value.abs(), position))
-            });
-            let finite = values.filter(|(size, _)| size.is_finite());
-            finite.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))).map(|(_, position)| position)
-        };
-        self.ready.outputs.iter().map(&mut of_output).collect()
-    }
-
     /// Elements as they are in the reals, and how far the program's floats are from them.
     fn exactly<W: Precise>(&self, world: &W, idx: usize, data: &HardData<'_>) -> (Vec<Element<TwoFloat>>, Deviation) {
         let elements = self.elements(world, idx, data, W::is_defined);
@@ -361,12 +315,12 @@ impl<'k> Reference<'k> {
 
 impl Ready<'_> {
     /// The float at a position of an argument; `None` if it has no value.
-    fn element<D: Data<f64>>(
+    fn element<W: World, D: Data<W::Float>>(
         &self,
-        demand: &mut Demand<'_, '_, Floats, D>,
+        demand: &mut Demand<'_, '_, W, D>,
         argument: usize,
         position: usize,
-    ) -> Option<f64> {
+    ) -> Option<W::Float> {
         let &(_, array) = self.outputs.iter().find(|output| output.0 == argument)?;
         match demand.element(array, &self.layouts[array.index()].index(position)) {
             Ok(Value::Float(found)) => Some(found),
