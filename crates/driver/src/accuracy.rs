@@ -17,8 +17,8 @@
 //! # Source
 //! As for the data: [`nestegg_interp::Hard`].
 
-use std::sync::OnceLock;
 use std::fmt;
+use std::sync::OnceLock;
 
 use indexmap::IndexMap;
 use nestegg_interp::{Case, Family, Reference, Sample};

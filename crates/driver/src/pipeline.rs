@@ -18,6 +18,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::OnceLock;
 
+use nestegg_interp::Runnable;
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_span::Source;
 
@@ -105,7 +106,8 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
     };
     let found = search(input, told, &mut stages)?;
     let in_order = linearized(input)?;
-    let guard = OnceLock::new();
+    let (guard, runnable) = (OnceLock::new(), Runnable::from(input));
+    let subject = Subject { runnable: Some(&runnable), ..subject };
     let judge = Judge { input: subject, in_order: &in_order, guard, found: &found, told, of_caller: &of_caller };
     if config.validation == Validation::EachSeed {
         stages.run(VALIDATE, || judge.each_seed())?;
@@ -283,6 +285,7 @@ impl Judge<'_> {
     fn check(&self, candidate: &Candidate) -> Result<Result<(Validated, Stated), Refusal>, Error> {
         let steps = Steps { folds: self.folds(candidate), approximated: candidate.approximated.as_ref() };
         let output = Program::Linearized(candidate.program.clone());
+        let output = Runnable::from(&output);
         validation::check(self.input, steps, Subject::from(&output), self.told.values, self.told.semantics.licence)
     }
 

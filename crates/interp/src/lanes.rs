@@ -14,7 +14,7 @@ use crate::float::Floats;
 use crate::world::{Function, World};
 
 /// How many data sets are evaluated at once.
-pub(crate) const N_LANES: usize = 8;
+pub(crate) const N_LANES: usize = 16;
 
 /// A float of each data set.
 pub(crate) type Lane = [f64; N_LANES];
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn each_lane_is_what_floats_compute() {
         let a: Lane = std::array::from_fn(|lane| 0.3 + lane as f64);
-        let b: Lane = std::array::from_fn(|lane| 1.7 - lane as f64 / 3.0);
+        let b: Lane = std::array::from_fn(|lane| 1.7 - lane as f64 / 3.1);
         let lanes = Lanes::default();
         let found = lanes.quotient(lanes.add(lanes.mul(a, b), lanes.literal(2.0)), lanes.neg(b)).unwrap();
         for lane in 0..N_LANES {

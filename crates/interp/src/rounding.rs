@@ -121,6 +121,8 @@ pub struct Reference<'k> {
     profile: Profile,
     parameters: IndexMap<String, i64>,
     cases: Vec<(Family, u64)>,
+    /// So many of them are looked at.
+    n_screened: usize,
     sample: Sample,
     /// Steps of one element.
     weight: u64,
@@ -197,9 +199,16 @@ impl<'k> Reference<'k> {
         let (profile, weight) = weights.next().unwrap_or((Profile::Signed, Ok(1)));
         let weight = weight?.max(sample.max_steps);
         let known = cases.iter().map(|_| Known::default()).collect();
-        let groups = groups(cases);
+        // Where one element is much work, fewer cases have to do: the first ones.
+        let is_hardest = |case: &&(Family, u64)| Family::ALL[..Family::N_KINDS].contains(&case.0);
+        let least = cases.iter().filter(is_hardest).count();
+        let n_screened = affordable(sample.max_steps_of_all, weight, least).min(cases.len());
+        let is_present = |(family, seed)| HardData::new(data.data(seed, profile, true), &hard, family, seed).is_some();
+        let present = cases[..n_screened].iter().enumerate().filter(|(_, case)| is_present(**case));
+        let present: Vec<(usize, u64)> = present.map(|(idx, &(_, seed))| (idx, seed)).collect();
+        let groups = groups(&present, data.reads_integers);
         let (parameters, cases) = (parameters.clone(), cases.to_vec());
-        Ok(Self { ready, guide, data, hard, profile, parameters, cases, sample, weight, known, groups })
+        Ok(Self { ready, guide, data, hard, profile, parameters, cases, n_screened, sample, weight, known, groups })
     }
 
     /// For each case the deviations of the program and of others that are to compute the same; the guide is one of these if it is that very kernel. Of the cases in which programs are not close, those are
@@ -219,14 +228,8 @@ impl<'k> Reference<'k> {
         let has_single = kernel.has_single() || others.iter().any(|other| other.kernel.has_single());
         let roundoff = if has_single { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let Sample { max_steps_of_all, max_exact, close, .. } = self.sample;
-        // Where one element is much work, fewer cases have to do: the first ones.
-        let affordable =
-            |steps: u64, least: usize| usize::try_from(steps / self.weight).unwrap_or(usize::MAX).max(least);
-        let is_hardest = |case: &&(Family, u64)| Family::ALL[..Family::N_KINDS].contains(&case.0);
-        let least = self.cases.iter().filter(is_hardest).count();
-        let n_screened = affordable(max_steps_of_all, least).min(self.cases.len());
         let close = close.map(|close| close * roundoff / 2.0);
-        let (mut res, distances) = self.screened(&ready, n_screened, close);
+        let (mut res, distances) = self.screened(&ready, close);
         res.resize(self.cases.len(), Case::NotMeasured);
         let mut distant: Vec<(f64, usize)> =
             distances.iter().zip(0..).filter_map(|(it, idx)| Some(((*it)?, idx))).collect();
@@ -236,12 +239,12 @@ impl<'k> Reference<'k> {
         distant.truncate(n_doubtful.max(1));
         let is_decided = decides_on_floats(kernel);
         if is_decided {
-            distant.truncate(max_exact.min(affordable(max_steps_of_all / STEPS_OF_REAL, 1)));
+            distant.truncate(max_exact.min(affordable(max_steps_of_all / STEPS_OF_REAL, self.weight, 1)));
         }
         // A single error may be small by chance: all seeds of a family are measured, or none.
         let families: Vec<Family> = distant.iter().map(|&(_, idx)| self.cases[idx].0).collect();
         let is_chosen = |idx: &usize| families.contains(&self.cases[*idx].0);
-        let chosen: Vec<usize> = (0..n_screened).filter(is_chosen).collect();
+        let chosen: Vec<usize> = (0..self.n_screened).filter(is_chosen).collect();
         let measure = |&idx: &usize| {
             let data = self.case(idx)?;
             let (exact, of_first) = self.known[idx].exact.get_or_init(|| match is_decided {
@@ -341,6 +344,11 @@ fn deviation(program: &Ready<'_>, data: &HardData<'_>, exact: &[Element<TwoFloat
         res.largest = res.largest.max(largest_error(pairs));
     }
     res
+}
+
+/// How many cases may be looked at in so many steps, where one element takes `weight`.
+fn affordable(steps: u64, weight: u64, least: usize) -> usize {
+    usize::try_from(steps / weight.max(1)).unwrap_or(usize::MAX).max(least)
 }
 
 /// How many steps a first element of a program's outputs that has a value takes; an error if these are more than [`MAX_WEIGHT`].

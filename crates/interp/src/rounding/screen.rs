@@ -5,7 +5,7 @@
 //! # Output
 //! For each case the largest difference of an element over the largest magnitude of its output; elements as in [`rounding`](crate::rounding).
 //! # Method
-//! Cases of one seed differ in floats only, so several are evaluated [at once](crate::lanes). Where an element is much work they share one that
+//! Several cases that differ in floats only are evaluated [at once](crate::lanes). Where an element is much work they share one that
 //! is nearly the largest in each of them; else each has its own. Programs whose cases decide differently are evaluated case by case.
 //! # Complexity
 //! One evaluation for each group of cases, and program.
@@ -13,18 +13,19 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
+use indexmap::IndexMap;
 use nestegg_ir::ArrayId;
 use rayon::prelude::*;
 
 use crate::demand::{Data, Demand, Value};
 use crate::doubled::decides_on_floats;
 use crate::float::Floats;
-use crate::hard::{Family, HardData};
+use crate::hard::HardData;
 use crate::lanes::{Lane, Lanes, N_LANES};
 use crate::rounding::{Case, Element, Given, N_LOOKED_AT, Ready, Reference, positions};
 use crate::world::mix;
 
-/// Cases of one seed.
+/// Cases that are evaluated at once.
 pub(super) struct Group {
     /// Their positions.
     cases: Vec<usize>,
@@ -39,17 +40,20 @@ struct Shared {
     counts: [bool; N_LANES],
 }
 
-/// Groups of cases that may be evaluated at once: of one seed, no more than there are lanes.
-pub(super) fn groups(cases: &[(Family, u64)]) -> Vec<Group> {
-    let mut res: Vec<Group> = Vec::new();
-    for (idx, &(_, seed)) in cases.iter().enumerate() {
-        let is_open = |group: &&mut Group| group.cases.len() < N_LANES && cases[group.cases[0]].1 == seed;
-        match res.iter_mut().find(is_open) {
-            Some(group) => group.cases.push(idx),
-            None => res.push(Group { cases: vec![idx], known: OnceLock::new() }),
-        }
+/// Groups of cases, given by position and seed, no more in each than there are lanes; of one seed, if that makes a difference to integers.
+pub(super) fn groups(cases: &[(usize, u64)], are_integers_read: bool) -> Vec<Group> {
+    let mut of_seeds: IndexMap<u64, Vec<usize>> = IndexMap::new();
+    for &(idx, seed) in cases {
+        of_seeds.entry(if are_integers_read { seed } else { 0 }).or_default().push(idx);
     }
-    res
+    let even = |cases: Vec<usize>| {
+        let n_groups = cases.len().div_ceil(N_LANES).max(1);
+        let groups: Vec<Vec<usize>> =
+            cases.chunks(cases.len().div_ceil(n_groups).max(1)).map(<[usize]>::to_vec).collect();
+        groups
+    };
+    let groups = of_seeds.into_values().flat_map(even);
+    groups.map(|cases| Group { cases, known: OnceLock::new() }).collect()
 }
 
 /// The data of several cases; lanes beyond them repeat the last.
@@ -75,31 +79,24 @@ impl Data<Lane> for Together<'_> {
 impl Reference<'_> {
     /// What is known of the first cases before anything is measured, and how far apart the programs are on each that may be measured.
     /// `close` as in [`Sample`](crate::rounding::Sample), in absolute terms.
-    pub(super) fn screened(
-        &self,
-        others: &[&Ready<'_>],
-        n_screened: usize,
-        close: Option<f64>,
-    ) -> (Vec<Case>, Vec<Option<f64>>) {
+    pub(super) fn screened(&self, others: &[&Ready<'_>], close: Option<f64>) -> (Vec<Case>, Vec<Option<f64>>) {
         let Some(close) = close else {
             let unknown = |idx| match self.case(idx) {
                 None => (Case::Absent, None),
                 Some(_) => (Case::NotMeasured, Some(f64::INFINITY)),
             };
-            return (0..n_screened).map(unknown).unzip();
+            return (0..self.n_screened).map(unknown).unzip();
         };
         let may_be_apart = std::iter::once(&self.ready).chain(others.iter().copied());
         let may_be_apart = may_be_apart.chain([&self.guide]).any(|ready| decides_on_floats(ready.plan.kernel));
         let apart = |idx: usize| self.case(idx).and_then(|data| self.distance(idx, others, &data));
         let of_group = |group: &Group| -> Vec<(usize, Option<f64>)> {
-            let present = |idx: &&usize| **idx < n_screened && self.case(**idx).is_some();
-            let cases: Vec<usize> = group.cases.iter().filter(present).copied().collect();
-            let together = if may_be_apart || cases.len() < 2 { None } else { self.distances(group, &cases, others) };
-            let distances = together.unwrap_or_else(|| cases.iter().map(|&idx| apart(idx)).collect());
-            cases.into_iter().zip(distances).collect()
+            let together = if may_be_apart { None } else { self.distances(group, others) };
+            let distances = together.unwrap_or_else(|| group.cases.par_iter().map(|&idx| apart(idx)).collect());
+            group.cases.iter().copied().zip(distances).collect()
         };
         let found: Vec<Vec<(usize, Option<f64>)>> = self.groups.par_iter().map(of_group).collect();
-        let (mut cases, mut distances) = (vec![Case::Absent; n_screened], vec![None; n_screened]);
+        let (mut cases, mut distances) = (vec![Case::Absent; self.n_screened], vec![None; self.n_screened]);
         for (idx, distance) in found.into_iter().flatten() {
             let is_close = distance.is_some_and(|distance| distance <= close);
             cases[idx] = if is_close { Case::Close } else { Case::NotMeasured };
@@ -109,7 +106,8 @@ impl Reference<'_> {
     }
 
     /// The distance of each of several cases, evaluated at once; `None` if they decide differently.
-    fn distances(&self, group: &Group, cases: &[usize], others: &[&Ready<'_>]) -> Option<Vec<Option<f64>>> {
+    fn distances(&self, group: &Group, others: &[&Ready<'_>]) -> Option<Vec<Option<f64>>> {
+        let cases = &group.cases;
         let data = Together { cases: cases.iter().filter_map(|&idx| self.case(idx)).collect() };
         let world = Lanes::default();
         let mut others: Vec<_> = others.iter().map(|&other| (other, Demand::new(&world, &other.plan, &data))).collect();
@@ -177,6 +175,8 @@ impl Reference<'_> {
         let mut demand = Demand::new(world, &self.ready.plan, data).with_limit(self.max_steps_of_elements());
         let max_steps = self.sample.max_steps;
         let mut res: Vec<Shared> = Vec::new();
+        // Each case has as many steps as if it were alone: these are for the largest elements of others.
+        let mut beside = 0;
         for (&(argument, array), largest) in self.ready.outputs.iter().zip(&looked_at) {
             let layout = &self.ready.layouts[array.index()];
             let res = &mut res;
@@ -191,7 +191,7 @@ impl Reference<'_> {
             let in_own = |position: usize| std::array::from_fn(|lane| largest.own[lane] == Some(position));
             let mut has_one = largest.of_all.is_some_and(|position| add(&mut demand, position, [true; N_LANES]));
             let of_one = demand.steps() - start;
-            let mut is_own = start + of_one <= max_steps;
+            let mut is_own = start - beside + of_one <= max_steps;
             for &position in own.iter().filter(|&&position| largest.of_all != Some(position)) {
                 is_own &= demand.steps() - start <= max_steps;
                 if !is_own {
@@ -199,17 +199,18 @@ impl Reference<'_> {
                 }
                 has_one |= add(&mut demand, position, in_own(position));
             }
-            // Each case has as many steps as if it were alone.
-            let of_own = demand.steps() - start - of_one;
+            beside += demand.steps() - start - of_one;
             for &position in scattered.iter().filter(|&&position| largest.of_all != Some(position)) {
-                if demand.steps() - of_own > max_steps && has_one {
+                if demand.steps() - beside > max_steps && has_one {
                     break;
                 }
                 has_one |= add(&mut demand, position, [true; N_LANES]);
             }
             // Where each has its own the one that they share is one of these, or a scattered one.
             if let Some(of_all) = largest.of_all.filter(|of_all| is_own && !scattered.contains(of_all)) {
-                res.iter_mut().filter(|it| (it.element.argument, it.element.position) == (argument, of_all)).for_each(|it| it.counts = in_own(of_all));
+                res.iter_mut()
+                    .filter(|it| (it.element.argument, it.element.position) == (argument, of_all))
+                    .for_each(|it| it.counts = in_own(of_all));
             }
             if world.are_apart() {
                 return None;
@@ -229,7 +230,8 @@ impl Reference<'_> {
             for (value, position) in &values {
                 for (lane, best) in best.iter_mut().enumerate().filter(|(lane, _)| value[*lane].is_finite()) {
                     let size = value[lane].abs();
-                    let is_larger = best.is_none_or(|(largest, at)| size > largest || (size == largest && *position < at));
+                    let is_larger =
+                        best.is_none_or(|(largest, at)| size > largest || (size == largest && *position < at));
                     if is_larger {
                         *best = Some((size, *position));
                     }
