@@ -271,11 +271,14 @@ impl fmt::Display for Difference {
     }
 }
 
+/// What was compiled, or why nothing was.
+type Shared = Result<Arc<Compiled>, Error>;
+
 /// A program that may be compared several times: what is compiled of it is kept.
 pub struct Runnable<'p> {
     program: Cow<'p, Program>,
     /// The parameter values of the first comparison, and what was compiled for them.
-    compiled: OnceLock<(IndexMap<String, i64>, Result<Arc<Compiled>, Error>)>,
+    compiled: OnceLock<(IndexMap<String, i64>, Shared)>,
 }
 
 impl fmt::Debug for Runnable<'_> {
@@ -307,7 +310,7 @@ impl Runnable<'_> {
         self.program.kernel()
     }
 
-    fn compiled(&self, parameters: &IndexMap<String, i64>) -> Result<Arc<Compiled>, Error> {
+    fn compiled(&self, parameters: &IndexMap<String, i64>) -> Shared {
         let compile = || Ok(Arc::new(Compiled::new(&self.program, parameters)?.with_stand_ins()));
         let (of, compiled) = self.compiled.get_or_init(|| (parameters.clone(), compile()));
         if of == parameters { compiled.clone() } else { compile() }
@@ -340,12 +343,15 @@ pub fn validate_runnable(
     }
 }
 
+/// The data and both programs.
+type Pair = (Plan, [Arc<Compiled>; 2]);
+
 /// The data and both programs, or why the second is none.
 fn compiled(
     first: &Runnable<'_>,
     second: &Runnable<'_>,
     options: &ValidateOptions,
-) -> Result<Result<(Plan, [Arc<Compiled>; 2]), Error>, Error> {
+) -> Result<Result<Pair, Error>, Error> {
     let plan = Plan::new(first.kernel(), &[second.kernel()], &options.parameters)?;
     let (of_first, of_second) = (first.compiled(plan.parameters())?, second.compiled(plan.parameters()));
     Ok(of_second.map(|of_second| (plan, [of_first, of_second])))
