@@ -21,8 +21,8 @@
 //! # Source
 //! For the data, see [`nestegg_interp::Hard`].
 
-use std::cell::OnceCell;
 use std::fmt;
+use std::sync::OnceLock;
 
 use indexmap::IndexMap;
 use nestegg_interp::{Case, Family, Reference, Sample};
@@ -153,7 +153,7 @@ pub struct Guard<'k> {
     sample: Sample,
     /// The input on its data with the largest elements as far as a quick look finds them, and as a thorough one does, once that is needed.
     quick: Measured<'k>,
-    thorough: OnceCell<Measured<'k>>,
+    thorough: OnceLock<Measured<'k>>,
 }
 
 /// An input on its data, or why it cannot be measured.
@@ -167,7 +167,7 @@ impl<'k> Guard<'k> {
         let sample = Sample { close, max_exact: MAX_EXACT, max_steps_of_all: MAX_STEPS, ..SAMPLE };
         let parameters = parameters(input, values);
         let quick = reference(input, guide, &parameters, Sample { max_steps_of_looking: QUICK, ..sample });
-        Self { input, guide, parameters, sample, quick, thorough: OnceCell::new() }
+        Self { input, guide, parameters, sample, quick, thorough: OnceLock::new() }
     }
 
     /// Measures a result, to tell whether it is within its limit.

@@ -15,9 +15,11 @@
 //! # Not done
 //! Nothing here decides about a kernel: rules propose, the extractor chooses, the scheduler orders.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::OnceLock;
 
+use nestegg_interp::Runnable;
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_span::Source;
 
@@ -105,7 +107,8 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
     };
     let found = search(input, told, &mut stages)?;
     let in_order = linearized(input)?;
-    let guard = OnceCell::new();
+    let (guard, runnable) = (OnceLock::new(), Runnable::from(input));
+    let subject = Subject { runnable: Some(&runnable), ..subject };
     let judge = Judge { input: subject, in_order: &in_order, guard, found: &found, told, of_caller: &of_caller };
     if config.validation == Validation::EachSeed {
         stages.run(VALIDATE, || judge.each_seed())?;
@@ -243,7 +246,7 @@ struct Judge<'a> {
     /// The input, in its order.
     in_order: &'a LinearizedKernel,
     /// What results are measured beside, once one is.
-    guard: OnceCell<Guard<'a>>,
+    guard: OnceLock<Guard<'a>>,
     found: &'a Found,
     told: Told<'a>,
     /// Rules of the caller's.
@@ -266,7 +269,10 @@ impl Judge<'_> {
             let stated = Stated::of_steps(self.folds(candidate).len(), tolerance, None);
             return Ok(Ok(Accepted { validated, stated, accuracy: None }));
         }
-        let (validated, stated) = match stages.run(VALIDATE, || self.check(candidate))? {
+        // Hardly ever is one of them in vain.
+        let (checked, measured) =
+            stages.both((VALIDATE, || self.check(candidate)), (ACCURACY, || self.measure(candidate)));
+        let (validated, stated) = match checked? {
             Ok(checked) => checked,
             Err(Refusal::NotEqual(difference)) if candidate.rules.keys().any(|rule| self.of_caller.contains(rule)) => {
                 let rules = candidate.rules.keys().cloned().collect();
@@ -274,13 +280,13 @@ impl Judge<'_> {
             }
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let measured = stages.run(ACCURACY, || self.measure(candidate));
         Ok(measured.map(|accuracy| Accepted { validated, stated, accuracy }))
     }
 
     fn check(&self, candidate: &Candidate) -> Result<Result<(Validated, Stated), Refusal>, Error> {
         let steps = Steps { folds: self.folds(candidate), approximated: candidate.approximated.as_ref() };
         let output = Program::Linearized(candidate.program.clone());
+        let output = Runnable::from(&output);
         validation::check(self.input, steps, Subject::from(&output), self.told.values, self.told.semantics.licence)
     }
 

@@ -18,14 +18,17 @@
 //! those that equal the kernel exactly, and then the first made. If a pass refuses or breaks a seed, that seed alone
 //! fails.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use nestegg_egraph::judge::{Judge, Judged};
 use nestegg_egraph::pattern::Functions;
+use nestegg_egraph::vocabulary::is_function;
 use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Cost, Extracted, Search};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{Array, FunctionId, Item, Kernel, Licence, LinearizedKernel, Program, Semantics, Traps};
-use nestegg_rules::{OptionValue, ResolvedStrategy};
+use nestegg_rules::{OptionValue, Pattern, PatternNode, ResolvedStrategy, RuleKind};
 use rayon::prelude::*;
 
 use crate::candidates::Candidate;
@@ -443,7 +446,9 @@ fn optimized(
     stages.now_on(&seed.name);
     pass.verified("seeds", &seed.linearized)?;
     let named = || nestegg_transform::name_bound_inames(seed.linearized.clone());
-    let form = &stages.run("encode", || pass.done("encode", named()))?;
+    let form = &mut stages.run("encode", || pass.done("encode", named()))?;
+    let functions = functions(&mut form.kernel, strategy);
+    let form = &*form;
     let context = nestegg_isl::Context::new();
     let (search, licence) = (selection(strategy, worth_proving), pass.semantics.licence);
     let (domains, mut encoded) = stages.run("encode", || {
@@ -451,7 +456,6 @@ fn optimized(
         let encoded = pass.done("encode", encode::encode(form, &domains, pass.semantics))?;
         Ok::<_, Error>((domains, encoded))
     })?;
-    let functions = functions(&form.kernel);
     let probabilities = Probabilities::of(&form.kernel);
     let probability = |condition| probabilities.get(&form.kernel, condition);
     let mut judge = Judge::new(&form.kernel, &domains, pass.judged);
@@ -580,8 +584,32 @@ fn selection(strategy: &ResolvedStrategy<'_>, worth_proving: Cost) -> Search {
     }
 }
 
-/// The functions that rules may call: those that the kernel calls.
-fn functions(kernel: &Kernel) -> Functions {
+/// Whether something of a kernel that is no function has this name.
+fn is_taken(kernel: &Kernel, name: &str) -> bool {
+    kernel.arrays.iter().any(|array| array.name == name)
+        || kernel.inames.iter().any(|iname| iname.name == name)
+        || kernel.parameters.iter().any(|parameter| parameter.name == name)
+        || kernel.substitutions.iter().any(|rule| rule.name == name)
+}
+
+/// The functions that rules may call: those that the kernel calls, and those of math.h that a rule's right side calls where its left side does not.
+fn functions(kernel: &mut Kernel, strategy: &ResolvedStrategy<'_>) -> Functions {
+    let called = |pattern: &Pattern| -> BTreeSet<String> {
+        let operators = pattern.nodes().filter_map(|(_, node)| match node {
+            PatternNode::Apply { operator, .. } => Some(operator.to_string()),
+            PatternNode::Variable(_) | PatternNode::Rest(_) | PatternNode::Number(_) => None,
+        });
+        operators.filter(|operator| is_function(operator)).collect()
+    };
+    for rule in strategy.phases.iter().flat_map(|phase| &phase.rules) {
+        let RuleKind::Pattern { lhs, rhs, .. } = &rule.kind else { continue };
+        let of_left = called(lhs);
+        for function in called(rhs).into_iter().filter(|function| !of_left.contains(function)) {
+            if !kernel.functions.contains(&function) && !is_taken(kernel, &function) {
+                kernel.functions.push(function);
+            }
+        }
+    }
     kernel.functions.iter().enumerate().map(|(idx, name)| (name.clone(), FunctionId::new(idx))).collect()
 }
 

@@ -29,6 +29,12 @@ const FUNCTIONS: [(&str, usize); 20] = [
     ("copysign", 2),
 ];
 
+/// Whether patterns may call a function of that name.
+#[must_use]
+pub fn is_function(name: &str) -> bool {
+    FUNCTIONS.iter().any(|(known, _)| *known == name)
+}
+
 /// Operators, conditions, guided rules, tags and options.
 #[must_use]
 pub fn vocabulary() -> Vocabulary {
@@ -37,7 +43,7 @@ pub fn vocabulary() -> Vocabulary {
     let mut words = Vocabulary::new()
         .operator("+", n_ary, "Sum of any number of terms, in any order.")
         .operator("*", n_ary, "Product of any number of factors, in any order.")
-        .operator("-", Arity::AtLeast(1), "Negation of one operand, difference of two.")
+        .operator("-", Arity::Between(1, 2), "Negation of one operand, difference of two.")
         .operator("/", two, "Quotient.")
         .operator("**", two, "Power.")
         .operator("//", two, "Floor division.")

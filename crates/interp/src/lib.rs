@@ -16,6 +16,7 @@ mod fit;
 mod float;
 mod hard;
 mod input;
+mod lanes;
 mod machine;
 mod math;
 mod memory;
@@ -38,5 +39,6 @@ pub use input::{Inputs, Values};
 pub use rounding::{Case, Deviation, Reference, Sample, deviations};
 pub use run::{FieldValues, Output, Outputs, RunOptions, run, run_field};
 pub use validate::{
-    Agreement, Difference, Element, Evidence, Outcome, Survey, Unreached, ValidateOptions, Verdict, survey, validate,
+    Agreement, Difference, Element, Evidence, Outcome, Runnable, Survey, Unreached, ValidateOptions, Verdict, survey,
+    validate, validate_runnable,
 };
