@@ -30,6 +30,7 @@ use crate::error::Error;
 use crate::parts::{self, Part};
 use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit, Unjudged};
+use crate::screen;
 use crate::seeds::{self, Seed};
 use crate::stages::Stages;
 use crate::temporaries;
@@ -269,6 +270,8 @@ impl<'a> Race<'a> {
         let seeds = self.seeds(form, pass, |form| {
             stages.run("seeds", || seeds::seeds(form, strategy, (values, config.max_statements)))
         })?;
+        let (seeds, left_out) = stages.run("seeds", || screen::worth_trying(seeds, pass.semantics, values));
+        self.limits.extend(left_out);
         let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
         let is_part = trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes);
         let costs = self.enter_all(&seeds, pass, &trial, stages)?;
