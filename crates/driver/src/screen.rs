@@ -6,7 +6,7 @@
 //! Those worth an e-graph, in their order, and a limit that says how many were left out.
 //! # Method
 //! The [cheapest trees](nestegg_extract::cheapest_trees) of a seed as it was encoded estimate what becomes of it: rules win factors within a seed, and mostly the same ones in all of them.
-//! What they win beyond that is contraction: the seed's estimate is divided by the most that it could win. A seed whose estimate is more than [`LIMIT`] times
+//! What they win beyond that is contraction: the seed's estimate is divided by what it could win. A seed whose estimate is more than [`LIMIT`] times
 //! that of the cheapest is left out. Seeds that are exact are compared with exact ones only, for those that compute with tables may be refused by the accuracy guard.
 //! A seed that cannot be estimated stays.
 //! # Complexity

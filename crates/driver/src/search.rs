@@ -9,7 +9,7 @@
 //! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
 //! made; none knows of another.
 //! Parts of a kernel that have nothing to do with each other are searched one by one, and their results put together.
-//! Each seed that the strategy asks for gets an e-graph of its own. Of what selection made of those that came near the best, with its reductions in order and its
+//! Each seed that the strategy asks for gets an e-graph of its own, but for those that [cost many times what others do](crate::screen) from the start. Of what selection made of those that came near the best, with its reductions in order and its
 //! temporaries in arrays, further seeds are made. All results are kept, those with the fewest operations first, of equals what is equal to the kernel exactly, and then the first made.
 //! A seed that a pass refuses or breaks is a failure of that seed alone.
 

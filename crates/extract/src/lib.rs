@@ -54,8 +54,8 @@ pub enum ExtractError {
     NoForm(#[from] NoForm),
 }
 
-/// What the cheapest trees of the roots cost together, equal values paid once, and how many times less contraction could make of it at most: all values of the inames that are
-/// reduced one inside the other, but for those of one of them. An estimate of what extraction will find, in a fraction of its time.
+/// What the cheapest trees of the roots cost together, equal values paid once, and how many times less contraction could make of it: all values of the inames that are
+/// reduced together or one inside the other, but for those of the iname with fewest. An estimate of what extraction will find, in a fraction of its time.
 ///
 /// # Errors
 /// If a domain cannot be counted, or a value has no form.
@@ -69,14 +69,15 @@ pub fn cheapest_trees(encoded: &Encoded, domains: &Domains) -> Result<(Cost, u12
     let mut slack = 1;
     for vertex in select::needed(&product, &selection.choice).ok_or(NoForm)? {
         let candidate = &product.candidates[vertex][selection.choice[vertex].ok_or(NoForm)?];
-        let own = product::bound_by(graph, &candidate.node);
+        let nodes = std::iter::once(&candidate.node).chain(candidate.accumulated.iter().map(|(_, node)| node));
+        let own = nodes.fold(InameSet::new(), |own, node| own.union(&product::bound_by(graph, node)));
         let all = candidate.children.iter().fold(own.clone(), |all, &child| all.union(&reduced[child]));
         if !own.is_empty() && all.len() > 1 {
-            let mut largest = 1;
+            let mut fewest = u128::MAX;
             for iname in all.iter() {
-                largest = largest.max(count(&std::iter::once(iname).collect())?);
+                fewest = fewest.min(count(&std::iter::once(iname).collect())?);
             }
-            slack = slack.max(count(&all)? / largest);
+            slack = slack.max(count(&all)? / fewest.max(1));
         }
         reduced[vertex] = all;
     }
