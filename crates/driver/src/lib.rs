@@ -19,6 +19,7 @@ mod probabilities;
 pub mod report;
 pub mod rules;
 mod same;
+mod screen;
 mod search;
 mod seeds;
 pub mod smallest;

@@ -12,7 +12,8 @@
 //! Parts of a kernel that share nothing are searched one by one, and their results put together. Groups of stores that
 //! share only values are searched together and apart; results found apart are [chosen together](crate::together).
 //!
-//! Each seed that the strategy asks for gets an e-graph of its own. Results within a factor of two of the best are
+//! Each seed that the strategy asks for gets an e-graph of its own, unless it [costs many times what others
+//! do](crate::screen) from the start. Results within a factor of two of the best are
 //! tried again, with tabulated temporaries and with even and odd parts, once selection has put their reductions in
 //! order and their temporaries in arrays. All results are kept: those with the fewest operations first, among equals
 //! those that equal the kernel exactly, and then the first made. If a pass refuses or breaks a seed, that seed alone
@@ -38,6 +39,7 @@ use crate::error::Error;
 use crate::parts::{self, Part};
 use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit, Unjudged};
+use crate::screen;
 use crate::seeds::{self, Seed, add_fired};
 use crate::stages::Stages;
 use crate::{temporaries, together};
@@ -286,6 +288,8 @@ impl<'a> Race<'a> {
         let seeds = self.seeds(form, pass, |form| {
             stages.run("seeds", || seeds::seeds(form, strategy, (values, config.max_statements)))
         })?;
+        let (seeds, left_out) = stages.run("seeds", || screen::worth_trying(seeds, pass.semantics, values));
+        self.limits.extend(left_out);
         let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
         let is_part = trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes);
         let costs = self.enter_all(&seeds, pass, &trial, stages)?;
