@@ -4,6 +4,7 @@
 //! [`read_defined`], [`count()`], and [`Notation`] are the small ones.
 
 pub mod accuracy;
+pub mod batch;
 mod candidates;
 pub mod config;
 pub mod count;

@@ -9,6 +9,7 @@
 mod accumulation;
 mod alias;
 mod band;
+pub mod batch;
 mod bound;
 mod coefficients;
 mod coerce;

@@ -1,0 +1,105 @@
+//! Which elements of an argument the statements write, and how often.
+//!
+//! # Output
+//! How the copy of a block gets and gives its elements; `None` where only both is right.
+//! # Method
+//! Every element that a statement without conditions writes is listed; its indices are numbers, or inames of the loops around it, each once.
+//! # Complexity
+//! Linear in the elements, of which there are at most [`MAX_ELEMENTS`].
+
+use nestegg_ir::affine;
+use nestegg_ir::linearization::for_each_run;
+use nestegg_ir::walk::reads;
+use nestegg_ir::{ArrayId, Assignee, ExprId, InameId, InstructionKind, Item, Kernel, Op};
+
+use super::{Lanes, Way};
+use crate::c::loops::Loops;
+use crate::c::statements::update_of;
+
+/// The longest list of elements.
+const MAX_ELEMENTS: usize = 1 << 16;
+
+/// How the copy of a written argument is filled and emptied.
+pub(super) fn way(lanes: &Lanes, kernel: &Kernel, items: &[Item], loops: &Loops, array: ArrayId) -> Option<Way> {
+    let sizes: Vec<usize> = lanes
+        .inner(array, &kernel[array].shape)
+        .iter()
+        .map(|&size| usize::try_from(affine::of(&kernel.exprs, size)?.as_constant()?).ok())
+        .collect::<Option<_>>()?;
+    let n_elements = sizes.iter().try_fold(1_usize, |n, &size| n.checked_mul(size)).filter(|&n| n <= MAX_ELEMENTS)?;
+    let mut n_writes = vec![0_u8; n_elements];
+    let (mut is_sum, mut is_set, mut is_known) = (true, true, true);
+    for_each_run(items, |insn, around| {
+        let instruction = &kernel[insn];
+        let is_read = |roots: &mut dyn Iterator<Item = ExprId>| reads(&kernel.exprs, roots, array);
+        if around.conditions.iter().any(|&condition| is_read(&mut [condition].into_iter())) {
+            is_known = false;
+        }
+        if !instruction.written_arrays().contains(&array) {
+            is_known &= !is_read(&mut instruction.expressions());
+            return;
+        }
+        let InstructionKind::Assignment { assignee, expression } = &instruction.kind else {
+            is_known = false;
+            return;
+        };
+        is_known &= around.conditions.is_empty() && instruction.predicates.is_empty() && lanes.is_vector[insn.index()];
+        match update_of(kernel, instruction) {
+            Some((Op::Add, other)) => {
+                is_set = false;
+                is_sum &= !is_read(&mut [other].into_iter());
+            }
+            _ => {
+                is_sum = false;
+                is_set &= !is_read(&mut [*expression].into_iter());
+            }
+        }
+        is_known &= count(lanes, kernel, loops, assignee, &around.loops, &sizes, &mut n_writes).is_some();
+    });
+    match () {
+        () if !is_known || n_writes.contains(&0) => None,
+        () if is_set => Some(Way::Out),
+        () if is_sum && n_writes.iter().all(|&n| n == 1) => Some(Way::Added),
+        () => None,
+    }
+}
+
+/// Counts the elements that an instruction writes.
+fn count(
+    lanes: &Lanes,
+    kernel: &Kernel,
+    loops: &Loops,
+    assignee: &Assignee,
+    around: &[InameId],
+    sizes: &[usize],
+    n_writes: &mut [u8],
+) -> Option<()> {
+    let mut free: Vec<InameId> =
+        around.iter().copied().filter(|&iname| iname != lanes.lane && iname != lanes.block).collect();
+    let mut positions = vec![0_usize];
+    for (&index, &size) in lanes.inner(assignee.array, &assignee.indices).iter().zip(sizes) {
+        let index = affine::of(&kernel.exprs, index)?;
+        let values: Vec<usize> = match (index.as_constant(), index.as_iname()) {
+            (Some(number), _) => vec![usize::try_from(number).ok()?],
+            (None, Some(iname)) => {
+                let at = free.iter().position(|&other| other == iname)?;
+                free.remove(at);
+                let (low, high) = loops.box_of(kernel, iname)?;
+                (usize::try_from(low).ok()?..=usize::try_from(high).ok()?).collect()
+            }
+            (None, None) => return None,
+        };
+        if values.iter().any(|&value| value >= size) || positions.len().checked_mul(values.len())? > n_writes.len() {
+            return None;
+        }
+        positions = positions.iter().flat_map(|at| values.iter().map(move |value| at * size + value)).collect();
+    }
+    if !free.is_empty() {
+        // The statement runs more than once for each element.
+        return None;
+    }
+    for at in positions {
+        n_writes[at] = n_writes[at].saturating_add(1);
+    }
+    Some(())
+}
