@@ -78,15 +78,7 @@ pub(crate) fn together(
 ) -> Result<(Batched, BatchReport), Error> {
     let width = request.width.unwrap_or_else(|| preferred_width(&result.kernel));
     let kernel = result.kernel.name.clone();
-    let refused = |error: BatchError| Error::Batch { kernel: kernel.clone(), reason: error.to_string() };
-    let options =
-        BatchOptions { width, shared: request.shared.clone(), layout: request.layout, may_split: true };
-    let realized = realize_reductions_under(result.clone(), licence).map_err(|error| Error::Refused {
-        pass: "realize",
-        kernel: kernel.clone(),
-        source: Box::new(error),
-    })?;
-    let batched = batch(&realized, &options).map_err(refused)?;
+    let batched = put_together(result, &BatchRequest { width: Some(width), ..request.clone() }, licence, true)?;
     let program = Program::Linearized(batched.program.clone());
     if let [first, ..] = nestegg_ir::verify::verify(&program).as_slice() {
         let violations = first.violation.to_string();
@@ -105,7 +97,9 @@ pub(crate) fn together(
             report.reason.clone_from(reason);
             // Whole blocks and a short one.
             values.push((parameter.clone(), i64::from(width) * 2 + 1));
-            batch(input, &BatchOptions { may_split: false, ..options }).map_err(refused)?.program
+            let options =
+                BatchOptions { width, shared: request.shared.clone(), layout: request.layout, may_split: false };
+            batch(input, &options).map_err(|error| refused(&kernel, &error))?.program
         }
     };
     if compared {
@@ -122,4 +116,29 @@ pub(crate) fn together(
         };
     }
     Ok((batched, report))
+}
+
+/// A kernel with its elements put together, its reductions as loops; `may_split` tells whether a loop of it may be the loop over elements.
+///
+/// # Errors
+/// If the kernel does not admit it.
+pub fn put_together(
+    program: &LinearizedKernel,
+    request: &BatchRequest,
+    licence: Licence,
+    may_split: bool,
+) -> Result<Batched, Error> {
+    let width = request.width.unwrap_or_else(|| preferred_width(&program.kernel));
+    let kernel = &program.kernel.name;
+    let options = BatchOptions { width, shared: request.shared.clone(), layout: request.layout, may_split };
+    let realized = realize_reductions_under(program.clone(), licence).map_err(|error| Error::Refused {
+        pass: "realize",
+        kernel: kernel.clone(),
+        source: Box::new(error),
+    })?;
+    batch(&realized, &options).map_err(|error| refused(kernel, &error))
+}
+
+fn refused(kernel: &str, error: &BatchError) -> Error {
+    Error::Batch { kernel: kernel.to_owned(), reason: error.to_string() }
 }

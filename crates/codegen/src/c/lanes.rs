@@ -48,7 +48,7 @@ pub(crate) enum Way {
     Out,
     /// Both.
     InOut,
-    /// Each element is updated once, by a sum: the copy holds what is added afterwards.
+    /// Each element is updated once, by a sum or difference: the copy holds what is added afterwards.
     Added,
 }
 

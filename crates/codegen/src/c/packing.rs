@@ -30,7 +30,7 @@ impl Writer<'_> {
         let width = lanes.width;
         let n_lanes = match &lanes.limit {
             None => width.to_string(),
-            Some(limit) => self.symbols.names.fresh("n_lanes"),
+            Some(_) => self.symbols.names.fresh("n_lanes"),
         };
         let mut res = Vec::new();
         if let Some(limit) = &lanes.limit {
@@ -130,7 +130,7 @@ fn rows(what: &str, ty: &str, width: i64) -> (String, String, String) {
         1 => "size + i".to_owned(),
         _ => format!("{lane}*size + i"),
     };
-    let list = |item: &dyn Fn(i64) -> String| (0..width).map(item).collect::<Vec<_>>().join(", ");
+    let list = |item: &dyn Fn(i64) -> String| (0..width).map(item).collect::<Vec<_>>().join(",\n                ");
     let loose = format!("{ty}_loose");
     let mut whole = format!("        for (; i + {width} <= size; i += {width}) {{\n");
     match what {
@@ -159,9 +159,13 @@ fn rows(what: &str, ty: &str, width: i64) -> (String, String, String) {
         }
     };
     let short = match what {
-        "pack" => format!(
-            "            for (int l = 0; l < {width}; ++l) {{\n                to[i][l] = from[(l < n_lanes ? l : n_lanes - 1)*size + i];\n            }}\n"
-        ),
+        "pack" => {
+            let there = |lane: i64| match lane {
+                0 => "from[i]".to_owned(),
+                _ => format!("from[({lane} < n_lanes ? {lane} : n_lanes - 1)*size + i]"),
+            };
+            format!("            to[i] = ({ty}){{{}}};\n", (0..width).map(there).collect::<Vec<_>>().join(",\n                "))
+        }
         _ => {
             let operator = if what == "add" { "+=" } else { "=" };
             format!(
@@ -179,9 +183,14 @@ fn interleaved(what: &str, ty: &str, width: i64) -> (String, String, String) {
     let (rest, short) = match what {
         "pack" => (
             format!("            to[i] = *(const {loose} *)(from + {width}*i);\n"),
-            format!(
-                "            for (int l = 0; l < {width}; ++l) {{\n                to[i][l] = from[{width}*i + (l < n_lanes ? l : n_lanes - 1)];\n            }}\n"
-            ),
+            {
+                let there = |lane: i64| match lane {
+                    0 => format!("from[{width}*i]"),
+                    _ => format!("from[{width}*i + ({lane} < n_lanes ? {lane} : n_lanes - 1)]"),
+                };
+                let list: Vec<String> = (0..width).map(there).collect();
+                format!("            to[i] = ({ty}){{{}}};\n", list.join(",\n                "))
+            },
         ),
         _ => (
             format!("            *({loose} *)(to + {width}*i) {operator} from[i];\n"),

@@ -190,7 +190,11 @@ fn compares_twice(kernel: &Kernel) -> bool {
 /// What vectors need of the compiler.
 const VECTORS: &str = "\
 /* Vectors are those of gcc and clang. Compile with `nestegg cflags`:\n * -O3 -march=native -ffp-contract=fast -fno-math-errno */
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__clang__)
+#if __has_warning(\"-Wpsabi\")
+#pragma clang diagnostic ignored \"-Wpsabi\"
+#endif
+#elif defined(__GNUC__)
 #pragma GCC diagnostic ignored \"-Wpsabi\"
 #endif
 ";

@@ -85,7 +85,6 @@ impl Writer<'_> {
         open: &mut Vec<InameId>,
     ) -> Result<Vec<Code>, CodegenError> {
         let Some(lanes) = self.lanes.clone() else { return Ok(Vec::new()) };
-        let short = self.loop_over(lane, open)?;
         let (ty, name) = (type_name(self.symbols.iname_dtype(lane)), self.symbols.inames[lane.index()].clone());
         let head = format!("for ({ty} {name} = 0; {name} < {}; ++{name})", lanes.width);
         let full = Loop { head, entry: None, guard: None, trip_count: Some(lanes.width), mark: None };
@@ -93,15 +92,9 @@ impl Writer<'_> {
         open.push(lane);
         // Instructions that run lane by lane, and whether all lanes are there.
         let mut alone: (Vec<Code>, bool) = (Vec::new(), true);
-        let close = |alone: &mut (Vec<Code>, bool), code: &mut Vec<Code>| {
-            let body = std::mem::take(&mut alone.0);
-            if !body.is_empty() {
-                code.extend(if alone.1 { full.around(body) } else { short.around(body) });
-            }
-        };
         for insn in runs_in(body) {
             if lanes.is_vector[insn.index()] {
-                close(&mut alone, &mut code);
+                self.close(&full, lane, open, &mut alone, &mut code)?;
                 self.switch();
                 let statements = self.instruction(insn, temporaries, open);
                 self.switch();
@@ -109,7 +102,7 @@ impl Writer<'_> {
             } else {
                 let is_full = lanes.is_full[insn.index()];
                 if alone.1 != is_full {
-                    close(&mut alone, &mut code);
+                    self.close(&full, lane, open, &mut alone, &mut code)?;
                 }
                 alone.1 = is_full;
                 let statements = self.instruction(insn, temporaries, open)?;
@@ -117,9 +110,26 @@ impl Writer<'_> {
                 alone.0.extend(statements);
             }
         }
-        close(&mut alone, &mut code);
+        self.close(&full, lane, open, &mut alone, &mut code)?;
         open.pop();
         Ok(code)
+    }
+
+    /// The loop over lanes around instructions that run lane by lane; `full` if all lanes are there.
+    fn close(
+        &mut self,
+        full: &Loop,
+        lane: InameId,
+        open: &[InameId],
+        (body, is_full): &mut (Vec<Code>, bool),
+        code: &mut Vec<Code>,
+    ) -> Result<(), CodegenError> {
+        let body = std::mem::take(body);
+        if !body.is_empty() {
+            let around: Vec<InameId> = open.iter().copied().filter(|&iname| iname != lane).collect();
+            code.extend(if *is_full { full.around(body) } else { self.loop_over(lane, &around)?.around(body) });
+        }
+        Ok(())
     }
 
     fn as_condition(&self, id: ExprId, text: Text) -> Text {
@@ -202,6 +212,9 @@ impl Writer<'_> {
         let target = self.target(assignee, texts);
         let is_held = self.arrays.is_held(assignee.array);
         let is_added = self.lanes.as_ref().is_some_and(|lanes| lanes.ways.get(&assignee.array) == Some(&Way::Added));
+        if is_added && update.is_some_and(|(operator, _)| operator == "-") {
+            value = Text::negation(value);
+        }
         let update = if is_added { None } else { update };
         if is_held && !self.arrays.is_vector && dtype == Dtype::Bool {
             value = Text::prefix("-", value);

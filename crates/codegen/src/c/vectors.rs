@@ -92,6 +92,12 @@ impl Writer<'_> {
     /// A scalar as a vector that has it in each lane.
     pub(crate) fn splat(&self, text: Text, dtype: Dtype) -> Text {
         let ty = self.lanes_type(dtype);
+        let width = self.lanes.as_ref().map_or(1, |lanes| lanes.width);
+        if let Ok(number) = text.text.trim_end_matches('f').parse::<f64>() {
+            let zero = number == 0.0 && number.is_sign_positive();
+            let list = if zero { "0".to_owned() } else { vec![text.text.as_str(); usize::try_from(width).unwrap_or(1)].join(", ") };
+            return Text::primary(format!("({ty}){{{list}}}")).over(&[text]);
+        }
         let operands = [text];
         let text = match dtype {
             Dtype::Bool => format!("({ty}){{0}} - {}", operands[0].at_least(Precedence::Prefix)),

@@ -45,7 +45,7 @@ pub(super) fn way(lanes: &Lanes, kernel: &Kernel, items: &[Item], loops: &Loops,
         };
         is_known &= around.conditions.is_empty() && instruction.predicates.is_empty() && lanes.is_vector[insn.index()];
         match update_of(kernel, instruction) {
-            Some((Op::Add, other)) => {
+            Some((Op::Add | Op::Sub, other)) => {
                 is_set = false;
                 is_sum &= !is_read(&mut [other].into_iter());
             }
