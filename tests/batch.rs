@@ -209,30 +209,55 @@ fn compilers() -> Vec<&'static str> {
     found
 }
 
-/// Compiles functions of one interface with a program around them, and runs it.
-fn outputs(compiler: &str, flags: &[&str], kernel: &nestegg_ir::Kernel, functions: &[&CText], parameters: &[(&str, i64)], definitions: &str) -> Vec<WrittenArray> {
-    let options = HarnessOptions {
-        parameters: parameters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
-        given: BTreeMap::new(),
-        seed: 7,
-        mode: Mode::Print,
-        definitions: definitions.to_owned(),
-    };
-    let main = harness(kernel, functions, &options).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(compiler);
-    command.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]).args(flags).current_dir(folder.path());
-    for (idx, function) in functions.iter().enumerate() {
-        let name = format!("f{idx}.c");
-        fs::write(folder.path().join(&name), &function.source).unwrap();
-        command.arg(name);
+/// Functions of one interface, compiled.
+struct Built<'a> {
+    compiler: &'a str,
+    folder: tempfile::TempDir,
+    kernel: &'a nestegg_ir::Kernel,
+    functions: &'a [&'a CText],
+    definitions: &'a str,
+}
+
+impl<'a> Built<'a> {
+    fn new(
+        compiler: &'a str,
+        flags: &[&str],
+        kernel: &'a nestegg_ir::Kernel,
+        functions: &'a [&'a CText],
+        definitions: &'a str,
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (idx, function) in functions.iter().enumerate() {
+            let name = format!("f{idx}.c");
+            fs::write(folder.path().join(&name), &function.source).unwrap();
+            let mut command = Command::new(compiler);
+            command.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]).args(flags);
+            let built = command.args(["-c", &name]).current_dir(folder.path()).output().unwrap();
+            let said = String::from_utf8_lossy(&built.stderr);
+            assert!(built.status.success(), "{compiler}: {said}\n{}", function.source);
+        }
+        Self { compiler, folder, kernel, functions, definitions }
     }
-    fs::write(folder.path().join("main.c"), main).unwrap();
-    let built = command.args(["main.c", "-o", "run", "-lm"]).output().unwrap();
-    assert!(built.status.success(), "{compiler}: {}\n{}", String::from_utf8_lossy(&built.stderr), functions.last().unwrap().source);
-    let ran = Command::new(folder.path().join("run")).output().unwrap();
-    assert!(ran.status.success(), "{compiler}: the program fails");
-    read_outputs(&String::from_utf8(ran.stdout).unwrap()).unwrap()
+
+    /// What the functions write for these parameters.
+    fn run(&self, parameters: &[(&str, i64)]) -> Vec<WrittenArray> {
+        let options = HarnessOptions {
+            parameters: parameters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+            given: BTreeMap::new(),
+            seed: 7,
+            mode: Mode::Print,
+            definitions: self.definitions.to_owned(),
+        };
+        let main = harness(self.kernel, self.functions, &options).unwrap();
+        fs::write(self.folder.path().join("main.c"), main).unwrap();
+        let mut command = Command::new(self.compiler);
+        command.args((0..self.functions.len()).map(|idx| format!("f{idx}.o"))).current_dir(self.folder.path());
+        let built = command.args(["main.c", "-o", "run", "-lm"]).output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let ran = Command::new(self.folder.path().join("run")).output().unwrap();
+        assert!(ran.status.success(), "{}: the program fails", self.compiler);
+        read_outputs(&String::from_utf8(ran.stdout).unwrap()).unwrap()
+    }
 }
 
 fn text(program: &LinearizedKernel, symbol: &str) -> CText {
@@ -259,8 +284,9 @@ fn check_c(program: &LinearizedKernel, widths: &[u32], flags: &[&str], definitio
     counts.sort_unstable();
     counts.dedup();
     for compiler in compilers() {
+        let built = Built::new(compiler, flags, &kernel, &functions, definitions);
         for &n in &counts {
-            let found = outputs(compiler, flags, &kernel, &functions, &[("n_elements", n)], definitions);
+            let found = built.run(&[("n_elements", n)]);
             let expected: Vec<&WrittenArray> = found.iter().filter(|array| array.function == 0).collect();
             for array in found.iter().filter(|array| array.function > 0) {
                 let expected = expected.iter().find(|expected| expected.name == array.name).unwrap();
@@ -309,9 +335,10 @@ fn loops_over_elements_are_split_in_place() {
     let functions = [text(&mesh, "one"), text(&batched.program, "many")];
     assert!(functions[1].source.contains("f64x4"), "{}", functions[1].source);
     for compiler in compilers() {
+        let functions: Vec<&CText> = functions.iter().collect();
+        let built = Built::new(compiler, &["-O2"], &mesh.kernel, &functions, "");
         for n in [0, 1, 3, 4, 5, 14] {
-            let functions: Vec<&CText> = functions.iter().collect();
-            let found = outputs(compiler, &["-O2"], &mesh.kernel, &functions, &[("n", n)], "");
+            let found = built.run(&[("n", n)]);
             let (one, many) = found.split_at(found.len() / 2);
             for (one, many) in one.iter().zip(many) {
                 for (a, b) in one.values.iter().zip(&many.values) {

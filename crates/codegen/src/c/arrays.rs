@@ -55,6 +55,23 @@ pub(crate) struct Layout {
     pub(crate) extents: Vec<Extent>,
 }
 
+/// The copy of a block of an argument, as vectors.
+#[derive(Clone, Debug)]
+pub(crate) struct Copy {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its place and shape.
+    pub(crate) layout: Layout,
+    /// The pointer to the block.
+    pub(crate) pointer: String,
+    /// Where a short block is borrowed to, and whether that comes from the heap.
+    pub(crate) rest: String,
+    /// Whether [`Copy::rest`] comes from the heap.
+    pub(crate) rest_on_heap: bool,
+    /// The number of values of an element.
+    pub(crate) size: i64,
+}
+
 /// All arrays' places and shapes.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrays {
@@ -66,7 +83,7 @@ pub(crate) struct Arrays {
     /// What holds lanes, and what the lane is called.
     lanes: Option<(Rc<Lanes>, String)>,
     /// The copies of arguments that hold lanes, by their names.
-    pub(crate) copies: FxHashMap<ArrayId, (String, Layout)>,
+    pub(crate) copies: FxHashMap<ArrayId, Copy>,
     /// Whether elements are vectors, where they hold lanes, or single lanes.
     pub(crate) is_vector: bool,
     /// Bytes of the temporaries that are C arrays.
@@ -133,9 +150,18 @@ impl Arrays {
                 Held::First | Held::Interleaved => {
                     let element = i64::try_from(kernel[id].dtype.size()).unwrap_or(8).checked_mul(lanes.width);
                     let bytes = element.and_then(|bytes| n_elements(&extents)?.checked_mul(bytes));
-                    let storage = if extents.is_empty() { Storage::Variable } else { self.place(bytes) };
-                    let name = symbols.names.claim(&format!("{}_lanes", kernel[id].name));
-                    self.copies.insert(id, (name, Layout { storage, extents }));
+                    let is_small = self.place(bytes) == Storage::Nested;
+                    let storage = match (extents.is_empty(), is_small) {
+                        (true, _) => Storage::Variable,
+                        (false, true) => Storage::Nested,
+                        (false, false) => Storage::Heap,
+                    };
+                    let size = n_elements(&extents).unwrap_or(1);
+                    let mut claim = |suffix: &str| symbols.names.claim(&format!("{}_{suffix}", kernel[id].name));
+                    let (name, pointer, rest) = (claim("lanes"), claim("block"), claim("rest"));
+                    let rest_on_heap = self.place(bytes) == Storage::Heap;
+                    let layout = Layout { storage, extents };
+                    self.copies.insert(id, Copy { name, layout, pointer, rest, rest_on_heap, size });
                 }
             }
         }
@@ -186,7 +212,7 @@ impl Arrays {
         };
         let indices = lanes.inner(array, indices);
         let vector = match self.copies.get(&array) {
-            Some((copy, layout)) => Self::element_of(copy, layout, indices),
+            Some(Copy { name, layout, .. }) => Self::element_of(name, layout, indices),
             None => Self::element_of(name, self.layout(array), indices),
         };
         if self.is_vector { vector } else { Text { text: format!("{}[{lane}]", vector.text), ..vector } }

@@ -65,6 +65,8 @@ pub(crate) struct Lanes {
     pub(crate) held: Vec<Held>,
     /// Arguments that hold lanes in a copy.
     pub(crate) ways: FxHashMap<ArrayId, Way>,
+    /// What is complete after an instruction: of a copy that many values from there on, all of them written.
+    pub(crate) flushes: FxHashMap<InsnId, Vec<(ArrayId, usize, usize)>>,
     /// Instructions: whether they are written as vectors.
     pub(crate) is_vector: Vec<bool>,
     /// Instructions: whether all lanes can run, whichever elements there are.
@@ -95,6 +97,7 @@ impl Lanes {
             limit,
             held: vec![Held::Not; kernel.arrays.len()],
             ways: FxHashMap::default(),
+            flushes: FxHashMap::default(),
             is_vector: vec![false; kernel.instructions.len()],
             is_full: vec![false; kernel.instructions.len()],
             varying: vec![false; n_exprs],
@@ -141,6 +144,11 @@ impl Lanes {
             Held::First => &indices[1..],
             Held::Interleaved => &indices[1..indices.len() - 1],
         }
+    }
+
+    /// Whether an argument goes to memory while the statements run.
+    pub(crate) fn is_flushed(&self, array: ArrayId) -> bool {
+        self.flushes.values().flatten().any(|flush| flush.0 == array)
     }
 
     /// Finds the arrays that hold lanes.
@@ -314,9 +322,18 @@ impl Lanes {
     fn find_ways(&mut self, kernel: &Kernel, items: &[Item], loops: &Loops) {
         let written = kernel.written();
         for id in kernel.arguments().filter(|&id| self.holds(id)).collect::<Vec<_>>() {
-            let of_written = || coverage::way(self, kernel, items, loops, id).unwrap_or(Way::InOut);
-            let way = if written[id.index()] { of_written() } else { Way::In };
+            if !written[id.index()] {
+                self.ways.insert(id, Way::In);
+                continue;
+            }
+            let found = coverage::way(self, kernel, items, loops, id);
+            let (way, flushes) = found.unwrap_or((Way::InOut, Vec::new()));
             self.ways.insert(id, way);
+            if self.held[id.index()] == Held::First {
+                for (insn, start, n) in flushes {
+                    self.flushes.entry(insn).or_default().push((id, start, n));
+                }
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use indexmap::IndexMap;
 use nestegg_ir::{ArrayId, ArrayKind, Expr, ExprId, Kernel};
 use rustc_hash::FxHashSet;
 
-use super::arrays::{Extent, Storage, n_elements_text};
+use super::arrays::{Copy, Extent, Storage, n_elements_text};
 use super::interface::Interface;
 use super::layout::{self, Code};
 use super::names::identifiers;
@@ -114,10 +114,18 @@ pub(crate) fn assemble(
     let interface = Interface::new(writer);
     let mut statement_text = String::new();
     layout::print(&statements, 1, &mut statement_text);
+    let mut declared = declared_at_top(writer, temporaries);
+    declared.extend(copies.iter().filter(|copy| !copy.is_heap).map(|copy| Code::line(copy.declaration.as_str())));
+    declared.extend(allocations(writer, temporaries, &heap, &copies));
+    let mut declared_text = String::new();
+    layout::print(&declared, 1, &mut declared_text);
+    let mentioned: FxHashSet<&str> = identifiers(&declared_text).chain(identifiers(&statement_text)).collect();
     let mut body = extents;
-    body.extend(declared_at_top(writer, temporaries));
-    body.extend(copies.iter().filter(|copy| !copy.is_heap).map(|copy| Code::line(copy.declaration.as_str())));
-    body.extend(allocations(writer, temporaries, &heap, &copies));
+    // The size of the first axis has no part in where elements lie.
+    let is_unused = |name: &&String| !mentioned.contains(name.as_str());
+    let sizes = writer.arrays.extents.iter().map(|extent| &extent.0);
+    body.extend(sizes.filter(is_unused).map(|name| Code::line(format!("(void){name};"))));
+    body.extend(declared);
     let mut body_text = String::new();
     layout::print(&body, 1, &mut body_text);
     body_text.push_str(&statement_text);
@@ -394,9 +402,10 @@ struct Copied {
 /// The copies of arguments that hold lanes.
 fn copies(writer: &Writer<'_>) -> Vec<Copied> {
     let mut res = Vec::new();
+    let Some(lanes) = &writer.lanes else { return res };
     for id in writer.kernel.arguments() {
-        let Some((name, layout)) = writer.arrays.copies.get(&id) else { continue };
-        let ty = writer.element_type(&writer.kernel[id], true);
+        let Some(Copy { name, layout, rest, rest_on_heap, size, .. }) = writer.arrays.copies.get(&id) else { continue };
+        let (ty, scalar) = (writer.element_type(&writer.kernel[id], true), type_name(writer.kernel[id].dtype));
         let is_heap = layout.storage == Storage::Heap;
         let declaration = match layout.storage {
             Storage::Variable => format!("{ty} {name};"),
@@ -405,6 +414,13 @@ fn copies(writer: &Writer<'_>) -> Vec<Copied> {
         };
         let count = Text::primary(n_elements_text(&layout.extents)).at_least(Precedence::Primary);
         res.push(Copied { name: name.clone(), is_heap, declaration, request: aligned(&count, &ty) });
+        if lanes.limit.is_some() {
+            let n = size * lanes.width;
+            let declaration =
+                if *rest_on_heap { format!("{scalar} *restrict {rest}") } else { format!("{scalar} {rest}[{n}];") };
+            let request = aligned(&format!("(size_t){n}"), scalar);
+            res.push(Copied { name: rest.clone(), is_heap: *rest_on_heap, declaration, request });
+        }
     }
     res
 }

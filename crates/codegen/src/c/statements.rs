@@ -99,6 +99,7 @@ impl Writer<'_> {
                 let statements = self.instruction(insn, temporaries, open);
                 self.switch();
                 code.extend(statements?);
+                code.extend(self.flushed(insn));
             } else {
                 let is_full = lanes.is_full[insn.index()];
                 if alone.1 != is_full {

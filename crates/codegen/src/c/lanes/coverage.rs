@@ -1,7 +1,8 @@
 //! Which elements of an argument the statements write, and how often.
 //!
 //! # Output
-//! How the copy of a block gets and gives its elements; `None` where only both is right.
+//! How the copy of a block gets and gives its elements, `None` where only both is right; and, where each element is written once by a statement without
+//! loops, after which instructions squares of them are complete.
 //! # Method
 //! Every element that a statement without conditions writes is listed; its indices are numbers, or inames of the loops around it, each once.
 //! # Complexity
@@ -10,7 +11,7 @@
 use nestegg_ir::affine;
 use nestegg_ir::linearization::for_each_run;
 use nestegg_ir::walk::reads;
-use nestegg_ir::{ArrayId, Assignee, ExprId, InameId, InstructionKind, Item, Kernel, Op};
+use nestegg_ir::{ArrayId, Assignee, ExprId, InameId, InsnId, InstructionKind, Item, Kernel, Op};
 
 use super::{Lanes, Way};
 use crate::c::loops::Loops;
@@ -19,8 +20,17 @@ use crate::c::statements::update_of;
 /// The longest list of elements.
 const MAX_ELEMENTS: usize = 1 << 16;
 
-/// How the copy of a written argument is filled and emptied.
-pub(super) fn way(lanes: &Lanes, kernel: &Kernel, items: &[Item], loops: &Loops, array: ArrayId) -> Option<Way> {
+/// An instruction, and how many values from where on are complete after it.
+type Flush = (InsnId, usize, usize);
+
+/// How the copy of a written argument is filled and emptied, and when.
+pub(super) fn way(
+    lanes: &Lanes,
+    kernel: &Kernel,
+    items: &[Item],
+    loops: &Loops,
+    array: ArrayId,
+) -> Option<(Way, Vec<Flush>)> {
     let sizes: Vec<usize> = lanes
         .inner(array, &kernel[array].shape)
         .iter()
@@ -28,8 +38,12 @@ pub(super) fn way(lanes: &Lanes, kernel: &Kernel, items: &[Item], loops: &Loops,
         .collect::<Option<_>>()?;
     let n_elements = sizes.iter().try_fold(1_usize, |n, &size| n.checked_mul(size)).filter(|&n| n <= MAX_ELEMENTS)?;
     let mut n_writes = vec![0_u8; n_elements];
+    // For each element its instruction, by position in the order.
+    let mut writers: Vec<(usize, InsnId)> = vec![(0, InsnId::new(0)); n_elements];
+    let (mut position, mut is_straight) = (0, true);
     let (mut is_sum, mut is_set, mut is_known) = (true, true, true);
     for_each_run(items, |insn, around| {
+        position += 1;
         let instruction = &kernel[insn];
         let is_read = |roots: &mut dyn Iterator<Item = ExprId>| reads(&kernel.exprs, roots, array);
         if around.conditions.iter().any(|&condition| is_read(&mut [condition].into_iter())) {
@@ -54,26 +68,47 @@ pub(super) fn way(lanes: &Lanes, kernel: &Kernel, items: &[Item], loops: &Loops,
                 is_set &= !is_read(&mut [*expression].into_iter());
             }
         }
-        is_known &= count(lanes, kernel, loops, assignee, &around.loops, &sizes, &mut n_writes).is_some();
+        let elements = elements(lanes, kernel, loops, assignee, &around.loops, &sizes);
+        is_known &= elements.is_some();
+        is_straight &= around.loops.len() == 2;
+        for at in elements.unwrap_or_default() {
+            n_writes[at] = n_writes[at].saturating_add(1);
+            writers[at] = (position, insn);
+        }
     });
-    match () {
-        () if !is_known || n_writes.contains(&0) => None,
-        () if is_set => Some(Way::Out),
-        () if is_sum && n_writes.iter().all(|&n| n == 1) => Some(Way::Added),
-        () => None,
-    }
+    let is_once = n_writes.iter().all(|&n| n == 1);
+    let way = match () {
+        () if !is_known || n_writes.contains(&0) => return None,
+        () if is_set => Way::Out,
+        () if is_sum && is_once => Way::Added,
+        () => return None,
+    };
+    let flushes = if is_once && is_straight { flushes(&writers, usize::try_from(lanes.width).ok()?) } else { Vec::new() };
+    Some((way, flushes))
 }
 
-/// Counts the elements that an instruction writes.
-fn count(
+/// Squares, and the values that are left, each after the last instruction that writes one of its values.
+fn flushes(writers: &[(usize, InsnId)], width: usize) -> Vec<Flush> {
+    let mut res = Vec::new();
+    for (idx, square) in writers.chunks(width).enumerate() {
+        let n = if square.len() == width { width } else { 1 };
+        for (at, part) in square.chunks(n).enumerate() {
+            let last = part.iter().max().map_or(InsnId::new(0), |last| last.1);
+            res.push((last, idx * width + at, n));
+        }
+    }
+    res
+}
+
+/// The elements that an instruction writes.
+fn elements(
     lanes: &Lanes,
     kernel: &Kernel,
     loops: &Loops,
     assignee: &Assignee,
     around: &[InameId],
     sizes: &[usize],
-    n_writes: &mut [u8],
-) -> Option<()> {
+) -> Option<Vec<usize>> {
     let mut free: Vec<InameId> =
         around.iter().copied().filter(|&iname| iname != lanes.lane && iname != lanes.block).collect();
     let mut positions = vec![0_usize];
@@ -89,7 +124,7 @@ fn count(
             }
             (None, None) => return None,
         };
-        if values.iter().any(|&value| value >= size) || positions.len().checked_mul(values.len())? > n_writes.len() {
+        if values.iter().any(|&value| value >= size) || positions.len().checked_mul(values.len())? > MAX_ELEMENTS {
             return None;
         }
         positions = positions.iter().flat_map(|at| values.iter().map(move |value| at * size + value)).collect();
@@ -98,8 +133,5 @@ fn count(
         // The statement runs more than once for each element.
         return None;
     }
-    for at in positions {
-        n_writes[at] = n_writes[at].saturating_add(1);
-    }
-    Some(())
+    Some(positions)
 }
