@@ -11,8 +11,8 @@
 
 use nestegg_ir::{Licence, LinearizedKernel, Program};
 use nestegg_schedule::realize_reductions_under;
-use nestegg_transform::batch::{BatchError, BatchLayout, BatchOptions, Batched, Batching, batch, preferred_width};
 pub use nestegg_transform::batch::WIDTHS;
+use nestegg_transform::batch::{BatchError, BatchLayout, BatchOptions, Batched, Batching, batch, preferred_width};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -84,8 +84,13 @@ pub(crate) fn together(
         let violations = first.violation.to_string();
         return Err(Error::Broken { pass: "batch", kernel: kernel.clone(), violations });
     }
-    let mut report =
-        BatchReport { width, parameter: None, iname: None, reason: None, validation: Validated::NotCompared { reason: "switched off".to_owned() } };
+    let mut report = BatchReport {
+        width,
+        parameter: None,
+        iname: None,
+        reason: None,
+        validation: Validated::NotCompared { reason: "switched off".to_owned() },
+    };
     let mut values = values.to_vec();
     let expected = match &batched.batching {
         Batching::InPlace { iname } => {
@@ -97,8 +102,13 @@ pub(crate) fn together(
             report.reason.clone_from(reason);
             // Whole blocks and a short one.
             values.push((parameter.clone(), i64::from(width) * 2 + 1));
-            let options =
-                BatchOptions { width, shared: request.shared.clone(), layout: request.layout, may_split: false };
+            let options = BatchOptions {
+                width,
+                shared: request.shared.clone(),
+                layout: request.layout,
+                may_split: false,
+                may_reorder: true,
+            };
             batch(input, &options).map_err(|error| refused(&kernel, &error))?.program
         }
     };
@@ -130,7 +140,13 @@ pub fn put_together(
 ) -> Result<Batched, Error> {
     let width = request.width.unwrap_or_else(|| preferred_width(&program.kernel));
     let kernel = &program.kernel.name;
-    let options = BatchOptions { width, shared: request.shared.clone(), layout: request.layout, may_split };
+    let options = BatchOptions {
+        width,
+        shared: request.shared.clone(),
+        layout: request.layout,
+        may_split,
+        may_reorder: licence != Licence::Strict,
+    };
     let realized = realize_reductions_under(program.clone(), licence).map_err(|error| Error::Refused {
         pass: "realize",
         kernel: kernel.clone(),

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use nestegg_egraph::judge::Judged;
-pub use nestegg_transform::batch::BatchLayout;
 use nestegg_ir::{Licence, Traps};
 use nestegg_span::Source;
+pub use nestegg_transform::batch::BatchLayout;
 use serde::Serialize;
 
 pub use crate::batch::BatchRequest;

@@ -99,9 +99,8 @@ fn batched(input: &Program, mut optimized: Optimized, config: &Config) -> Result
     let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone());
     let (values, compared) = (parameters::values(&assumed), config.validation != Validation::Off);
     let in_order = linearized(input)?;
-    let made = stages.run("batch", || {
-        batch::together(&in_order, &optimized.program, request, (&values, licence), compared)
-    });
+    let made =
+        stages.run("batch", || batch::together(&in_order, &optimized.program, request, (&values, licence), compared));
     let (batched, report) = made?;
     optimized.report.stages.extend(stages.into_done());
     optimized.report.batch = Some(report);

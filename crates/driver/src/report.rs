@@ -13,8 +13,8 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::batch::BatchReport;
 use crate::accuracy::Accuracy;
+use crate::batch::BatchReport;
 use crate::config::CostModel;
 use crate::stages::Stage;
 

@@ -1,8 +1,7 @@
 //! Elements together: a kernel of one element becomes a kernel of many, W of them at a time.
 //!
 //! # Input
-//! A verified kernel with its order, best without reductions ([`realize`](https://docs.rs/loopy) makes them loops): what a
-//! reduction holds runs lane by lane.
+//! A verified kernel with its order, best without reductions: what a reduction holds is inside of the lanes' loop, not around it.
 //! # Output
 //! A verified kernel with an outer loop over blocks of W elements, and a loop over the W lanes of a block that is innermost everywhere.
 //! Element e of it does what the kernel does on the data of element e; elements from `n_elements` on are neither
@@ -66,6 +65,8 @@ pub struct BatchOptions {
     pub layout: BatchLayout,
     /// Whether a loop of the kernel may be the loop over elements.
     pub may_split: bool,
+    /// Whether what iterations add to one element may be added in another order.
+    pub may_reorder: bool,
 }
 
 /// Which elements are put together.
@@ -149,7 +150,7 @@ pub fn batch(program: &LinearizedKernel, options: &BatchOptions) -> Result<Batch
         && let [LoopTree::Loop { iname, body }] = tree.as_slice()
         && in_place::is_bound_by_parameters(&kernel, *iname)
     {
-        match in_place::why_not(&kernel, *iname, body)? {
+        match in_place::why_not(&kernel, *iname, body, options.may_reorder)? {
             None if !options.shared.is_empty() || options.layout != BatchLayout::Contiguous => {
                 return Err(BatchError::Layout(kernel[*iname].name.clone()));
             }

@@ -55,7 +55,10 @@ pub(super) fn run(args: &RuntimeArgs) -> miette::Result<String> {
     }
     let widths = args.batch.iter().map(|width| format!("{width} at once"));
     let group = |who: &str| {
-        [format!("{who} alone")].into_iter().chain(widths.clone().map(|width| format!("{who} {width}"))).collect::<Vec<_>>()
+        [format!("{who} alone")]
+            .into_iter()
+            .chain(widths.clone().map(|width| format!("{who} {width}")))
+            .collect::<Vec<_>>()
     };
     let mut header = vec!["kernel".to_owned(), "elements".to_owned()];
     header.extend(group("peer").into_iter().chain(group("ours")));
@@ -83,7 +86,8 @@ pub(super) fn run(args: &RuntimeArgs) -> miette::Result<String> {
         }
         lines.push(line);
     }
-    let mut text = format!("{}, level {}; nanoseconds for one element; peers {PEER_FLAGS}; ours {FLAGS}\n\n", args.cc, args.level);
+    let mut text =
+        format!("{}, level {}; nanoseconds for one element; peers {PEER_FLAGS}; ours {FLAGS}\n\n", args.cc, args.level);
     text += &table(args.common.markdown, &header, &lines);
     text += &format!(
         "\n{} kernels; our best over the peer alone: geometric mean {}; over the peer's best at once: {}\n",
@@ -106,7 +110,8 @@ fn measure(fixture: &Fixture, peer: Option<&Fixture>, args: &RuntimeArgs) -> mie
     let mut n_of_peer = 0;
     let mut kernel = None;
     if let Some(peer) = peer {
-        let peer = nestegg_driver::read(&peer.read().into_diagnostic()?)?.program.into_linearized().into_diagnostic()?;
+        let peer =
+            nestegg_driver::read(&peer.read().into_diagnostic()?)?.program.into_linearized().into_diagnostic()?;
         if interface(&peer.kernel) != interface(&ours.kernel) {
             return Err(miette!("the peer's program has other arguments"));
         }

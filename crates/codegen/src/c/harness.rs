@@ -338,12 +338,7 @@ pub fn read_times(text: &str) -> Option<Times> {
 ///
 /// # Errors
 /// An argument whose size is no number.
-pub fn each_element(
-    kernel: &Kernel,
-    function: &CText,
-    symbol: &str,
-    shared: &[String],
-) -> Result<CText, CodegenError> {
+pub fn each_element(kernel: &Kernel, function: &CText, symbol: &str, shared: &[String]) -> Result<CText, CodegenError> {
     let (mut list, mut call) = (Vec::new(), Vec::new());
     for id in kernel.parameter_ids() {
         let name = format!("p{}", id.index());

@@ -2,7 +2,7 @@
 //!
 //! # Input
 //! A kernel with one iname tagged `vec`, its lane, whose loops hold nothing but runs, inside the loop over an iname of blocks; the lane runs
-//! from 0 to W - 1, or ends earlier in a last block. [`nestegg_transform::batch`](https://docs.rs/loopy) makes such kernels.
+//! from 0 to W - 1, or ends earlier in a last block. The transformation that puts elements together makes such kernels.
 //! # Output
 //! [`Lanes`]: which arrays hold a vector for each of their elements, and which instructions are written as operations on vectors. Temporaries
 //! do whose last axis is the lane; arguments do whose first axis is the element, `W*block + lane`, in a copy of the block that is packed before and unpacked after. All other
@@ -115,7 +115,10 @@ impl Lanes {
         // What one lane keeps for a later instruction must not meet what the others keep.
         let is_kept = |insn: InsnId| {
             kernel[insn].within.contains(&lane)
-                && kernel[insn].written_arrays().iter().any(|&array| kernel[array].is_temporary() && !lanes.holds(array))
+                && kernel[insn]
+                    .written_arrays()
+                    .iter()
+                    .any(|&array| kernel[array].is_temporary() && !lanes.holds(array))
         };
         if kernel.insn_ids().any(is_kept) {
             return None;
@@ -177,7 +180,8 @@ impl Lanes {
         let rest_is_free = |rest: &[ExprId]| rest.iter().all(|index| !mentions[index.index()]);
         for id in kernel.array_ids() {
             let (array, uses) = (&kernel[id], &accesses[id.index()]);
-            let constant = |size: Option<&ExprId>| affine::of(&kernel.exprs, *size?).and_then(|size| size.as_constant());
+            let constant =
+                |size: Option<&ExprId>| affine::of(&kernel.exprs, *size?).and_then(|size| size.as_constant());
             let ends = constant(array.shape.last()) == Some(self.width)
                 && uses.iter().all(|indices| indices.last().is_some_and(|&last| is(last, &lane)));
             let inner_is_constant = |from: usize| {
@@ -190,7 +194,8 @@ impl Lanes {
                     let first = |indices: &&[ExprId]| {
                         element.as_ref().is_some_and(|element| is(indices[0], element)) && rest_is_free(&indices[1..])
                     };
-                    let interleaved = |i: &&[ExprId]| i.len() > 1 && is(i[0], &block) && rest_is_free(&i[1..i.len() - 1]);
+                    let interleaved =
+                        |i: &&[ExprId]| i.len() > 1 && is(i[0], &block) && rest_is_free(&i[1..i.len() - 1]);
                     match () {
                         () if uses.iter().all(first) => Held::First,
                         () if ends && uses.iter().all(interleaved) => Held::Interleaved,
@@ -236,9 +241,8 @@ impl Lanes {
                 plain[id.index()] = !matches!(expr, Expr::Iname(iname) if *iname == self.block);
                 continue;
             }
-            let numbers = |operands: &[ExprId]| {
-                operands.iter().all(|&o| !varying(o) || dtypes[o.index()] != Dtype::Bool)
-            };
+            let numbers =
+                |operands: &[ExprId]| operands.iter().all(|&o| !varying(o) || dtypes[o.index()] != Dtype::Bool);
             let own = match expr {
                 Expr::Access { array, indices } if self.holds(*array) => {
                     self.inner(*array, indices).iter().all(|&index| !varying(index))
@@ -249,7 +253,8 @@ impl Lanes {
                 }
                 Expr::Op { op, operands } if op.is_comparison() => numbers(operands),
                 Expr::Op { op: Op::Pow, operands } => {
-                    numbers(operands) && (whole_exponent(kernel, operands[1]).is_some() || dtypes[id.index()].is_float())
+                    numbers(operands)
+                        && (whole_exponent(kernel, operands[1]).is_some() || dtypes[id.index()].is_float())
                 }
                 // Masks: everything is evaluated.
                 Expr::Op { op: Op::If, operands } if varying(operands[0]) => {

@@ -177,7 +177,8 @@ impl Loops {
         let name = &kernel[iname].name;
         let others: Vec<&str> = domain.inames.iter().map(|&other| kernel[other].name.as_str()).collect();
         let set = self.domains.set(kernel[iname].domain);
-        let whole = isl::Set::parse(self.domains.context(), &format!("{{ [{name}] : {low} <= {name} <= {high} }}")).ok()?;
+        let whole =
+            isl::Set::parse(self.domains.context(), &format!("{{ [{name}] : {low} <= {name} <= {high} }}")).ok()?;
         let product = match others.len() {
             1 => whole,
             _ => isl::Set::combine(&[whole, set.project_out(&[name]).ok()?]).ok()?.project_onto(&others).ok()?,

@@ -194,7 +194,11 @@ impl Writer<'_> {
         let name = format!("lanes_{what}{suffix}_{scalar}x{width}");
         let at = |lane: &str| if is_interleaved { format!("i*{width} + {lane}") } else { format!("{lane}*size + i") };
         let (comment, n, from) = match what {
-            "borrow" => ("Whole rows for a short block: its last element stands for those that it lacks.", width.to_string(), "there"),
+            "borrow" => (
+                "Whole rows for a short block: its last element stands for those that it lacks.",
+                width.to_string(),
+                "there",
+            ),
             _ => ("The rows of a short block.", "n_lanes".to_owned(), "lane"),
         };
         let there = match what {
@@ -224,8 +228,8 @@ impl Writer<'_> {
     }
 }
 
-/// How small functions on vectors begin.
-const INLINE: &str = "static inline __attribute__((always_inline))";
+/// How small functions on vectors begin: out of line, how vectors are passed depends on flags.
+pub(crate) const INLINE: &str = "static inline __attribute__((always_inline))";
 
 /// Where the row of a lane begins, and `rest` after it.
 fn row(lane: i64, rest: &str) -> String {
@@ -241,8 +245,7 @@ fn row(lane: i64, rest: &str) -> String {
 
 /// The parts of a function on rows of elements: whole squares, and single values.
 fn rows(what: &str, ty: &str, width: i64) -> (String, String) {
-    let list =
-        |item: &dyn Fn(i64) -> String| (0..width).map(item).collect::<Vec<_>>().join(",\n            ");
+    let list = |item: &dyn Fn(i64) -> String| (0..width).map(item).collect::<Vec<_>>().join(",\n            ");
     let loose = format!("{ty}_loose");
     let operator = if what == "add" { "+=" } else { "=" };
     let mut whole = format!("    for (; i + {width} <= size; i += {width}) {{\n");

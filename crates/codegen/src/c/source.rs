@@ -16,15 +16,15 @@ use nestegg_ir::{ArrayId, ArrayKind, Expr, ExprId, Kernel};
 use rustc_hash::FxHashSet;
 
 use super::arrays::{Copy, Extent, Storage, n_elements_text};
+use super::helpers::Helpers;
 use super::interface::Interface;
+use super::lanes::Lanes;
 use super::layout::{self, Code};
 use super::names::identifiers;
 use super::statements::Temporaries;
 use super::temporaries::Place;
 use super::text::{Precedence, Text, type_name};
 use super::writer::{Signature, Writer};
-use super::helpers::Helpers;
-use super::lanes::Lanes;
 use super::{CText, facts, literal, loops, math, vectors};
 
 /// A function and what it needs.
@@ -48,13 +48,7 @@ impl Function {
     /// The text of one function.
     pub(crate) fn into_text(self) -> CText {
         let source = source(&[&self]);
-        CText {
-            source,
-            header: self.header,
-            symbol: self.symbol,
-            prototype: self.prototype,
-            externals: self.externals,
-        }
+        CText { source, header: self.header, symbol: self.symbol, prototype: self.prototype, externals: self.externals }
     }
 
     /// The text of two functions with one preamble, the second under its own symbol.

@@ -278,8 +278,7 @@ impl Writer<'_> {
         let of_assignee = |writer: &Self, at: usize| writer.kernel[assignees[at].array].dtype;
         let signature = self.signatures.get(name).cloned();
         if let ([target], false) = (targets.as_slice(), matches!(signature, Some(Signature::Several { .. }))) {
-            let single =
-                !arguments.is_empty() && arguments.iter().all(|&a| self.facts.dtype(a) == Dtype::Float32);
+            let single = !arguments.is_empty() && arguments.iter().all(|&a| self.facts.dtype(a) == Dtype::Float32);
             let dtype = if single { Dtype::Float32 } else { Dtype::Float64 };
             let value = self.call(name, dtype, arguments, values).cast(dtype, of_assignee(self, 0));
             return format!("{} = {};", target.text, value.text);

@@ -161,9 +161,8 @@ impl Walk<'_> {
         }
         let n_conditions = self.blocks[block].n_conditions + instruction.predicates.len();
         // In the loop over lanes a variable lives for one instruction only.
-        let is_alone = self
-            .lanes
-            .is_some_and(|lanes| !lanes.is_vector[insn.index()] && instruction.within.contains(&lanes.lane));
+        let is_alone =
+            self.lanes.is_some_and(|lanes| !lanes.is_vector[insn.index()] && instruction.within.contains(&lanes.lane));
         let plain = matches!(instruction.kind, InstructionKind::Assignment { .. })
             && instruction.predicates.is_empty()
             && !is_alone;

@@ -11,6 +11,7 @@ use nestegg_ir::{Array, Dtype, Expr, ExprId, Op, ReduceOp};
 use super::helpers::{Helper, float_suffix};
 use super::lanes::Lanes;
 use super::math;
+use super::packing::INLINE;
 use super::plan::{is_known, whole_exponent};
 use super::text::{Precedence, Text, type_name};
 use super::writer::Writer;
@@ -62,10 +63,12 @@ impl Writer<'_> {
         let operands = [text];
         let text = match (from, to) {
             (_, Dtype::Bool) => {
-                let text = Text::chain("!=", Precedence::Comparison, Precedence::Sum, &[
-                    operands[0].clone(),
-                    Text::primary("0"),
-                ]);
+                let text = Text::chain(
+                    "!=",
+                    Precedence::Comparison,
+                    Precedence::Sum,
+                    &[operands[0].clone(), Text::primary("0")],
+                );
                 return self.as_mask(text, from);
             }
             (Dtype::Bool, _) if to == lanes.mask => return Text::negation(operands[0].clone()),
@@ -95,7 +98,11 @@ impl Writer<'_> {
         let width = self.lanes.as_ref().map_or(1, |lanes| lanes.width);
         if let Ok(number) = text.text.trim_end_matches('f').parse::<f64>() {
             let zero = number == 0.0 && number.is_sign_positive();
-            let list = if zero { "0".to_owned() } else { vec![text.text.as_str(); usize::try_from(width).unwrap_or(1)].join(", ") };
+            let list = if zero {
+                "0".to_owned()
+            } else {
+                vec![text.text.as_str(); usize::try_from(width).unwrap_or(1)].join(", ")
+            };
             return Text::primary(format!("({ty}){{{list}}}")).over(&[text]);
         }
         let operands = [text];
@@ -218,10 +225,11 @@ impl Writer<'_> {
         let (ty, bits) = (self.lanes_type(dtype), self.bits_type(dtype));
         let mask_type = self.lanes_type(Dtype::Bool);
         let name = format!("lanes_select_{}", if dtype == Dtype::Bool { "mask".to_owned() } else { ty.clone() });
-        let mask_of = if mask_type == bits { "mask".to_owned() } else { format!("__builtin_convertvector(mask, {bits})") };
+        let mask_of =
+            if mask_type == bits { "mask".to_owned() } else { format!("__builtin_convertvector(mask, {bits})") };
         let definition = format!(
             "/* What a mask selects: the first where it is -1, the second where it is 0. */\n\
-             static inline {ty} {name}({mask_type} mask, {ty} a, {ty} b)\n{{\n    const {bits} m = {mask_of};\n    \
+             {INLINE} {ty} {name}({mask_type} mask, {ty} a, {ty} b)\n{{\n    const {bits} m = {mask_of};\n    \
              return ({ty})((m & ({bits})a) | (~m & ({bits})b));\n}}\n"
         );
         self.lane_functions.insert(name.clone(), definition);
@@ -245,7 +253,7 @@ impl Writer<'_> {
         let bits = self.bits_type(dtype);
         let chosen = if dtype.is_float() { format!("(a {sign} b) | (b != b)") } else { format!("a {sign} b") };
         let definition = format!(
-            "static inline {ty} {name}({ty} a, {ty} b)\n{{\n    const {bits} m = ({bits})({chosen});\n    \
+            "{INLINE} {ty} {name}({ty} a, {ty} b)\n{{\n    const {bits} m = ({bits})({chosen});\n    \
              return ({ty})((m & ({bits})a) | (~m & ({bits})b));\n}}\n"
         );
         self.lane_functions.insert(name.clone(), definition);
@@ -272,7 +280,7 @@ impl Writer<'_> {
             format!("({ty}){{{}}}", list.join(", "))
         };
         let list = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
-        let definition = format!("static inline {ty} {name}({list})\n{{\n    return {body};\n}}\n");
+        let definition = format!("{INLINE} {ty} {name}({list})\n{{\n    return {body};\n}}\n");
         self.lane_functions.insert(name.clone(), definition);
         Text::call(&name, operands)
     }

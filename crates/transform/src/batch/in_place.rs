@@ -40,7 +40,12 @@ pub(super) fn is_bound_by_parameters(kernel: &Kernel, iname: InameId) -> bool {
 }
 
 /// Why the iterations of the loop over `element` around `body` cannot run in lanes; `None` if they can.
-pub(super) fn why_not(kernel: &Kernel, element: InameId, body: &[LoopTree]) -> Result<Option<String>, BatchError> {
+pub(super) fn why_not(
+    kernel: &Kernel,
+    element: InameId,
+    body: &[LoopTree],
+    may_reorder: bool,
+) -> Result<Option<String>, BatchError> {
     let name = &kernel[element].name;
     if kernel.is_sequential(element) {
         return Ok(Some(format!("iterations of `{name}` are sequential")));
@@ -62,7 +67,8 @@ pub(super) fn why_not(kernel: &Kernel, element: InameId, body: &[LoopTree]) -> R
     let is_argument = |access: &&Access| kernel[access.array].is_argument();
     for (at, one) in accesses.iter().enumerate().filter(|(_, access)| is_argument(access)) {
         for other in accesses[at..].iter().filter(|other| other.array == one.array) {
-            let commute = one.touch == other.touch && matches!(one.touch, Touch::Update(_));
+            let is_exact = may_reorder || !kernel[one.array].dtype.is_float();
+            let commute = is_exact && one.touch == other.touch && matches!(one.touch, Touch::Update(_));
             let reads = one.touch == Touch::Read && other.touch == Touch::Read;
             if !reads && !commute && !meet_only_themselves(&domains, element, one, other) {
                 return Ok(Some(format!("iterations of `{name}` may meet in `{}`", kernel[one.array].name)));
@@ -86,7 +92,8 @@ pub(super) fn split(
     let (block, lane) = (names.new_name_like("block"), names.new_name_like("lane"));
     let old = kernel[element].domain;
     let values = set.project_onto(&[&iname])?;
-    let pairs = format!("{{ [{block}, {lane}] -> [{iname}] : {iname} = {width}{block} + {lane} and 0 <= {lane} < {width} }}");
+    let pairs =
+        format!("{{ [{block}, {lane}] -> [{iname}] : {iname} = {width}{block} + {lane} and 0 <= {lane} < {width} }}");
     let pairs = isl::Map::parse(&context, &pairs)?.intersect_range(&values)?.domain()?.coalesce()?;
     let of_block = pairs.project_onto(&[&block])?.coalesce()?.to_string();
     let n_params = pairs.param_names()?.len();
@@ -217,9 +224,7 @@ fn update_of(kernel: &Kernel, insn: InsnId) -> Option<(Op, Vec<ExprId>)> {
     let Expr::Op { op: op @ (Op::Add | Op::Mul | Op::Min | Op::Max), operands } = &kernel.exprs[*expression] else {
         return None;
     };
-    let is_self = |id: ExprId| {
-        matches!(&kernel.exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices)
-    };
+    let is_self = |id: ExprId| matches!(&kernel.exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices);
     let at = operands.iter().position(|&operand| is_self(operand))?;
     let rest: Vec<ExprId> =
         operands.iter().enumerate().filter(|(idx, _)| *idx != at).map(|(_, &operand)| operand).collect();
@@ -230,16 +235,19 @@ fn update_of(kernel: &Kernel, insn: InsnId) -> Option<(Op, Vec<ExprId>)> {
 /// A temporary that an iteration may read before it has written it.
 fn first_carried(kernel: &Kernel, domains: &Domains, accesses: &[Access]) -> Option<ArrayId> {
     let is_temporary = |access: &&Access| kernel[access.array].is_temporary() && access.touch != Touch::Write;
-    accesses.iter().filter(is_temporary).find(|read| {
-        let mut writes = accesses.iter().filter(|write| {
-            write.array == read.array
-                && write.touch == Touch::Write
-                && !write.is_conditional
-                && write.position < read.position
-        });
-        !writes.any(|write| covers(kernel, domains, write, read))
-    })
-    .map(|access| access.array)
+    accesses
+        .iter()
+        .filter(is_temporary)
+        .find(|read| {
+            let mut writes = accesses.iter().filter(|write| {
+                write.array == read.array
+                    && write.touch == Touch::Write
+                    && !write.is_conditional
+                    && write.position < read.position
+            });
+            !writes.any(|write| covers(kernel, domains, write, read))
+        })
+        .map(|access| access.array)
 }
 
 /// Whether an earlier write has written the element that is read.

@@ -6,8 +6,8 @@
 //! # Complexity
 //! Linear in the kernel, times the number of rounds until nothing is added.
 
-use nestegg_ir::linearization::from_tree;
 use nestegg_ir::linearization::for_each_run;
+use nestegg_ir::linearization::from_tree;
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Kernel, LoopTree};
 
 /// Arrays by id, whether they are varying.

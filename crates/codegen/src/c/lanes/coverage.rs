@@ -83,7 +83,8 @@ pub(super) fn way(
         () if is_sum && is_once => Way::Added,
         () => return None,
     };
-    let flushes = if is_once && is_straight { flushes(&writers, usize::try_from(lanes.width).ok()?) } else { Vec::new() };
+    let flushes =
+        if is_once && is_straight { flushes(&writers, usize::try_from(lanes.width).ok()?) } else { Vec::new() };
     Some((way, flushes))
 }
 
