@@ -65,8 +65,8 @@ pub(crate) struct Lanes {
     pub(crate) held: Vec<Held>,
     /// Arguments that hold lanes in a copy.
     pub(crate) ways: FxHashMap<ArrayId, Way>,
-    /// What is complete after an instruction: of a copy that many values from there on, all of them written.
-    pub(crate) flushes: FxHashMap<InsnId, Vec<(ArrayId, usize, usize)>>,
+    /// What is complete after an instruction: of a copy the values from there on, and which of them are written.
+    pub(crate) flushes: FxHashMap<InsnId, Vec<(ArrayId, usize, Vec<bool>)>>,
     /// Instructions: whether they are written as vectors.
     pub(crate) is_vector: Vec<bool>,
     /// Instructions: whether all lanes can run, whichever elements there are.
@@ -335,8 +335,8 @@ impl Lanes {
             let (way, flushes) = found.unwrap_or((Way::InOut, Vec::new()));
             self.ways.insert(id, way);
             if self.held[id.index()] == Held::First {
-                for (insn, start, n) in flushes {
-                    self.flushes.entry(insn).or_default().push((id, start, n));
+                for (insn, start, written) in flushes {
+                    self.flushes.entry(insn).or_default().push((id, start, written));
                 }
             }
         }

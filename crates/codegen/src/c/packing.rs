@@ -91,11 +91,18 @@ impl Writer<'_> {
     pub(crate) fn flushed(&mut self, insn: InsnId) -> Vec<Code> {
         let Some(lanes) = self.lanes.clone() else { return Vec::new() };
         let mut res = Vec::new();
-        for &(array, start, n) in lanes.flushes.get(&insn).map_or(&[][..], Vec::as_slice) {
+        for (array, start, written) in lanes.flushes.get(&insn).map_or(&[][..], Vec::as_slice) {
+            let (array, start, n) = (*array, *start, written.len());
+            // Added to a zero of either sign, it leaves that sign alone.
+            let nothing = format!("-({}){{0}}", self.lanes_type(self.kernel[array].dtype));
             let Copy { name, pointer, layout, size, .. } = self.arrays.copies[&array].clone();
             let what = if lanes.ways.get(&array) == Some(&Way::Added) { "add" } else { "unpack" };
             let values: Vec<String> = (start..start + n)
-                .map(|at| {
+                .zip(written)
+                .map(|(at, &is_written)| {
+                    if !is_written {
+                        return nothing.clone();
+                    }
                     let mut rest = at;
                     let mut indices: Vec<String> = Vec::new();
                     for extent in layout.extents.iter().rev() {

@@ -13,15 +13,15 @@ use nestegg_ir::linearization::for_each_run;
 use nestegg_ir::walk::reads;
 use nestegg_ir::{ArrayId, Assignee, ExprId, InameId, InsnId, InstructionKind, Item, Kernel, Op};
 
-use super::{Lanes, Way};
+use super::{Held, Lanes, Way};
 use crate::c::loops::Loops;
 use crate::c::statements::update_of;
 
 /// The longest list of elements.
 const MAX_ELEMENTS: usize = 1 << 16;
 
-/// An instruction, and how many values from where on are complete after it.
-type Flush = (InsnId, usize, usize);
+/// An instruction, from where on values are complete after it, and which of them are written.
+type Flush = (InsnId, usize, Vec<bool>);
 
 /// How the copy of a written argument is filled and emptied, and when.
 pub(super) fn way(
@@ -76,26 +76,33 @@ pub(super) fn way(
             writers[at] = (position, insn);
         }
     });
-    let is_once = n_writes.iter().all(|&n| n == 1);
+    let is_whole = !n_writes.contains(&0);
+    let is_once = n_writes.iter().all(|&n| n <= 1);
+    // What is not written gets nothing added, if the copy as a whole never goes to memory.
+    let may_lack = is_straight && lanes.held[array.index()] == Held::First;
     let way = match () {
-        () if !is_known || n_writes.contains(&0) => return None,
-        () if is_set => Way::Out,
-        () if is_sum && is_once => Way::Added,
+        () if !is_known => return None,
+        () if is_set && is_whole => Way::Out,
+        () if is_sum && is_once && (is_whole || may_lack) => Way::Added,
         () => return None,
     };
+    let is_written = |(writer, &n): (&(usize, InsnId), &u8)| (n > 0).then_some(*writer);
+    let writers: Vec<Option<(usize, InsnId)>> = writers.iter().zip(&n_writes).map(is_written).collect();
     let flushes =
         if is_once && is_straight { flushes(&writers, usize::try_from(lanes.width).ok()?) } else { Vec::new() };
     Some((way, flushes))
 }
 
-/// Squares, and the values that are left, each after the last instruction that writes one of its values.
-fn flushes(writers: &[(usize, InsnId)], width: usize) -> Vec<Flush> {
+/// Squares in which two values or more are written, and single values; each after the last instruction that writes one of its values.
+fn flushes(writers: &[Option<(usize, InsnId)>], width: usize) -> Vec<Flush> {
     let mut res = Vec::new();
     for (idx, square) in writers.chunks(width).enumerate() {
-        let n = if square.len() == width { width } else { 1 };
+        let n_written = square.iter().flatten().count();
+        let n = if square.len() == width && n_written > 1 { width } else { 1 };
         for (at, part) in square.chunks(n).enumerate() {
-            let last = part.iter().max().map_or(InsnId::new(0), |last| last.1);
-            res.push((last, idx * width + at, n));
+            if let Some(last) = part.iter().flatten().max() {
+                res.push((last.1, idx * width + at, part.iter().map(Option::is_some).collect()));
+            }
         }
     }
     res
