@@ -122,6 +122,15 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// Elements cannot be put together.
+    #[error("the elements of `{kernel}` cannot be put together: {reason}")]
+    #[diagnostic(code(driver::batch), help("without `--batch` the kernel of one element is written"))]
+    Batch {
+        /// The kernel's name.
+        kernel: String,
+        /// Why.
+        reason: String,
+    },
     /// A pass made something that is no kernel: a bug of nestegg.
     #[error("{pass} broke `{kernel}`: {violations}")]
     #[diagnostic(code(driver::broken), help("this is a bug of nestegg; nothing was written"))]

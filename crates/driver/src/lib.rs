@@ -4,6 +4,7 @@
 //! run. [`read`], [`read_defined`], [`count()`], and [`Notation`] do the small ones.
 
 pub mod accuracy;
+pub mod batch;
 mod candidates;
 pub mod config;
 pub mod count;

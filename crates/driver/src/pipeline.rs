@@ -22,8 +22,10 @@ use std::sync::OnceLock;
 use nestegg_interp::Runnable;
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_span::Source;
+use nestegg_transform::batch::Batched;
 
 use crate::accuracy::{self, Accuracy, Guard};
+use crate::batch;
 use crate::candidates::{Accepted, Candidate, Refusal, Trials, first_that_holds};
 use crate::config::{Config, Validation};
 use crate::count::operations;
@@ -45,6 +47,8 @@ use crate::validation::{self, Steps, Subject};
 pub struct Optimized {
     /// The result.
     pub program: LinearizedKernel,
+    /// The result with its elements put together, if that was asked for.
+    pub batched: Option<Batched>,
     /// Its story.
     pub report: Report,
 }
@@ -60,7 +64,8 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
         let kernel = input.program.kernel();
         kernel.insn_ids().find(|&insn| kernel[insn].id == id).map(|insn| input.spans.instruction(insn))
     };
-    match optimize_program(Subject::of(source, &input), config, stages) {
+    let res = optimize_program(Subject::of(source, &input), config, stages);
+    match res.and_then(|optimized| batched(&input.program, optimized, config)) {
         Err(Error::NotEqual { kernel, difference, rules, .. }) if config.validation == Validation::Explained => {
             let smallest = smallest_wrong(
                 &input.program,
@@ -86,6 +91,24 @@ fn smallest_wrong(input: &Program, config: &Config, wrong: Wrong) -> Result<Opti
         }
     };
     Ok(smallest::smallest(linearized(input)?, wrong, licence, &goes_wrong))
+}
+
+/// The result with its elements put together, if that is asked for.
+fn batched(input: &Program, mut optimized: Optimized, config: &Config) -> Result<Optimized, Error> {
+    let Some(request) = &config.batch else { return Ok(optimized) };
+    let (book, name) = rules::of_config(config)?;
+    let licence = rules::licensed(&book, &name, config)?.licence;
+    let assumed = parameters::assumed(input.kernel(), &config.parameters)?;
+    let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone());
+    let (values, compared) = (parameters::values(&assumed), config.validation != Validation::Off);
+    let in_order = linearized(input)?;
+    let made =
+        stages.run("batch", || batch::together(&in_order, &optimized.program, request, (&values, licence), compared));
+    let (batched, report) = made?;
+    optimized.report.stages.extend(stages.into_done());
+    optimized.report.batch = Some(report);
+    optimized.batched = Some(batched);
+    Ok(optimized)
 }
 
 fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -> Result<Optimized, Error> {
@@ -169,10 +192,11 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
         gap,
         validation: validated,
         accuracy,
+        batch: None,
         failures,
         stages: stages.into_done(),
     };
-    Ok(Optimized { program, report })
+    Ok(Optimized { program, batched: None, report })
 }
 
 /// Candidates that are left, the best first.
@@ -411,7 +435,7 @@ end
     /// What loses no digits at all is the input alone, so that all other candidates are refused.
     #[test]
     fn the_input_is_the_last_candidate() {
-        let Optimized { program, report } = optimized(Config { accuracy: Some(0.0), ..o3() });
+        let Optimized { program, report, .. } = optimized(Config { accuracy: Some(0.0), ..o3() });
         let input = read(&Source::new("k.knl", KERNEL)).unwrap().program;
         assert!(is_same(&program, &as_it_came(&input).unwrap()));
         assert_eq!(report.seed, AS_IT_CAME);
@@ -431,7 +455,7 @@ end
 
     #[test]
     fn where_nothing_fails_nothing_is_reported() {
-        let Optimized { program, report } = optimized(o3());
+        let Optimized { program, report, .. } = optimized(o3());
         assert!(report.failures.is_empty());
         assert!(report.after.total < report.before.total);
         assert!(!Stated::of(&program.kernel).is_exact(), "the constant is rounded");

@@ -14,6 +14,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::accuracy::Accuracy;
+use crate::batch::BatchReport;
 use crate::config::CostModel;
 use crate::stages::Stage;
 
@@ -54,6 +55,9 @@ pub struct Report {
     pub validation: Validated,
     /// Rounding errors of the result beside those of the input, if they were measured.
     pub accuracy: Option<Accuracy>,
+    /// What was made of the elements, if they were put together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchReport>,
     /// Results with fewer operations that were not taken, the best first.
     pub failures: Vec<Failure>,
     /// Each stage with its time, in order.

@@ -16,6 +16,7 @@ mod accumulation;
 mod alias;
 mod apart;
 mod band;
+pub mod batch;
 mod bound;
 mod coefficients;
 mod coerce;
