@@ -170,10 +170,9 @@ fn check(program: &LinearizedKernel, parameters: &[(String, i64)], width: u32, n
         .unwrap_or_else(|error| panic!("{error}\n{}", nestegg_driver::Notation::Text.write(&many)));
     for (name, output) in &found.arrays {
         let parts: Vec<&Values> = outputs.iter().map(|outputs| &outputs.arrays[name].values).collect();
-        if n > 0 && layout == BatchLayout::Contiguous {
-            let expected = joined(&parts, layout, width as usize);
-            assert_eq!(bits(&output.values), bits(&expected), "{name} of {}", program.kernel.name);
-        } else if n > 0 && n % width as usize == 0 {
+        // What pads the last block of interleaved data is nobody's.
+        let is_whole = layout == BatchLayout::Contiguous || n.is_multiple_of(width as usize);
+        if n > 0 && is_whole {
             let expected = joined(&parts, layout, width as usize);
             assert_eq!(bits(&output.values), bits(&expected), "{name} of {}", program.kernel.name);
         }
@@ -183,23 +182,26 @@ fn check(program: &LinearizedKernel, parameters: &[(String, i64)], width: u32, n
 #[test]
 fn elements_of_random_kernels_are_the_kernel_on_their_data() {
     let n_kernels = std::env::var("NESTEGG_RANDOM_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(8_u64);
-    for (kind, knobs) in Knobs::presets() {
+    let (mut n_run, mut n_left_out) = (0, 0);
+    for (_, knobs) in Knobs::presets() {
         for seed in 0..n_kernels {
             let generated = generate_seed(seed, &Knobs { opaque: 0, ..knobs.clone() });
             let program = generated.program.clone().into_linearized().unwrap();
             let values: IndexMap<String, i64> = generated.parameters.iter().cloned().collect();
             let runs = Inputs::random(&program.kernel, &values, 0)
                 .and_then(|inputs| nestegg_interp::run(&generated.program, &inputs, &RunOptions::default()));
-            if let Err(error) = runs {
-                eprintln!("{kind} {seed} does not run: {error}");
+            if runs.is_err() {
+                n_left_out += 1;
                 continue;
             }
+            n_run += 1;
             let realized = nestegg_schedule::realize_reductions(program).unwrap();
             let (width, n) = [(4, 5), (2, 4), (8, 8), (1, 2), (4, 0)][seed as usize % 5];
             let layout = if seed % 2 == 0 { BatchLayout::Contiguous } else { BatchLayout::Interleaved };
             check(&realized, &generated.parameters, width, n, layout);
         }
     }
+    assert!(n_run > 4 * n_left_out, "{n_left_out} kernels do not run, {n_run} do");
 }
 
 fn compilers() -> Vec<&'static str> {

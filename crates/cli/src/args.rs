@@ -106,10 +106,10 @@ pub struct OptimizeArgs {
     #[arg(short, long, conflicts_with = "report")]
     pub quiet: bool,
     /// Put W elements together, one in each lane of vectors: 1, 2, 4, 8, 16, or `auto`. A kernel of one element becomes `NAME_batch`, of as many as a
-    /// new parameter says; a kernel that is a loop over elements keeps its interface
+    /// new parameter says; a kernel that is a loop over elements keeps its interface [default: one element at a time]
     #[arg(long, value_name = "W", value_parser = batch_width)]
     pub batch: Option<BatchWidth>,
-    /// Arguments that all elements share, with commas: the others get a leading axis of elements
+    /// Arguments that all elements share, with commas: the others get a leading axis of elements [default: none]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "batch")]
     pub batch_shared: Vec<String>,
     /// How the arguments of elements lie in memory
