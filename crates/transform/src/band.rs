@@ -1,17 +1,19 @@
 //! Sums over the band of a matrix.
 //!
 //! # Output
-//! `sum(j, T[i, j]*x[j])`, where the table `T` is zero but for `-w <= j - i <= w`, runs over these `j` only: the same sum over a domain that `i` encloses.
-//! So do triangles, blocks beside a diagonal of slope 2, and sums of such tables.
+//! If the table `T` is zero outside `-w <= j - i <= w`, then `sum(j, T[i, j]*x[j])` runs over these `j` only: the same
+//! sum over a domain that `i` encloses. Triangles, blocks beside a diagonal of slope 2, and sums of such tables work
+//! likewise.
 //! # Method
-//! Which pairs `(i, j)` a body is not zero at is read from its tables: products intersect, sums unite. Among a few slopes `p` the band `low <= j - p*i <= high` with the
-//! fewest pairs is taken, if that is at most [`WORTH`] of all.
+//! The tables of a body show at which pairs `(i, j)` it is nonzero: products intersect, sums unite. Among a few slopes
+//! `p`, the band `low <= j - p*i <= high` with the fewest pairs is taken, if that is at most [`WORTH`] of all.
 //! # Legality
-//! Where `T` is zero, the product is: as for all tables, `0*x` is 0 where `x` is not finite.
+//! Where `T` is zero, the product is zero: as for all tables, `0*x` is 0 even where `x` is not finite.
 //! # Complexity
-//! The entries of tables for each reduction and each iname that they read beside its own; at most a million pairs, or as many as the tables have entries.
+//! The table entries, for each reduction and each other iname that indexes the same tables; at most a million pairs, or
+//! as many as the tables have entries.
 //! # Not done
-//! Rows of different widths: a band holds the widest. Bands whose slope is no integer; bands of stores.
+//! Rows of different widths: a band holds the widest. Bands whose slope is not an integer; bands of stores.
 
 use std::ops::RangeInclusive;
 

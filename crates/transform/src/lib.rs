@@ -1,14 +1,24 @@
 //! `Kernel` → `Kernel` passes that are not rewrites.
 //!
-//! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
-//! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
-//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one, [`join_reductions`] reductions, [`factor_sums`] finds factors, and [`multiply_out`] multiplies them out; [`write_out_components`] writes sums over components out, [`roll_up`] rolls loops up again that were written out; [`slice_tables`] takes stacks of tables apart; [`restrict_to_bands`] runs sums over bands of their tables; [`parts`] are what has nothing to do with each other; [`eliminate_dead`] takes away what no result needs,
-//! [`eliminate_empty`] what never runs; [`in_doubles`] exchanges float32 for float64; [`coefficients()`] takes numbers apart from a kernel.
+//! - [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it.
+//! - [`share_shifted`] stores values that recur at shifts, or under other inames, in arrays.
+//! - [`fold_constants`] computes constants.
+//! - [`join_domains`] joins domains, [`join_reductions`] reductions.
+//! - [`write_out_components`] writes out sums over components, [`roll_up`] rolls loops up again that were written out.
+//! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
+//! - [`slice_tables`] takes stacks of tables apart.
+//! - [`restrict_to_bands`] runs sums over the bands of their tables.
+//! - [`parts`] are stores that share nothing, [`apart`] stores that can be searched apart although they share values.
+//! - [`eliminate_dead`] removes instructions that no result needs, [`eliminate_empty`] those that never run.
+//! - [`in_doubles`] replaces float32 by float64.
+//! - [`coefficients()`] separates numbers from a kernel.
 #![warn(missing_docs)]
 
 mod accumulation;
 mod alias;
+mod apart;
 mod band;
+pub mod batch;
 mod bound;
 mod coefficients;
 mod coerce;
@@ -44,6 +54,7 @@ mod widen;
 mod workspace;
 mod write_out;
 
+pub use apart::apart;
 pub use band::restrict_to_bands;
 pub use bound::name_bound_inames;
 pub use coefficients::{Coefficients, coefficients, with_coefficients};
