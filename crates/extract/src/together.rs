@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn what_is_not_shared_is_chosen_alone() {
         let costs = [5, 6, 7, 4].map(Cost::new);
-        let needs = vec![vec![values(&[1]), values(&[0])], vec![values(&[2]), values(&[3])], Vec::new()];
+        let needs = [vec![values(&[1]), values(&[0])], vec![values(&[2]), values(&[3])], Vec::new()];
         assert_eq!(descend(&needs[..2], &costs), [1, 1]);
     }
 }
