@@ -84,7 +84,10 @@ impl Joiner {
         let mut written: FxHashMap<ArrayId, usize> = FxHashMap::default();
         let mut touched: FxHashMap<ArrayId, usize> = FxHashMap::default();
         for (at, node) in nodes.into_iter().enumerate() {
-            let addition = self.addition(&node).map(|(insn, addition)| (insn, self.as_before(addition, &first)));
+            let own = self.addition(&node);
+            // Its place in its own loops: where it stays.
+            let stays = own.as_ref().map(|(_, addition)| addition.place.clone());
+            let addition = own.map(|(insn, addition)| (insn, self.as_before(addition, &first)));
             if let Some((insn, addition)) = &addition {
                 let is_free = |since: usize| {
                     let reads = self.work.facts.memory(addition.term).iter();
@@ -96,8 +99,12 @@ impl Joiner {
                         self.join(to, addition);
                         continue;
                     }
-                    _ => first.insert(addition.place.clone(), (at, *insn)),
-                };
+                    _ => {
+                        // What could not be joined now cannot be later.
+                        first.shift_remove(&addition.place);
+                        first.extend(stays.map(|place| (place, (at, *insn))));
+                    }
+                }
             }
             for insn in runs_in(std::slice::from_ref(&node)) {
                 let instruction = &self.work.kernel[insn];
