@@ -1,7 +1,7 @@
 //! The accuracy guard: forms that lose digits on hard data are found, and there are forms that do not.
 
 use nestegg_driver::accuracy::{Accuracy, LIMIT_EXACT, measure};
-use nestegg_forms::{Options, Shape, Sums, point_features};
+use nestegg_forms::{Options, Selected, Shape, Sums, point_features};
 use nestegg_ir::{LinearizedKernel, Program};
 use nestegg_span::Source;
 use nestegg_tests::root;
@@ -33,6 +33,7 @@ const OPTIONS: Options = Options {
     scalars: true,
     max_statements: Options::DEFAULT_MAX_STATEMENTS,
     max_monomials: None,
+    selected: Selected::Scalars,
 };
 
 /// The features of the points of a kernel.

@@ -13,8 +13,8 @@
 
 use indexmap::IndexMap;
 use nestegg_forms::{
-    LinearMaps, Options, Shape, Sums, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts,
-    paired_tables, point_features, share_symmetric, split_digits, tabulate,
+    LinearMaps, Options, Selected, Shape, Sums, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps,
+    monomial_counts, paired_tables, point_features, share_symmetric, split_digits, tabulate,
 };
 use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
@@ -176,6 +176,7 @@ impl Wishes {
             scalars: has("scalar-algebra"),
             max_statements,
             max_monomials: None,
+            selected: Selected::Scalars,
         };
         Self { kinds: words("seeds"), options }
     }
@@ -225,11 +226,11 @@ enum Work {
     /// A base, as it is or split, and its forms.
     Variant(Seed),
     /// Stores of which few monomials are linear maps, up to so many.
-    Integrands { of: String, isolated: LinearizedKernel, limit: u64 },
+    Integrands { of: String, isolated: LinearizedKernel, limit: u64, selected: Selected },
     /// Sharing of what is the same elsewhere.
     Shifted { of: String, form: LinearizedKernel },
     /// Stores as linear maps.
-    LinearMaps { name: String, isolated: LinearizedKernel, shape: Shape, sums: Sums },
+    LinearMaps { name: String, isolated: LinearizedKernel, shape: Shape, sums: Sums, selected: Selected },
 }
 
 /// A form of a kernel whose stores are in loops of their own.
@@ -301,13 +302,13 @@ impl Maker {
     fn make(&self, work: &Work, values: &[(String, i64)]) -> Result<Vec<Seed>, Error> {
         match work {
             Work::Variant(variant) => self.forms(variant),
-            Work::Integrands { of, isolated, limit } => self.integrands(of, isolated, *limit),
+            Work::Integrands { of, isolated, limit, selected } => self.integrands(of, isolated, *limit, *selected),
             Work::Shifted { of, form } => {
                 let shifted = self.done("share shifted", share_shifted(form, values))?;
                 Ok(shifted.map(|shifted| Seed::exact(&named(of, "shifted"), shifted)).into_iter().collect())
             }
-            Work::LinearMaps { name, isolated, shape, sums } => {
-                let options = Options { shape: *shape, sums: *sums, ..self.wishes.options };
+            Work::LinearMaps { name, isolated, shape, sums, selected } => {
+                let options = Options { shape: *shape, sums: *sums, selected: *selected, ..self.wishes.options };
                 let found = self.done("linear maps", linear_maps(isolated, &options))?;
                 Ok(found.map(|found| Seed::computed(name.clone(), found)).into_iter().collect())
             }
@@ -421,20 +422,28 @@ impl Maker {
         if self.wishes.wants("integrands") {
             let isolated = self.isolated(form)?;
             let limits = self.done("integrands", monomial_counts(&isolated))?;
-            work.extend(limits.into_iter().map(|limit| Work::Integrands {
-                of: of.to_owned(),
-                isolated: isolated.clone(),
-                limit,
-            }));
+            for limit in limits {
+                for selected in [Selected::Scalars, Selected::Families] {
+                    let isolated = isolated.clone();
+                    work.push(Work::Integrands { of: of.to_owned(), isolated, limit, selected });
+                }
+            }
         }
         Ok(())
     }
 
     /// Stores of which few monomials are linear maps, and the rest sums over points.
-    fn integrands(&self, of: &str, isolated: &LinearizedKernel, limit: u64) -> Result<Vec<Seed>, Error> {
-        let options = Options { max_monomials: Some(limit), ..self.wishes.options };
+    fn integrands(
+        &self,
+        of: &str,
+        isolated: &LinearizedKernel,
+        limit: u64,
+        selected: Selected,
+    ) -> Result<Vec<Seed>, Error> {
+        let options = Options { max_monomials: Some(limit), selected, ..self.wishes.options };
         let Some(found) = self.done("integrands", linear_maps(isolated, &options))? else { return Ok(Vec::new()) };
-        let mut base = Seed::computed(named(of, &format!("integrands up to {limit}")), found);
+        let of_families = if selected == Selected::Families { " of families" } else { "" };
+        let mut base = Seed::computed(named(of, &format!("integrands{of_families} up to {limit}")), found);
         if self.wishes.wants("interpolation")
             && let Some(interpolated) = self.interpolated(&base)?
         {
@@ -453,14 +462,16 @@ impl Maker {
     /// Stores as linear maps, in straight-line code and in loops.
     fn add_linear_maps(&self, of: &str, form: &LinearizedKernel, work: &mut Vec<Work>) -> Result<(), Error> {
         let kinds = [
-            ("linear-map", "linear-map", Shape::StraightLine, Sums::Expanded),
-            ("linear-map", "linear-map of sums", Shape::StraightLine, Sums::Kept),
-            ("merged", "merged", Shape::Loops, Sums::Expanded),
+            ("linear-map", "linear-map", Shape::StraightLine, Sums::Expanded, Selected::Scalars),
+            ("linear-map", "linear-map of sums", Shape::StraightLine, Sums::Kept, Selected::Scalars),
+            ("linear-map", "linear-map of families", Shape::StraightLine, Sums::Expanded, Selected::Families),
+            ("linear-map", "linear-map of sums of families", Shape::StraightLine, Sums::Kept, Selected::Families),
+            ("merged", "merged", Shape::Loops, Sums::Expanded, Selected::Scalars),
         ];
-        for (kind, name, shape, sums) in kinds {
+        for (kind, name, shape, sums, selected) in kinds {
             if self.wishes.wants(kind) {
                 let isolated = self.isolated(form)?;
-                work.push(Work::LinearMaps { name: named(of, name), isolated, shape, sums });
+                work.push(Work::LinearMaps { name: named(of, name), isolated, shape, sums, selected });
             }
         }
         Ok(())

@@ -21,6 +21,8 @@ use nestegg_solve::{Basis, basis};
 use rustc_hash::FxBuildHasher;
 
 use crate::atoms::MonomialId;
+use crate::evaluate::Evaluator;
+use crate::families::{self, Directions, Indicators};
 use crate::moments;
 use crate::polynomial::Polynomial;
 use crate::stores::Found;
@@ -101,7 +103,7 @@ impl Columns {
 
 /// The maps of the stores whose values are polynomials within the limits.
 pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
-    let mut groups: IndexMap<Vec<InameId>, Vec<(usize, Polynomial)>> = IndexMap::new();
+    let mut values: Vec<(usize, Option<Polynomial>)> = Vec::new();
     for (store_idx, store) in found.stores.iter().enumerate() {
         let mut value = Some(Polynomial::zero());
         for &(term, sign) in &store.terms {
@@ -110,8 +112,13 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
                 Some(so_far)
             });
         }
+        values.push((store_idx, value));
+    }
+    let indicators = families::split(found, &mut values);
+    let mut groups: IndexMap<Vec<InameId>, Vec<(usize, Polynomial)>> = IndexMap::new();
+    for (store_idx, value) in values {
         if let Some(value) = value {
-            groups.entry(store.outer.clone()).or_default().push((store_idx, value));
+            groups.entry(found.stores[store_idx].outer.clone()).or_default().push((store_idx, value));
         }
     }
     let mut res = Columns::default();
@@ -119,8 +126,15 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
         if let Some(mut map) = matrix(found, &stores) {
             res.cluster(&mut map);
             let mut in_moments = Vec::new();
+            if let Some(in_directions) = in_directions(found, &map, &indicators) {
+                in_moments.push(std::mem::replace(&mut map, in_directions));
+            }
             if options.moments && options.shape == Shape::StraightLine && map.n_statements() <= options.max_statements {
-                in_moments = moments::in_moments(&map, &mut found.evaluator.algebra.atoms, &found.evaluator.kernel);
+                in_moments.extend(moments::in_moments(
+                    &map,
+                    &mut found.evaluator.algebra.atoms,
+                    &found.evaluator.kernel,
+                ));
             }
             map.columns = merged(map.columns, &map.limits);
             for map in &mut in_moments {
@@ -132,6 +146,16 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
         }
     }
     res
+}
+
+/// A map with indicators summed up in tables; `None` if it has none.
+fn in_directions(found: &mut Found, map: &Map, indicators: &Indicators) -> Option<Map> {
+    if indicators.is_empty() {
+        return None;
+    }
+    let dtype = found.dtype(map.stores.first()?.0)?;
+    let Evaluator { kernel, algebra, .. } = &mut found.evaluator;
+    moments::in_directions(map, &mut algebra.atoms, &mut Directions::new(kernel, dtype, &found.selectors, indicators))
 }
 
 fn matrix(found: &Found, stores: &[(usize, Polynomial)]) -> Option<Map> {

@@ -40,6 +40,8 @@ pub(crate) struct Evaluator {
     table_inames: InameSet,
     /// Inames that stay loops, and index tables together with table inames.
     points: InameSet,
+    /// Inames that stand for run-time numbers, and index tables in the same way. No operation is taken apart over their values.
+    selectors: InameSet,
     /// Free table inames of each expression, as far as they were asked for.
     free: FxHashMap<ExprId, InameSet>,
     done: FxHashMap<ExprId, Option<Polynomial>>,
@@ -49,16 +51,17 @@ pub(crate) struct Evaluator {
 }
 
 impl Evaluator {
-    /// Of a kernel whose table inames are those. A table that is indexed by one of them may have axes in `points` too; what
-    /// depends on `points` alone is an atom.
-    pub(crate) fn new(kernel: Kernel, algebra: Algebra, table_inames: InameSet, points: InameSet) -> Self {
+    /// Of a kernel whose table inames are those. A table that is indexed by one of them may have axes in `selectors` too; what
+    /// depends on `selectors` alone is an atom.
+    pub(crate) fn new(kernel: Kernel, algebra: Algebra, table_inames: InameSet, selectors: InameSet) -> Self {
         Self {
             types: Types::infer(&kernel),
             written: kernel.written(),
             kernel,
             algebra,
             table_inames,
-            points,
+            points: InameSet::new(),
+            selectors,
             free: FxHashMap::default(),
             done: FxHashMap::default(),
             products: FxHashMap::default(),
@@ -66,11 +69,11 @@ impl Evaluator {
         }
     }
 
-    /// Begins anew with other table inames, at other points; answers what was computed with. What was added to the kernel since is taken notice of.
+    /// Begins anew with other table inames, at other points, without selectors; answers what was computed with. What was added to the kernel since is taken notice of.
     pub(crate) fn restart(&mut self, algebra: Algebra, table_inames: InameSet, points: InameSet) -> Algebra {
         self.extend();
         self.written.resize(self.kernel.arrays.len(), false);
-        (self.table_inames, self.points) = (table_inames, points);
+        (self.table_inames, self.points, self.selectors) = (table_inames, points, InameSet::new());
         self.free.clear();
         self.done.clear();
         self.products.clear();
@@ -146,12 +149,16 @@ impl Evaluator {
             }
             Expr::Op { op: Op::Div, operands } => {
                 let (dividend, divisor) = (self.done[&operands[0]].clone()?, self.done[&operands[1]].clone()?);
+                let divisor = self.without_selectors(operands[1], divisor)?;
                 let inverse = self.power(&divisor, -1)?;
                 self.algebra.multiply(&dividend, &inverse)
             }
             Expr::Op { op: Op::Pow, operands } if self.whole(operands[1]).is_some() => {
                 let exponent = self.whole(operands[1])?;
-                let base = self.done[&operands[0]].clone()?;
+                let mut base = self.done[&operands[0]].clone()?;
+                if exponent < 0 {
+                    base = self.without_selectors(operands[0], base)?;
+                }
                 self.power(&base, exponent)
             }
             Expr::Reduce { op: ReduceOp::Sum, inames, .. } if self.products.contains_key(&id) => {
@@ -221,6 +228,11 @@ impl Evaluator {
         let one = crate::atoms::MonomialId::ONE;
         let monomial = self.algebra.atoms.multiply(one, scalar.monomial, exponent);
         Some(Polynomial::term(coefficient, monomial, ProductId::ONE))
+    }
+
+    /// The value of an expression without tables that run-time numbers select: what has some is an atom for each value of its table inames.
+    fn without_selectors(&mut self, id: ExprId, value: Polynomial) -> Option<Polynomial> {
+        if self.axes(&value).is_disjoint(&self.selectors) { Some(value) } else { self.as_it_is(id) }
     }
 
     /// The table inames of a polynomial.
@@ -299,6 +311,7 @@ impl Evaluator {
             for (_, factor) in factors {
                 let mut value = self.done[&factor.expr].clone()?;
                 if factor.is_divisor {
+                    value = self.without_selectors(factor.expr, value)?;
                     value = self.power(&value, -1)?;
                 }
                 if self.axes(&value).is_disjoint(inames) {
@@ -325,8 +338,10 @@ impl Evaluator {
                     return self.as_it_is(id);
                 }
                 let at_points = affine.iter().flat_map(|index| index.inames().collect::<Vec<_>>());
-                let axes: InameSet =
-                    axes.iter().chain(at_points.filter(|&iname| self.points.contains(iname))).collect();
+                let axes: InameSet = axes
+                    .iter()
+                    .chain(at_points.filter(|&iname| self.points.contains(iname) || self.selectors.contains(iname)))
+                    .collect();
                 let is_constant = affine.iter().all(|index| {
                     index.terms.iter().all(|(var, _)| matches!(var, Var::Iname(iname) if axes.contains(*iname)))
                 });

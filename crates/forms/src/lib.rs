@@ -16,6 +16,7 @@
 //!
 //! # The engine
 //! 1. `stores` chooses the stores and their *table inames*; `integrands` takes the stores apart.
+//!    `families` puts inames in the place of run-time numbers that select tables, if that is asked for.
 //! 2. `evaluate` brings their values to the multilinear normal form (`polynomial`), over tables in those inames
 //!    (`table`) and monomials of scalar atoms (`atoms`); `distribute` first multiplies out the bodies of reductions.
 //! 3. `columns` makes one column of numbers for each monomial and equates values within a stated tolerance; monomials
@@ -44,6 +45,7 @@ mod distribute;
 mod elements;
 mod evaluate;
 mod even_odd;
+mod families;
 mod integrands;
 mod interpolation;
 mod moments;
@@ -91,6 +93,15 @@ pub enum Sums {
     Kept,
 }
 
+/// What becomes of a table that a run-time number selects, `T[f[0], q, j]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selected {
+    /// Each of its elements is a run-time value.
+    Scalars,
+    /// Its members are multiplied and summed as numbers, one for each value of the selector. Without such a table there is no form.
+    Families,
+}
+
 /// Which parts of the form are used, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -112,6 +123,8 @@ pub struct Options {
     pub max_statements: usize,
     /// What is of more monomials stays a sum over points, beside the map; `None` to take stores whole.
     pub max_monomials: Option<u64>,
+    /// What becomes of tables that run-time numbers select.
+    pub selected: Selected,
 }
 
 impl Options {
@@ -176,7 +189,14 @@ pub fn linear_maps(linearized: &LinearizedKernel, options: &Options) -> Result<O
         None => None,
     };
     let linearized = parts.as_ref().map_or(linearized, |parts| &parts.0);
-    let Some(mut found) = stores::find(linearized)? else { return Ok(None) };
+    let found = match options.selected {
+        Selected::Scalars => stores::find(linearized)?,
+        Selected::Families => match families::with_inames(linearized)? {
+            Some((linearized, selectors)) => stores::find_with(&linearized, selectors)?,
+            None => None,
+        },
+    };
+    let Some(mut found) = found else { return Ok(None) };
     if let Some((_, few)) = &parts {
         found.stores.retain(|store| few.contains(&store.insn));
     }

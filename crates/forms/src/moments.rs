@@ -24,6 +24,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::atoms::{Atom, AtomId, Atoms, MonomialId};
 use crate::columns::{Column, MAX_ENTRIES, Map, merged};
+use crate::families::Directions;
 use crate::scalars::Terms;
 
 /// Of so many arrays all choices are tried, of more each alone and all others.
@@ -65,6 +66,27 @@ pub(crate) fn in_moments(map: &Map, atoms: &mut Atoms, kernel: &Kernel) -> Vec<M
         res.push(map);
     }
     res
+}
+
+/// The map with sums of indicators as elements of tables; `None` if it has none.
+pub(crate) fn in_directions(map: &Map, atoms: &mut Atoms, directions: &mut Directions<'_>) -> Option<Map> {
+    let rows = UniqueRows::of(map);
+    let unfolding = Unfolding::of(map, &rows, atoms, |atom, _| directions.contains(atom))?;
+    let mut moments = Vec::with_capacity(unfolding.vectors.entries.len());
+    let mut alone = Vec::with_capacity(unfolding.vectors.entries.len());
+    let scales = unfolding.most_frequent();
+    for (idx, (vector, scale)) in std::iter::zip(&unfolding.vectors.entries, scales).enumerate() {
+        let terms: Terms = std::iter::zip(&unfolding.inners, vector)
+            .filter(|(_, entry)| **entry != 0.0)
+            .flat_map(|(inner, entry)| {
+                inner.iter().map(move |&(monomial, coefficient)| (monomial, coefficient * entry * scale))
+            })
+            .collect();
+        moments.push(directions.sum(atoms, &terms)?);
+        alone.push(vec![(idx, 1.0 / scale)]);
+    }
+    let columns = unfolding.columns(map, &rows, &alone, &moments, atoms);
+    Some(Map { columns, stores: map.stores.clone(), limits: map.limits.clone(), ..*map })
 }
 
 /// The array that an atom is an element of.
@@ -213,6 +235,23 @@ impl Unfolding {
         Some((idx, scale))
     }
 
+    /// For each vector the magnitude of most numbers that it is multiplied with, the first of several; elements of tables then need no coefficient.
+    fn most_frequent(&self) -> Vec<f64> {
+        let mut counts: Vec<IndexMap<u64, usize, FxBuildHasher>> =
+            vec![IndexMap::default(); self.vectors.entries.len()];
+        let n_rows = self.at.len() / self.outers.len().max(1);
+        for (&(of_outer, _), at) in std::iter::zip(&self.outers, self.at.chunks(n_rows.max(1))) {
+            for &(vector, factor) in at.iter().flatten() {
+                *counts[vector].entry((factor * of_outer).abs().to_bits()).or_insert(0) += 1;
+            }
+        }
+        let most = |counts: IndexMap<u64, usize, FxBuildHasher>| {
+            let best = counts.into_iter().rev().max_by_key(|&(_, count)| count);
+            best.map_or(1.0, |(bits, _)| f64::from_bits(bits))
+        };
+        counts.into_iter().map(most).collect()
+    }
+
     /// Entries and features of the map as it is.
     fn cost(&self) -> u64 {
         let entries: u64 =
@@ -302,13 +341,34 @@ impl Unfolding {
             }
             moments.push(atoms.sum(terms.into_iter().collect())?);
         }
+        let columns = self.columns(map, rows, &frame.combinations, &moments, atoms);
+        let map = Map {
+            columns,
+            stores: map.stores.clone(),
+            limits: map.limits.clone(),
+            n_moment_terms: map.n_moment_terms + usize::try_from(self.n_moment_terms(frame)).unwrap_or(usize::MAX),
+            ..*map
+        };
+        let of_moments = moments.iter().flat_map(|&(_, moment)| atoms.factors(moment).iter().map(|factor| factor.0));
+        Some((map, of_moments.collect()))
+    }
+
+    /// The map with products of outer parts and moments as features; of each vector the moments it is a combination of.
+    fn columns(
+        &self,
+        map: &Map,
+        rows: &UniqueRows,
+        combinations: &[Vec<(usize, f64)>],
+        moments: &[(f64, MonomialId)],
+        atoms: &mut Atoms,
+    ) -> Vec<Column> {
         let n_rows = rows.first.len();
         let mut columns: IndexMap<MonomialId, Vec<f64>, FxBuildHasher> = IndexMap::default();
         for (outer_idx, &(of_outer, outer)) in self.outers.iter().enumerate() {
             let at = &self.at[outer_idx * n_rows..][..n_rows];
             for (row, &unique) in rows.of_row.iter().enumerate() {
                 let Some((vector, factor)) = at[unique] else { continue };
-                for &(member, coefficient) in &frame.combinations[vector] {
+                for &(member, coefficient) in &combinations[vector] {
                     let (scale, moment) = moments[member];
                     let column =
                         columns.entry(atoms.multiply(outer, moment, 1)).or_insert_with(|| vec![0.0; map.n_rows]);
@@ -317,15 +377,7 @@ impl Unfolding {
             }
         }
         let columns = columns.into_iter().map(|(monomial, values)| Column { values, feature: vec![(monomial, 1.0)] });
-        let map = Map {
-            columns: columns.collect(),
-            stores: map.stores.clone(),
-            limits: map.limits.clone(),
-            n_moment_terms: map.n_moment_terms + usize::try_from(self.n_moment_terms(frame)).unwrap_or(usize::MAX),
-            ..*map
-        };
-        let of_moments = moments.iter().flat_map(|&(_, moment)| atoms.factors(moment).iter().map(|factor| factor.0));
-        Some((map, of_moments.collect()))
+        columns.collect()
     }
 }
 

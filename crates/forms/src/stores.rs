@@ -9,11 +9,12 @@ use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{LoopTree, only_run, to_tree};
 use nestegg_ir::types::Types;
 use nestegg_ir::walk::arrays_below;
-use nestegg_ir::{Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel};
+use nestegg_ir::{Dtype, Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel};
 use nestegg_isl as isl;
 
 use crate::FormError;
 use crate::evaluate::Evaluator;
+use crate::families::Selector;
 use crate::nests::{free_inames, terms};
 use crate::polynomial::Algebra;
 use crate::table::TableStore;
@@ -49,17 +50,36 @@ pub(crate) struct Found {
     pub(crate) stores: Vec<Store>,
     pub(crate) evaluator: Evaluator,
     pub(crate) trees: Vec<LoopTree>,
+    /// Inames that stand for run-time numbers.
+    pub(crate) selectors: Vec<Selector>,
+}
+
+impl Found {
+    /// The type of what a store writes.
+    pub(crate) fn dtype(&self, store_idx: usize) -> Option<Dtype> {
+        let kernel = &self.evaluator.kernel;
+        let InstructionKind::Assignment { assignee, .. } = &kernel[self.stores[store_idx].insn].kind else {
+            return None;
+        };
+        Some(kernel[assignee.array].dtype)
+    }
 }
 
 /// The stores that may become linear maps; `None` if there is none.
 pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormError> {
+    find_with(linearized, Vec::new())
+}
+
+/// The same where some inames stand for run-time numbers.
+pub(crate) fn find_with(linearized: &LinearizedKernel, selectors: Vec<Selector>) -> Result<Option<Found>, FormError> {
     let kernel = &linearized.kernel;
     let trees = to_tree(&linearized.linearization)?;
     if !kernel.substitutions.is_empty() || Types::infer(kernel).has_both_floats() {
         return Ok(None);
     }
     let extents = extents(kernel)?;
-    let table_inames = table_inames(kernel, &extents);
+    let selecting: InameSet = selectors.iter().map(|selector| selector.iname).collect();
+    let table_inames = table_inames(kernel, &extents).difference(&selecting);
     let written = kernel.written();
     let mut stores = Vec::new();
     for (position, tree) in trees.iter().enumerate() {
@@ -71,8 +91,8 @@ pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormE
         return Ok(None);
     }
     let algebra = Algebra::new(kernel, TableStore::new(extents));
-    let evaluator = Evaluator::new(kernel.clone(), algebra, table_inames, InameSet::new());
-    Ok(Some(Found { stores, evaluator, trees }))
+    let evaluator = Evaluator::new(kernel.clone(), algebra, table_inames, selecting);
+    Ok(Some(Found { stores, evaluator, trees, selectors }))
 }
 
 fn store(kernel: &Kernel, insn: InsnId, position: usize, loops: &[InameId], table_inames: &InameSet) -> Option<Store> {

@@ -116,6 +116,31 @@ impl TableStore {
         self.scaled(Table::new(axes, data))
     }
 
+    /// A product where some axes have these values.
+    pub(crate) fn at(&mut self, product: ProductId, values: &[(InameId, usize)]) -> Scaled {
+        let mut res = (1.0, ProductId::ONE);
+        for table in self.factors(product).cloned().collect::<Vec<Table>>() {
+            let (factor, sliced) = self.sliced(table, values)?;
+            let (of_both, both) = self.multiply(res.1, sliced)?;
+            res = (res.0 * factor * of_both, both);
+        }
+        Some(res)
+    }
+
+    fn sliced(&mut self, table: Table, values: &[(InameId, usize)]) -> Scaled {
+        let value = |axis: InameId| values.iter().find(|value| value.0 == axis).map(|value| value.1);
+        let mut offsets = vec![0];
+        for &axis in &table.axes {
+            let extent = self.extent(axis)?;
+            let at = value(axis).map_or(0..extent, |at| at..at + 1);
+            offsets = offsets.iter().flat_map(|&offset| at.clone().map(move |at| offset * extent + at)).collect();
+        }
+        let chosen = |data: &[f64]| -> Vec<f64> { offsets.iter().map(|&offset| data[offset]).collect() };
+        let axes = table.axes.iter().copied().filter(|&axis| value(axis).is_none()).collect();
+        let magnitudes = table.magnitudes.as_deref().map(chosen);
+        self.scaled(Table { axes, data: chosen(&table.data), magnitudes })
+    }
+
     fn scaled(&mut self, table: Table) -> Scaled {
         self.work += table.data.len() as u64;
         let first = table.data.first().copied().unwrap_or(0.0);

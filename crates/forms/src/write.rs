@@ -19,6 +19,7 @@ use crate::atoms::Atoms;
 use crate::blocks::{self, Block};
 use crate::columns::{self, Column, Columns, Map};
 use crate::components::{self, Part};
+use crate::families;
 use crate::nests::{add_store, in_loops, with_replaced};
 use crate::polynomial::Algebra;
 use crate::scalars::{self, Terms};
@@ -64,7 +65,7 @@ impl Plan {
 
 /// The kernel with maps in the place of stores; `None` if it would have too many statements or tables.
 pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option<LinearMaps> {
-    let Found { stores, evaluator, trees } = found;
+    let Found { stores, evaluator, trees, selectors } = found;
     let (mut kernel, Algebra { atoms, tables, .. }) = (evaluator.kernel, evaluator.algebra);
     let n_maps = columns.maps.len();
     let is_too_long = columns.maps.iter().map(Map::n_statements).sum::<usize>() > options.max_statements;
@@ -129,7 +130,12 @@ pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option
         replaced.entry(stores[*store_idx].position).or_default();
     }
     let linearized = LinearizedKernel { linearization: from_tree(&with_replaced(trees, replaced)), kernel };
-    Some(LinearMaps { linearized, n_stores, n_features, tolerance: columns.tolerance })
+    Some(LinearMaps {
+        linearized: families::restored(linearized, &selectors),
+        n_stores,
+        n_features,
+        tolerance: columns.tolerance,
+    })
 }
 
 /// The map, or the same in a basis of its columns or with moments of coefficients, whichever takes fewest operations.

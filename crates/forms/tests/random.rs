@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 use nestegg_dump::{read, write_text};
 use nestegg_forms::{
-    Options, Shape, Sums, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts, paired_tables,
-    point_features, share_symmetric, split_digits, tabulate,
+    Options, Selected, Shape, Sums, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts,
+    paired_tables, point_features, share_symmetric, split_digits, tabulate,
 };
 use nestegg_interp::{ValidateOptions, Verdict, validate};
 use nestegg_ir::verify::verify;
@@ -76,6 +76,8 @@ impl Generator {
         let n_functions = [2, 3][self.below(2)];
         let inames = &["j", "k", "l"][..n_axes];
         let is_mirrored = self.below(4) == 0;
+        // Where numbers select tables, both may select from one.
+        let selectors: &[&str] = [[].as_slice(), &[], &[], &["s[0], "], &["s[0], ", "s[1], "]][self.below(5)];
         let scalars = if is_mirrored { &SCALARS[5..] } else { &SCALARS[..] };
         let shape = vec![n_functions.to_string(); n_axes].join(", ");
         let mut text = format!(
@@ -83,14 +85,27 @@ impl Generator {
             inames.join(", "),
         );
         text += &format!("arg a : float64 read\narg b : float64 read\narg f : float64[{n_points}] read\n");
+        let n_members = if selectors.is_empty() { 1 } else { 2 + self.below(2) };
+        if !selectors.is_empty() {
+            text += "arg s : int32[2] read\n";
+        }
         for table in ["T", "U"] {
-            let values = self.table(n_points, n_functions, is_mirrored);
-            writeln!(text, "table {table} : float64[{n_points}, {n_functions}] = {values}").expect("text grows");
+            let members: Vec<String> = (0..n_members).map(|_| self.table(n_points, n_functions, is_mirrored)).collect();
+            let (members, first) = match members.as_slice() {
+                [single] if selectors.is_empty() => (single.clone(), String::new()),
+                _ => (format!("[{}]", members.join(", ")), format!("{n_members}, ")),
+            };
+            writeln!(text, "table {table} : float64[{first}{n_points}, {n_functions}] = {members}")
+                .expect("text grows");
         }
         let terms: Vec<String> = (0..1 + self.below(3))
             .map(|_| {
                 let mut factors = vec![self.one_of(scalars).to_owned()];
-                factors.extend(inames.iter().map(|iname| format!("{}[q, {iname}]", self.one_of(&["T", "U"]))));
+                factors.extend(inames.iter().map(|iname| {
+                    let table = self.one_of(&["T", "U"]);
+                    let selector = if selectors.is_empty() { "" } else { self.one_of(selectors) };
+                    format!("{table}[{selector}q, {iname}]")
+                }));
                 factors.join("*")
             })
             .collect();
@@ -103,7 +118,7 @@ impl Generator {
 
 #[test]
 fn forms_of_random_kernels_compute_the_same() {
-    let mut n_found = [0_usize; 14];
+    let mut n_found = [0_usize; 15];
     for seed in 0..N_KERNELS {
         let mut generator = Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
         let text = generator.kernel();
@@ -124,8 +139,10 @@ fn forms_of_random_kernels_compute_the_same() {
             scalars: switches & 8 == 0,
             max_statements: Options::DEFAULT_MAX_STATEMENTS,
             max_monomials: None,
+            selected: Selected::Scalars,
         };
         let kept = Options { sums: Sums::Kept, ..options };
+        let families = Options { selected: Selected::Families, ..if switches & 4 == 0 { options } else { kept } };
         let loops = Options { shape: Shape::Loops, ..options };
         // So few statements that some axes stay loops.
         let short = Options { max_statements: 20, ..options };
@@ -137,7 +154,7 @@ fn forms_of_random_kernels_compute_the_same() {
         let n_statements = straight.as_ref().map_or(0, |maps| maps.linearized.kernel.instructions.len());
         let components = linear_maps(&isolated, &short).unwrap();
         let components = components.filter(|maps| maps.linearized.kernel.instructions.len() < n_statements);
-        let forms: [(&str, Option<LinearizedKernel>, bool); 14] = [
+        let forms: [(&str, Option<LinearizedKernel>, bool); 15] = [
             ("linear-map", straight.map(|maps| maps.linearized), false),
             ("merged", linear_maps(&isolated, &loops).unwrap().map(|maps| maps.linearized), false),
             ("pairs", paired_tables(&isolated, &options).unwrap().map(|maps| maps.linearized), false),
@@ -152,6 +169,7 @@ fn forms_of_random_kernels_compute_the_same() {
             ("components", components.map(|maps| maps.linearized), false),
             ("features of sums", point_features(&isolated, &kept).unwrap().map(|maps| maps.linearized), false),
             ("maps of sums", linear_maps(&isolated, &kept).unwrap().map(|maps| maps.linearized), false),
+            ("maps of families", linear_maps(&isolated, &families).unwrap().map(|maps| maps.linearized), false),
         ];
         for (kind_idx, (kind, found, is_exact)) in forms.into_iter().enumerate() {
             let Some(found) = found else { continue };
@@ -164,7 +182,14 @@ fn forms_of_random_kernels_compute_the_same() {
     for (kind_idx, kind) in ["linear-map", "merged", "pairs", "features"].iter().enumerate() {
         assert!(n_found[kind_idx] >= 5, "{kind} was found {} times", n_found[kind_idx]);
     }
-    for (kind_idx, kind) in [(6, "deltas"), (7, "symmetric"), (9, "even-odd"), (10, "integrands"), (11, "components")] {
+    for (kind_idx, kind) in [
+        (6, "deltas"),
+        (7, "symmetric"),
+        (9, "even-odd"),
+        (10, "integrands"),
+        (11, "components"),
+        (14, "maps of families"),
+    ] {
         assert!(n_found[kind_idx] > 0, "{kind} was never found");
     }
 }

@@ -59,6 +59,9 @@ impl Evaluator {
                 }
             }
         }
+        if !axes.is_disjoint(&self.selectors) {
+            return self.as_it_is(id);
+        }
         if let Expr::Op { op: Op::If | Op::And | Op::Or, .. } = &node
             && !axes.is_disjoint(&self.points)
             && operands[1..].iter().any(|&operand| self.varies_with_points(operand))

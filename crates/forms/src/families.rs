@@ -1,0 +1,356 @@
+//! Families of tables: `T[f[0], q, j]`, where a run-time number selects the table.
+//!
+//! # Input
+//! A kernel in value form. A *selector* is what an index of a table adds to affine functions of table inames: an integer
+//! expression of memory that the kernel does not write, such as the number of a facet.
+//! # Output
+//! [`with_inames`]: the kernel with an iname in the place of each selector, so that tables of a family multiply and add up as numbers;
+//! [`split`]: polynomials over such tables as polynomials over the tables of single members; [`restored`]: selectors in the place of the inames.
+//! # Method
+//! For any numbers, `T[s, …] = Σ d[c, s]*T[c, …]`, where `c` are the members and `d` is the identity table. The elements `d[c, s]` are
+//! *indicators*, atoms of scalar features like any other run-time value; `moments` later puts one element of a table in the place of their sums.
+//! Reductions are done before tables are split, so that no product of indicators ever has to be computed.
+//!
+//! An iname takes the values that keep all accesses inside. A table is read where the input reads it, so a selector is one of these.
+//! # Complexity
+//! One term for each term and combination of members, [`MAX_COMBINATIONS`] at most.
+//! # Not done
+//! Selectors that different tables bound differently stay as they are.
+//! Source: Kirby and Logg, "A compiler for variational forms", ACM TOMS 2006, section 5 (one reference tensor for each facet).
+
+use indexmap::IndexMap;
+use nestegg_ir::affine;
+use nestegg_ir::names::{Names, add_iname};
+use nestegg_ir::walk::arrays_below;
+use nestegg_ir::{Expr, ExprId, InameId, InameSet, Kernel, LinearizedKernel, Op};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::FormError;
+use crate::atoms::{Atom, AtomId, MonomialId};
+use crate::elements::constant_shape;
+use crate::evaluate::Evaluator;
+use crate::nests::{NewTables, free_inames, terms};
+use crate::polynomial::{MAX_TERMS, Polynomial};
+use crate::stores::{self, Found};
+
+/// How many members a family may have, and how many combinations the selectors of one term.
+const MAX_COMBINATIONS: usize = 256;
+
+/// How many terms an index may have.
+const MAX_INDEX_TERMS: usize = 16;
+
+/// An iname that stands for a run-time number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Selector {
+    pub(crate) iname: InameId,
+    /// What it stands for.
+    value: ExprId,
+    /// How many values it takes, from zero.
+    extent: usize,
+}
+
+/// The kernel with inames in the place of selectors; `None` if it has no families.
+pub(crate) fn with_inames(
+    linearized: &LinearizedKernel,
+) -> Result<Option<(LinearizedKernel, Vec<Selector>)>, FormError> {
+    let extents = stores::extents(&linearized.kernel)?;
+    let mut linearized = linearized.clone();
+    let kernel = &mut linearized.kernel;
+    let mut indices = Indices::new(kernel, extents);
+    let accesses: Vec<ExprId> = kernel.exprs.iter().map(|(id, _)| id).collect();
+    accesses.into_iter().for_each(|access| indices.note(kernel, access));
+    let Some(after) = kernel.iname_ids().next() else { return Ok(None) };
+    let mut names = Names::new(kernel);
+    let mut selectors = Vec::new();
+    for (value, extent) in std::mem::take(&mut indices.extents_of) {
+        if let Some(extent) = extent.filter(|extent| (2..=MAX_COMBINATIONS).contains(extent)) {
+            selectors.push(Selector { iname: add_iname(kernel, &mut names, after, extent), value, extent });
+        }
+    }
+    if selectors.is_empty() {
+        return Ok(None);
+    }
+    let stands_for = |value: ExprId| selectors.iter().find(|selector| selector.value == value);
+    let roots: Vec<ExprId> =
+        kernel.instructions.iter().flat_map(|insn| insn.expressions().collect::<Vec<_>>()).collect();
+    let tables: Vec<bool> = kernel.arrays.iter().map(|array| array.table().is_some()).collect();
+    let rewritten = kernel.exprs.rewrite(roots, |exprs, old, expr| match expr {
+        Expr::Access { array, indices: new } if tables[array.index()] => {
+            let Expr::Access { indices: before, .. } = exprs[old].clone() else { return exprs.access(array, new) };
+            let new: Vec<ExprId> = std::iter::zip(&before, new)
+                .map(|(before, new)| match indices.split.get(before) {
+                    Some(&(moving, value)) if stands_for(value).is_some() => {
+                        let iname = stands_for(value).map_or(new, |selector| exprs.iname(selector.iname));
+                        moving.map_or(iname, |moving| exprs.op(Op::Add, [moving, iname]))
+                    }
+                    _ => new,
+                })
+                .collect();
+            exprs.access(array, new)
+        }
+        expr => exprs.intern(expr),
+    });
+    kernel.instructions.iter_mut().for_each(|insn| insn.map_expressions(|expr| rewritten.get(expr)));
+    Ok(Some((linearized, selectors)))
+}
+
+/// The kernel with the selectors in the place of their inames, which nothing uses then.
+pub(crate) fn restored(mut linearized: LinearizedKernel, selectors: &[Selector]) -> LinearizedKernel {
+    let kernel = &mut linearized.kernel;
+    let roots: Vec<ExprId> =
+        kernel.instructions.iter().flat_map(|insn| insn.expressions().collect::<Vec<_>>()).collect();
+    let rewritten = kernel.exprs.rewrite(roots, |exprs, _, expr| match expr {
+        Expr::Iname(iname) => match selectors.iter().find(|selector| selector.iname == iname) {
+            Some(selector) => selector.value,
+            None => exprs.iname(iname),
+        },
+        expr => exprs.intern(expr),
+    });
+    kernel.instructions.iter_mut().for_each(|insn| insn.map_expressions(|expr| rewritten.get(expr)));
+    linearized
+}
+
+/// The indices of tables, taken apart.
+struct Indices {
+    extents: Vec<Option<usize>>,
+    is_written: Vec<bool>,
+    /// For each index with a selector what is added to it, and the selector.
+    split: FxHashMap<ExprId, (Option<ExprId>, ExprId)>,
+    /// For each selector how many values it takes; `None` if that differs.
+    extents_of: IndexMap<ExprId, Option<usize>, FxBuildHasher>,
+}
+
+impl Indices {
+    fn new(kernel: &Kernel, extents: Vec<Option<usize>>) -> Self {
+        let is_written = kernel.written();
+        Self { extents, is_written, split: FxHashMap::default(), extents_of: IndexMap::default() }
+    }
+
+    /// Notes the selectors of an expression, if it is an element of a table.
+    fn note(&mut self, kernel: &mut Kernel, access: ExprId) {
+        let Expr::Access { array, indices } = kernel.exprs[access].clone() else { return };
+        if kernel[array].table().is_none() {
+            return;
+        }
+        let Some(shape) = constant_shape(kernel, array) else { return };
+        for (&index, size) in indices.iter().zip(shape) {
+            let Some((moving, selector)) = self.parts(kernel, index) else { continue };
+            let extent = self.n_values(kernel, moving, size);
+            self.split.insert(index, (moving, selector));
+            let known = self.extents_of.entry(selector).or_insert(extent);
+            if *known != extent {
+                *known = None;
+            }
+        }
+    }
+
+    /// What is added to the selector of an index, and the selector; `None` if it has none.
+    fn parts(&self, kernel: &mut Kernel, index: ExprId) -> Option<(Option<ExprId>, ExprId)> {
+        let has_table_inames = |&(term, _): &(ExprId, f64)| {
+            free_inames(&kernel.exprs, term).iter().any(|iname| self.extents[iname.index()].is_some())
+        };
+        let terms = terms(&kernel.exprs, index, MAX_INDEX_TERMS)?;
+        let (moving, fixed): (Vec<_>, Vec<_>) = terms.into_iter().partition(has_table_inames);
+        let read = arrays_below(&kernel.exprs, fixed.iter().map(|term| term.0));
+        if read.is_empty() || read.iter().any(|array| self.is_written[array.index()]) {
+            return None;
+        }
+        let mut sum = |terms: Vec<(ExprId, f64)>| {
+            let mut signed = Vec::with_capacity(terms.len());
+            for (term, sign) in terms {
+                signed.push(if sign < 0.0 { kernel.exprs.op(Op::Neg, [term]) } else { term });
+            }
+            crate::nests::sum(&mut kernel.exprs, signed)
+        };
+        Some((sum(moving), sum(fixed)?))
+    }
+
+    /// How many values a selector takes beside what is added to it, in an axis of this size; `None` if these do not begin at zero.
+    fn n_values(&self, kernel: &Kernel, moving: Option<ExprId>, size: i64) -> Option<usize> {
+        let (mut low, mut high) = (0, 0);
+        if let Some(moving) = moving {
+            let moving = affine::of(&kernel.exprs, moving)?;
+            (low, high) = (moving.constant, moving.constant);
+            for &(var, coefficient) in &moving.terms {
+                let affine::Var::Iname(iname) = var else { return None };
+                let last = i64::try_from(self.extents[iname.index()]?).ok()? - 1;
+                let end = coefficient.checked_mul(last)?;
+                (low, high) = (low.checked_add(end.min(0))?, high.checked_add(end.max(0))?);
+            }
+        }
+        (low == 0).then(|| usize::try_from(size - high).ok())?
+    }
+}
+
+/// What indicators stand for: for each the values of its selectors.
+pub(crate) type Indicators = FxHashMap<AtomId, Vec<(InameId, usize)>>;
+
+/// Splits the tables of polynomials into those of single members, each term times the indicator of its members; answers the indicators. What has too many terms then
+/// becomes `None`.
+pub(crate) fn split(found: &mut Found, values: &mut [(usize, Option<Polynomial>)]) -> Indicators {
+    let mut res = Indicators::default();
+    let mut names = Names::new(&found.evaluator.kernel);
+    for (store_idx, value) in values {
+        let Some(dtype) = found.dtype(*store_idx) else { continue };
+        let mut writer = Writer {
+            selectors: &found.selectors,
+            arrays: NewTables::new(dtype),
+            known: FxHashMap::default(),
+            indicators: &mut res,
+            names: &mut names,
+        };
+        *value = value.as_ref().and_then(|value| writer.split(&mut found.evaluator, value));
+    }
+    res
+}
+
+struct Writer<'a> {
+    selectors: &'a [Selector],
+    arrays: NewTables,
+    known: FxHashMap<Vec<(InameId, usize)>, MonomialId>,
+    indicators: &'a mut Indicators,
+    names: &'a mut Names,
+}
+
+impl Writer<'_> {
+    fn split(&mut self, evaluator: &mut Evaluator, value: &Polynomial) -> Option<Polynomial> {
+        let mut res = Polynomial::zero();
+        for (monomial, product, coefficient) in value.terms() {
+            let axes = evaluator.algebra.tables.axes(product);
+            let selectors: Vec<Selector> =
+                self.selectors.iter().copied().filter(|selector| axes.contains(selector.iname)).collect();
+            for members in combinations(&selectors)? {
+                let Some((factor, of_members)) = evaluator.algebra.tables.at(product, &members) else { continue };
+                let indicator = self.indicator(evaluator, &selectors, members)?;
+                let monomial = evaluator.algebra.atoms.multiply(monomial, indicator, 1);
+                res.add_term(coefficient * factor, monomial, of_members);
+            }
+            if res.len() > MAX_TERMS {
+                return None;
+            }
+        }
+        Some(res)
+    }
+
+    /// One where the selectors have these values, else zero.
+    fn indicator(
+        &mut self,
+        evaluator: &mut Evaluator,
+        selectors: &[Selector],
+        members: Vec<(InameId, usize)>,
+    ) -> Option<MonomialId> {
+        if members.is_empty() {
+            return Some(MonomialId::ONE);
+        }
+        if let Some(&known) = self.known.get(&members) {
+            return Some(known);
+        }
+        let is_met = |point: &[usize]| std::iter::zip(&members, point).all(|(member, at)| member.1 == *at);
+        let value = |point: &[usize]| f64::from(u8::from(is_met(point)));
+        let element = element(&mut evaluator.kernel, self.names, &mut self.arrays, selectors, value)?;
+        evaluator.extend();
+        let atom = evaluator.algebra.atoms.intern(Atom::Leaf(element));
+        for &(atom, _) in evaluator.algebra.atoms.factors(atom) {
+            self.indicators.insert(atom, members.clone());
+        }
+        self.known.insert(members, atom);
+        Some(atom)
+    }
+}
+
+/// All values of selectors, the last one fastest; `None` if there are too many.
+fn combinations(selectors: &[Selector]) -> Option<Vec<Vec<(InameId, usize)>>> {
+    let mut res = vec![Vec::new()];
+    for selector in selectors {
+        if res.len() * selector.extent > MAX_COMBINATIONS {
+            return None;
+        }
+        res = res
+            .iter()
+            .flat_map(|members: &Vec<(InameId, usize)>| {
+                (0..selector.extent).map(|at| members.iter().copied().chain([(selector.iname, at)]).collect())
+            })
+            .collect();
+    }
+    Some(res)
+}
+
+/// The element of a new table of numbers at the selectors.
+fn element(
+    kernel: &mut Kernel,
+    names: &mut Names,
+    arrays: &mut NewTables,
+    selectors: &[Selector],
+    value: impl Fn(&[usize]) -> f64,
+) -> Option<ExprId> {
+    let points = combinations(selectors)?;
+    let values: Vec<f64> =
+        points.iter().map(|point| value(&point.iter().map(|member| member.1).collect::<Vec<usize>>())).collect();
+    let shape: Vec<usize> = selectors.iter().map(|selector| selector.extent).collect();
+    let array = arrays.table(kernel, names, &shape, &values)?;
+    let indices: Vec<ExprId> = selectors.iter().map(|selector| kernel.exprs.iname(selector.iname)).collect();
+    Some(kernel.exprs.access(array, indices))
+}
+
+/// Sums of indicators as elements of tables.
+pub(crate) struct Directions<'a> {
+    kernel: &'a mut Kernel,
+    names: Names,
+    arrays: NewTables,
+    selectors: &'a [Selector],
+    indicators: &'a Indicators,
+}
+
+impl<'a> Directions<'a> {
+    /// Of stores of a kernel, whose new tables have this type.
+    pub(crate) fn new(
+        kernel: &'a mut Kernel,
+        dtype: nestegg_ir::Dtype,
+        selectors: &'a [Selector],
+        indicators: &'a Indicators,
+    ) -> Self {
+        let names = Names::new(kernel);
+        Self { kernel, names, arrays: NewTables::new(dtype), selectors, indicators }
+    }
+
+    /// Whether an atom is an indicator.
+    pub(crate) fn contains(&self, atom: AtomId) -> bool {
+        self.indicators.contains_key(&atom)
+    }
+
+    /// The sum of indicators times numbers as a number times a monomial; `None` if it cannot be written down.
+    pub(crate) fn sum(
+        &mut self,
+        atoms: &mut crate::atoms::Atoms,
+        terms: &[(MonomialId, f64)],
+    ) -> Option<(f64, MonomialId)> {
+        let mut members: Vec<(&[(InameId, usize)], f64)> = Vec::with_capacity(terms.len());
+        for &(monomial, coefficient) in terms {
+            members.push(match atoms.factors(monomial) {
+                [] => (&[], coefficient),
+                &[(atom, 1)] => (self.indicators.get(&atom)?, coefficient),
+                _ => return None,
+            });
+        }
+        let used: InameSet = members.iter().flat_map(|(members, _)| members.iter().map(|member| member.0)).collect();
+        let selectors: Vec<Selector> =
+            self.selectors.iter().copied().filter(|selector| used.contains(selector.iname)).collect();
+        let values: Vec<f64> = combinations(&selectors)?
+            .iter()
+            .map(|point| {
+                let is_met = |members: &[(InameId, usize)]| members.iter().all(|member| point.contains(member));
+                let met = members.iter().filter(|(members, _)| is_met(members));
+                met.fold(0.0, |sum, (_, coefficient)| sum + coefficient)
+            })
+            .collect();
+        let &first = values.first()?;
+        if values.iter().all(|&value| value == first) {
+            return Some((first, MonomialId::ONE));
+        }
+        let shape: Vec<usize> = selectors.iter().map(|selector| selector.extent).collect();
+        let array = self.arrays.table(self.kernel, &mut self.names, &shape, &values)?;
+        let indices: Vec<ExprId> = selectors.iter().map(|selector| self.kernel.exprs.iname(selector.iname)).collect();
+        let element = self.kernel.exprs.access(array, indices);
+        Some((1.0, atoms.intern(Atom::Leaf(element))))
+    }
+}
