@@ -1,13 +1,13 @@
 //! The result for many elements at once, if it is asked for.
 //!
 //! # Input
-//! The kernel as it came, and the result that holds, for one element.
+//! The input kernel and its validated result, both for one element.
 //! # Output
 //! The result with its elements put together ([`nestegg_transform::batch`]), its reductions as loops, and the evidence that it is equal.
 //! # Method
-//! The kernel as it came is put together in the same way, and the two are compared; a result that splits the kernel's own loop over elements is
-//! compared with the kernel as it came itself. So neither the optimizer nor the transformation is trusted on the other's word: what
-//! the transformation does to a kernel as it came is tested element by element.
+//! The input kernel is batched in the same way and compared with the batched result. A result that splits the kernel's own loop over elements
+//! is compared with the input itself. So the optimizer and the transformation check each other; tests compare the transformation of
+//! unoptimized kernels element by element.
 
 use nestegg_ir::{Licence, LinearizedKernel, Program};
 use nestegg_schedule::realize_reductions_under;
@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::report::Validated;
 use crate::validation::{Comparison, compare};
 
-/// How elements are to be put together.
+/// How elements are batched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BatchRequest {
     /// The number of lanes; `None` lets the widest float decide.
@@ -30,7 +30,7 @@ pub struct BatchRequest {
     pub layout: BatchLayout,
 }
 
-/// What was made of the elements.
+/// The batch that was made.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BatchReport {
     /// The number of lanes.

@@ -1,20 +1,20 @@
 //! Elements together: a kernel of one element becomes a kernel of many, W of them at a time.
 //!
 //! # Input
-//! A verified kernel with its order, best without reductions: what a reduction holds is inside of the lanes' loop, not around it.
+//! A verified kernel with its order, preferably without reductions: the lanes' loop encloses a reduction, so its terms cannot be vectorized across lanes.
 //! # Output
 //! A verified kernel with an outer loop over blocks of W elements, and a loop over the W lanes of a block that is innermost everywhere.
-//! Element e of it does what the kernel does on the data of element e; elements from `n_elements` on are neither
+//! Element e computes what the kernel computes from the data of element e; elements from `n_elements` on are neither
 //! read nor written. Substitution rules are inlined.
 //!
-//! * *Elements*: a kernel of one element gets a parameter `n_elements`; each argument gets a leading axis of elements, those excepted that
-//!   the caller calls shared. With [`BatchLayout::Interleaved`] the leading axis counts blocks, and a last one lanes.
-//! * *In place*: a kernel that is one loop over elements, which parameters bound, keeps its arguments; that loop is split into blocks and lanes.
+//! * *Elements*: a kernel of one element gets a parameter `n_elements`; each argument gets a leading axis of elements, unless
+//!   the caller declares it shared. With [`BatchLayout::Interleaved`] the leading axis counts blocks, and a last one lanes.
+//! * *In place*: a kernel that is one loop over elements with parametric bounds keeps its arguments; the loop is split into blocks and lanes.
 //! # Method
-//! What differs between the elements of a block is *varying*: unshared arguments, and by a least fixpoint the temporaries that varying
-//! instructions write. Varying temporaries get a last axis of W lanes; the rest stays as it was, outside of the lanes' loop. A varying condition of the
+//! Values that differ between the elements of a block are *varying*: unshared arguments and, by a least fixpoint, the temporaries that varying
+//! instructions write. Varying temporaries get a last axis of W lanes; everything else stays outside the lanes' loop. A varying condition of the
 //! linearization becomes a mask, a temporary of truth values, and a predicate on every instruction below it: loops run where one lane needs them.
-//! Elements have no data in common that they write, so the order of their instructions is free; in place, [`in_place`] asks isl.
+//! Elements share no data that they write, so their instructions may run in any order; in place, [`in_place`] asks isl.
 //! # Complexity
 //! Linear in the kernel, times the depth of the fixpoint; in place one question for each pair of accesses.
 //! # Not done
@@ -35,7 +35,7 @@ use nestegg_ir::{
 
 use lanes::{Element, Lanes};
 
-/// The numbers of lanes that there are.
+/// The supported numbers of lanes.
 pub const WIDTHS: [u32; 5] = [1, 2, 4, 8, 16];
 
 /// Bytes of the vectors that [`preferred_width`] fills.

@@ -337,7 +337,7 @@ pub fn read_times(text: &str) -> Option<Times> {
 /// a kernel whose elements lie one after the other.
 ///
 /// # Errors
-/// An argument whose size is no number.
+/// An argument whose size is not a number.
 pub fn each_element(kernel: &Kernel, function: &CText, symbol: &str, shared: &[String]) -> Result<CText, CodegenError> {
     let (mut list, mut call) = (Vec::new(), Vec::new());
     for id in kernel.parameter_ids() {
