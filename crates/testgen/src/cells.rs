@@ -3,10 +3,13 @@
 //! Tables have what forms look for: functions that add up to one or that are made of others, zeros where others have none, equal points, identities,
 //! values that depend on one digit of the point, mirror images.
 
-use nestegg_ir::ArrayId;
+use nestegg_ir::{ArrayId, Dtype, ExprId};
 
-use crate::builder::Builder;
+use crate::builder::{Builder, Role};
 use crate::space::Size;
+
+/// How many numbers select among tables.
+const N_SELECTORS: i64 = 2;
 
 /// Points and functions, and tables.
 #[derive(Clone, Debug)]
@@ -15,8 +18,10 @@ pub(crate) struct Cell {
     pub(crate) n_functions: i64,
     /// A number for each point.
     pub(crate) weights: ArrayId,
-    /// A number for each point and function.
+    /// A number for each point and function; for each value of a selector, if there is an array of these.
     pub(crate) tables: Vec<ArrayId>,
+    /// Two numbers that select among the members of tables.
+    pub(crate) selectors: Option<ArrayId>,
 }
 
 /// What the tables of a cell have in common.
@@ -58,13 +63,32 @@ impl Builder<'_> {
         }
         let weights = self.table(vec![Size::Const(n_points)], rows);
         let mut tables = Vec::new();
+        let n_members = self.chance(self.knobs.selected).then(|| self.between(2, 3));
         for idx in 0..n_tables {
-            let rows = self.cell_rows(idx, (n_points as usize, n_functions as usize), family);
-            tables.push(self.table([n_points, n_functions].map(Size::Const).to_vec(), rows));
+            let mut rows = Vec::new();
+            for _ in 0..n_members.unwrap_or(1) {
+                rows.extend(self.cell_rows(idx, (n_points as usize, n_functions as usize), family));
+            }
+            let shape = n_members.into_iter().chain([n_points, n_functions]).map(Size::Const).collect();
+            tables.push(self.table(shape, rows));
         }
-        let cell = Cell { n_points, n_functions, weights, tables };
+        let role = |n: i64| Role::Index(Size::Const(n));
+        let selectors = n_members.map(|n| self.declare(role(n), Dtype::Int32, vec![Size::Const(N_SELECTORS)]));
+        let cell = Cell { n_points, n_functions, weights, tables, selectors };
         self.cells.push(cell.clone());
         cell
+    }
+
+    /// An element of a table of a cell, of the member that one of its numbers selects; the first of them if `is_first`.
+    pub(crate) fn of_cell(&mut self, cell: &Cell, table: ArrayId, at: [ExprId; 2], is_first: bool) -> ExprId {
+        let mut indices = Vec::with_capacity(3);
+        if let Some(selectors) = cell.selectors {
+            let number = if is_first { 0 } else { self.between(0, N_SELECTORS - 1) };
+            let number = self.kernel.exprs.int(number);
+            indices.push(self.read(selectors, [number].into()));
+        }
+        indices.extend(at);
+        self.read(table, indices.into())
     }
 
     /// The entries of a table, a row for each point.

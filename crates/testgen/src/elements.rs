@@ -185,7 +185,7 @@ impl Builder<'_> {
             && self.chance(25)
         {
             // Only the diagonal counts where this is an identity.
-            let diagonal = self.at_point(cell.tables[0], first, Some(second));
+            let diagonal = self.function_at_point(cell, cell.tables[0], (first, second), true);
             terms[0] = self.op(Op::Mul, [diagonal, terms[0]]);
         }
         if point.is_none() && predicates.is_empty() {
@@ -280,7 +280,7 @@ impl Builder<'_> {
             _ => self.sum(terms),
         };
         if self.chance(50) {
-            let weight = self.at_point(place.cell.weights, place.point, None);
+            let weight = self.weight(place.cell, place.point);
             return self.op(Op::Mul, [weight, sum]);
         }
         sum
@@ -289,7 +289,7 @@ impl Builder<'_> {
     fn integrand_term(&mut self, place: Place<'_>) -> ExprId {
         let mut factors = Vec::new();
         if self.chance(30) {
-            factors.push(self.at_point(place.cell.weights, place.point, None));
+            factors.push(self.weight(place.cell, place.point));
         }
         let has_same = place.is_symmetric || self.chance(30);
         let same = has_same.then(|| self.pick(&place.cell.tables));
@@ -313,13 +313,13 @@ impl Builder<'_> {
     /// What stands for a test or trial function: a table, or a derivative made of two.
     fn basis(&mut self, place: Place<'_>, axis: InameId, same: Option<ArrayId>) -> ExprId {
         let table = same.unwrap_or_else(|| self.pick(&place.cell.tables));
-        let value = self.at_point(table, place.point, Some(axis));
+        let value = self.function_at_point(place.cell, table, (place.point, axis), same.is_some());
         let kind = if same.is_some() { 0 } else { self.weighted(&[6, 3, 1]) };
         if kind == 0 {
             return value;
         }
         let other = self.pick(&place.cell.tables);
-        let other = self.at_point(other, place.point, Some(axis));
+        let other = self.function_at_point(place.cell, other, (place.point, axis), false);
         let (a, b) = match kind {
             1 => (self.scalar(), self.scalar()),
             _ => (self.field(place.cell, place.point, Some(place.target)), self.scalar()),

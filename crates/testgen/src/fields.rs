@@ -25,7 +25,7 @@ impl Builder<'_> {
                     return self.scalar();
                 }
                 let at = [self.kernel.exprs.iname(point), indices[dim]];
-                let value = self.read(table, at.into());
+                let value = self.of_cell(cell, table, at, false);
                 let coefficient = self.read(array, indices.clone());
                 terms.push(self.op(Op::Mul, [value, coefficient]));
             }
@@ -33,7 +33,7 @@ impl Builder<'_> {
         }
         let iname = self.whole_iname(cell.n_functions, false);
         let body = self.within(&[iname], |builder| {
-            let value = builder.at_point(table, point, Some(iname));
+            let value = builder.function_at_point(cell, table, (point, iname), false);
             let coefficient = match builder.indices_along(array, cell.n_functions) {
                 Some((mut indices, dim)) => {
                     indices[dim] = builder.kernel.exprs.iname(iname);
@@ -84,17 +84,29 @@ impl Builder<'_> {
         Some((self.old_indices(array)?, dim))
     }
 
-    /// An element of a table at a point.
-    pub(crate) fn at_point(&mut self, table: ArrayId, point: InameId, function: Option<InameId>) -> ExprId {
-        let indices = [point].into_iter().chain(function).map(|iname| self.kernel.exprs.iname(iname)).collect();
-        self.read(table, indices)
+    /// The weight of a point.
+    pub(crate) fn weight(&mut self, cell: &Cell, point: InameId) -> ExprId {
+        let point = self.kernel.exprs.iname(point);
+        self.read(cell.weights, [point].into())
+    }
+
+    /// An element of a table at a point, as [`Self::of_cell`].
+    pub(crate) fn function_at_point(
+        &mut self,
+        cell: &Cell,
+        table: ArrayId,
+        (point, function): (InameId, InameId),
+        is_first: bool,
+    ) -> ExprId {
+        let at = [point, function].map(|iname| self.kernel.exprs.iname(iname));
+        self.of_cell(cell, table, at, is_first)
     }
 
     /// An element of a table at one point.
     pub(crate) fn column(&mut self, cell: &Cell, function: InameId) -> ExprId {
         let (table, point) = (self.pick(&cell.tables), self.between(0, cell.n_points - 1));
-        let indices = [self.kernel.exprs.int(point), self.kernel.exprs.iname(function)];
-        self.read(table, indices.into())
+        let at = [self.kernel.exprs.int(point), self.kernel.exprs.iname(function)];
+        self.of_cell(cell, table, at, false)
     }
 
     /// A number, an element of the cell's geometry, or something that is there.

@@ -107,6 +107,8 @@ pub struct Knobs {
     pub relative: u8,
     /// Indices looked up in arrays of several dimensions, for reads and accumulations.
     pub scatter: u8,
+    /// Tables of which run-time numbers select one.
+    pub selected: u8,
     /// Indices `i + 1`, `2*i`, `n - 1 - i`, `i + j`.
     pub offset: u8,
     /// Indices by `//` and `%`.
@@ -171,6 +173,7 @@ impl Knobs {
         indirect: 0,
         relative: 0,
         scatter: 0,
+        selected: 0,
         offset: 0,
         reshape: 0,
         call: 0,
@@ -316,6 +319,7 @@ impl Knobs {
             indirect: 10,
             relative: 0,
             scatter: 0,
+            selected: 0,
             offset: 25,
             reshape: 15,
             call: 0,
@@ -398,7 +402,7 @@ impl Knobs {
         }
     }
 
-    /// Reads and accumulations through arrays of indices and offsets.
+    /// Reads and accumulations through arrays of indices and offsets, and tables that numbers select.
     #[must_use]
     pub fn lookups() -> Self {
         Self {
@@ -408,6 +412,7 @@ impl Knobs {
             indirect: 25,
             relative: 40,
             scatter: 40,
+            selected: 60,
             integer: 25,
             ..Self::everything()
         }
