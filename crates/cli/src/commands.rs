@@ -1,5 +1,6 @@
 //! One module per command; each takes its arguments and answers the exit status.
 
+pub mod calibrate;
 pub mod check;
 pub mod completions;
 pub mod convert;
@@ -9,4 +10,5 @@ pub mod optimize;
 pub mod rules;
 pub mod run;
 pub mod schema;
+pub mod tune;
 pub mod validate;

@@ -15,6 +15,7 @@ mod commands;
 mod config;
 mod exit;
 mod files;
+mod measure;
 mod problem;
 mod progress;
 mod terminal;
@@ -59,6 +60,7 @@ fn run(command: Command) -> Result<ExitStatus, Failure> {
         Command::Validate(args) => commands::validate::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Rules(args) => commands::rules::run(&args),
+        Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Schema => commands::schema::run(),
         Command::Completions { shell } => commands::completions::run(shell),
     }

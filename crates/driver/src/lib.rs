@@ -25,9 +25,10 @@ pub mod smallest;
 pub mod stages;
 mod stated;
 pub mod temporaries;
+mod time;
 pub mod validation;
 
 pub use count::count;
 pub use error::Error;
 pub use notation::{Notation, read, read_defined};
-pub use pipeline::{Optimized, optimize};
+pub use pipeline::{Optimized, optimize, optimize_best};

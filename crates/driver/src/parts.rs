@@ -16,6 +16,7 @@ use crate::candidates::Candidate;
 use crate::count::operations;
 use crate::error::Error;
 use crate::report::Gap;
+use crate::time::Nanoseconds;
 
 /// So many further results of each part are tried beside the best of the others.
 const MAX_NEXT: usize = 6;
@@ -104,6 +105,7 @@ fn whole(
     Ok(Candidate {
         program,
         cost,
+        time: Nanoseconds::default(),
         seed: named.collect::<Vec<_>>().join("; "),
         is_of_form: chosen.iter().all(|(_, candidate)| candidate.is_of_form),
         approximated,

@@ -33,6 +33,7 @@ use crate::report::{Gap, LimitHit, Unjudged};
 use crate::seeds::{self, Seed};
 use crate::stages::Stages;
 use crate::temporaries;
+use crate::time::Nanoseconds;
 
 /// The name of the input among seeds, where no seed gave anything better.
 pub(crate) const AS_IT_CAME: &str = "as it came";
@@ -88,6 +89,7 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
     if told.strategy.phases.is_empty() && selection(told.strategy, Cost::INFINITE) == Search::BottomUp {
         let program = stages.run("eliminate dead", || as_it_came(input))?;
         found.ranking.push(Candidate::untouched(program, "rolled", told.values)?);
+        told.estimate(&mut found.ranking, stages);
         return Ok(found);
     }
     let linearized = stages.run("linearize", || linearized(input).map(nestegg_transform::eliminate_empty))?;
@@ -107,6 +109,7 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
     for form in forms {
         let mut race = Race::new(told);
         race.run(&form, &pass, stages)?;
+        told.estimate(&mut race.ranking, stages);
         race.ranking.sort_by_key(Candidate::rank);
         let part = Part { form, ranking: race.ranking };
         let name = |seed: String| if is_whole { seed } else { format!("{}: {seed}", part.name()) };
@@ -125,6 +128,7 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
             for candidate in &ranking {
                 pass.verified("parts", &candidate.program)?;
             }
+            told.estimate(&mut ranking, stages);
             ranking.retain(|candidate| is_within_memory(candidate, told, &mut found.limits));
             ranking.sort_by_key(Candidate::rank);
             ranking
@@ -424,6 +428,7 @@ fn optimized(
     let saved = constructed.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.saved.operations()));
     let candidate = Candidate {
         cost: operations(&Program::Linearized(program.clone()), pass.values)?.total,
+        time: Nanoseconds::default(),
         program,
         seed: seed.name.clone(),
         is_of_form: true,

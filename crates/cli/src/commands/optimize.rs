@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
 use nestegg_driver::emit::{self, Product};
 use nestegg_driver::report::{Report, WIDTH};
@@ -18,6 +19,7 @@ use crate::exit::ExitStatus;
 use crate::files;
 use crate::problem;
 use crate::progress::Progress;
+use crate::commands::tune;
 use crate::terminal::{self, Failure, Stream};
 
 pub fn run(args: OptimizeArgs) -> Result<ExitStatus, Failure> {
@@ -119,20 +121,26 @@ impl Failed {
 pub fn optimized(path: &Path, config: &OptimizeConfig, progress: &Progress) -> Result<Done, Failed> {
     let source = files::read(path).map_err(Failure::from)?;
     let driver = Config { watcher: progress.watcher(&source.name), ..config.driver.clone() };
-    products(&source, config, &driver).map_err(|error| {
+    products(&source, config, &driver).map_err(|failure| {
         let kernel = nestegg_driver::read(&source).ok().map(|read| read.program.kernel().name.clone());
-        Failed { kernel, failure: failure(error) }
+        Failed { kernel, failure }
     })
 }
 
-fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Done, nestegg_driver::Error> {
-    let optimized = nestegg_driver::optimize(source, driver)?;
+/// The result, or of several the fastest.
+fn result(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Optimized, Failure> {
+    let best = nestegg_driver::optimize_best(source, driver, config.n_tuned).map_err(failure)?;
+    if config.n_tuned == 1 { Ok(best.into_iter().next().expect("there is at least one")) } else { tune::fastest(best, driver) }
+}
+
+fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Done, Failure> {
+    let optimized = result(source, config, driver)?;
     let mut products = Vec::new();
     for kind in config.emit_for(source) {
         match kind {
             Emit::Dump => products.push(emit::dump(&optimized.program)),
             Emit::Text => products.push(emit::text(&optimized.program)),
-            Emit::C => products.extend(emit::c(&optimized)?),
+            Emit::C => products.extend(emit::c(&optimized).map_err(failure)?),
         }
     }
     Ok(Done { products, report: optimized.report })

@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use nestegg_ir::Licence;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use super::{Gap, ParameterSource, Report, Temporary, Validated};
+use super::{Gap, ParameterSource, Report, Temporary, TimeEstimate, Validated};
 use crate::search::AS_IT_CAME;
 use crate::stages::VALIDATE;
 
@@ -77,6 +77,15 @@ impl Report {
             ratio_in_digits(self.ratio()),
             self.strategy
         ));
+        if let Some(estimate) = &self.estimate {
+            let TimeEstimate { machine, before, after, .. } = estimate;
+            story.line(&format!("estimated: {before:.1} -> {after:.1} ns a run ({machine})"));
+        }
+        if !self.tuned.is_empty() {
+            let tuned: Vec<String> =
+                self.tuned.iter().map(|tuned| format!("{} {:.1} ns", tuned.seed, tuned.measured)).collect();
+            story.line(&format!("tuned: {}", tuned.join(", ")));
+        }
         let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
         if self.seed == AS_IT_CAME {
             let why = if self.failures.is_empty() { "nothing found does less" } else { "found" };

@@ -1,0 +1,77 @@
+//! What one iteration of a loop does, in machine operations.
+
+use nestegg_ir::affine::Affine;
+use nestegg_ir::ArrayId;
+
+/// Calls by how long they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallKind {
+    Exponential,
+    Trigonometric,
+    Power,
+    Other,
+}
+
+/// An element that is loaded or stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Reference {
+    pub(crate) array: ArrayId,
+    /// Its position in the array, in elements; `None` if it is not affine.
+    pub(crate) position: Option<Affine>,
+    /// How often in an iteration.
+    pub(crate) times: f64,
+}
+
+/// What one iteration does; counts are sums over its operations, weighted with how often each runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Work {
+    /// Sums, products, fused operations, selections, comparisons.
+    pub(crate) arithmetic: f64,
+    pub(crate) quotients: f64,
+    pub(crate) roots: f64,
+    /// Calls, in the order of [`CallKind`].
+    pub(crate) calls: [f64; 4],
+    pub(crate) loads: Vec<Reference>,
+    pub(crate) stores: Vec<Reference>,
+    /// Operations on integers that are not part of an address.
+    pub(crate) integers: f64,
+    /// Conditions that are branched on.
+    pub(crate) branches: f64,
+    /// Loads and stores of values for which there is no register.
+    pub(crate) spilled: Vec<(f64, f64)>,
+    /// Values that each iteration adds to, kept in registers.
+    pub(crate) reductions: f64,
+    /// Whether there is something that no vector does: a call without vector form, an opaque instruction.
+    pub(crate) is_scalar: bool,
+}
+
+impl Work {
+    /// Adds what a loop with so many iterations does, run once.
+    pub(crate) fn add_unrolled(&mut self, other: &Self, trips: f64) {
+        self.arithmetic += other.arithmetic * trips;
+        self.quotients += other.quotients * trips;
+        self.roots += other.roots * trips;
+        for (sum, calls) in self.calls.iter_mut().zip(other.calls) {
+            *sum += calls * trips;
+        }
+        let times = |reference: &Reference| Reference { times: reference.times * trips, ..reference.clone() };
+        self.loads.extend(other.loads.iter().map(times));
+        self.stores.extend(other.stores.iter().map(times));
+        self.integers += other.integers * trips;
+        self.branches += other.branches * trips;
+        self.spilled.extend(other.spilled.iter().map(|(distance, n)| (*distance, n * trips)));
+        self.is_scalar |= other.is_scalar;
+    }
+
+    /// All operations, as a compiler that unrolls counts them.
+    pub(crate) fn operations(&self) -> f64 {
+        self.arithmetic + self.quotients + self.roots + self.calls.iter().sum::<f64>() + self.integers + self.branches
+            + count(&self.loads)
+            + count(&self.stores)
+    }
+}
+
+/// How many there are in an iteration.
+pub(crate) fn count(references: &[Reference]) -> f64 {
+    references.iter().map(|reference| reference.times).sum()
+}
