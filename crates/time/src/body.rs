@@ -1,7 +1,7 @@
 //! What one iteration of a loop does, in machine operations.
 
 use nestegg_ir::affine::Affine;
-use nestegg_ir::ArrayId;
+use nestegg_ir::{ArrayId, InameSet};
 
 /// Calls by how long they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(crate) struct Work {
     pub(crate) calls: [f64; 4],
     pub(crate) loads: Vec<Reference>,
     pub(crate) stores: Vec<Reference>,
+    /// Operations that are none if loops over all these inames are unrolled: then their operands are numbers.
+    pub(crate) folded: Vec<(InameSet, f64)>,
     /// Operations on integers that are not part of an address.
     pub(crate) integers: f64,
     /// Conditions that are branched on.
@@ -61,6 +63,19 @@ impl Work {
         self.branches += other.branches * trips;
         self.spilled.extend(other.spilled.iter().map(|(distance, n)| (*distance, n * trips)));
         self.is_scalar |= other.is_scalar;
+    }
+
+    /// What is left where loops over these inames are unrolled: numbers instead of elements of tables.
+    pub(crate) fn with_unrolled(&self, inames: &InameSet, is_table: &[bool]) -> Self {
+        let mut res = self.clone();
+        res.folded.retain(|(needed, _)| !needed.is_subset(inames));
+        let gone: f64 = self.folded.iter().filter(|(needed, _)| needed.is_subset(inames)).map(|folded| folded.1).sum();
+        res.arithmetic = (res.arithmetic - gone).max(0.0);
+        res.loads.retain(|load| {
+            let is_known = |position: &Affine| position.inames().all(|iname| inames.contains(iname));
+            !(is_table[load.array.index()] && load.position.as_ref().is_some_and(is_known))
+        });
+        res
     }
 
     /// All operations, as a compiler that unrolls counts them.

@@ -150,6 +150,7 @@ impl Profile {
             bytes: kernel.arrays.iter().map(bytes).collect(),
             element: kernel.arrays.iter().map(|array| array.dtype.size()).collect(),
             is_local: kernel.arrays.iter().map(nestegg_ir::Array::is_temporary).collect(),
+            is_table: kernel.arrays.iter().map(|array| array.table().is_some()).collect(),
             nest,
         };
         Ok(Self { sized, names })

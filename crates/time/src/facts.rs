@@ -9,17 +9,20 @@ use nestegg_ir::{ArrayId, Expr, ExprId, InameSet, Kernel};
 use rustc_hash::FxHashMap;
 
 /// What a value depends on.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub(crate) inames: InameSet,
     /// Arrays that instructions write.
     pub(crate) arrays: BTreeSet<ArrayId>,
+    /// Whether it is known as soon as its inames are: made of literals and tables.
+    pub(crate) is_constant: bool,
 }
 
 impl Facts {
     fn add(&mut self, other: &Self) {
         self.inames = self.inames.union(&other.inames);
         self.arrays.extend(&other.arrays);
+        self.is_constant &= other.is_constant;
     }
 }
 
@@ -52,16 +55,21 @@ impl AllFacts {
             if walk.waits_for(expr.children().iter().copied(), |child| self.known.contains_key(child)) {
                 continue;
             }
-            let mut facts = Facts::default();
+            let mut facts = Facts { inames: InameSet::new(), arrays: BTreeSet::new(), is_constant: true };
             expr.children().iter().for_each(|child| facts.add(&self.known[child]));
             match expr {
                 Expr::Iname(iname) => _ = facts.inames.insert(*iname),
                 Expr::Access { array, .. } => match self.scalars.get(array) {
                     Some(of_value) => facts.add(of_value),
-                    None if self.written[array.index()] => _ = facts.arrays.insert(*array),
-                    None => {}
+                    None => {
+                        facts.is_constant &= kernel[*array].table().is_some();
+                        if self.written[array.index()] {
+                            facts.arrays.insert(*array);
+                        }
+                    }
                 },
                 Expr::Reduce { inames, .. } => inames.iter().for_each(|iname| _ = facts.inames.remove(*iname)),
+                Expr::Parameter(_) | Expr::Formal(_) => facts.is_constant = false,
                 _ => {}
             }
             self.known.insert(id, facts);

@@ -13,7 +13,7 @@ use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::types::Types;
 use nestegg_ir::{
-    ArrayId, Assignee, Expr, ExprId, InameId, InsnId, InstructionKind, Kernel, LoopTree, Op,
+    ArrayId, Assignee, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Kernel, LoopTree, Op,
 };
 use num_traits::ToPrimitive;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -158,7 +158,7 @@ impl<'a> Builder<'a> {
 
     /// A loop inside others.
     fn inner(&mut self, iname: InameId, path: &Path, entries: f64) -> Result<usize, DomainError> {
-        let outer: nestegg_ir::InameSet = path.iter().filter_map(|level| level.1).collect();
+        let outer: InameSet = path.iter().filter_map(|level| level.1).collect();
         let mut all = outer.clone();
         all.insert(iname);
         let points = |set| self.domains.count(set).map(|n| n.to_f64().unwrap_or(f64::MAX));
@@ -172,7 +172,7 @@ impl<'a> Builder<'a> {
     }
 
     fn probability(&self, condition: ExprId, path: &Path) -> f64 {
-        let open: nestegg_ir::InameSet = path.iter().filter_map(|level| level.1).collect();
+        let open: InameSet = path.iter().filter_map(|level| level.1).collect();
         let share = || {
             let set = self.domains.of(&open).ok()?;
             let part = self.domains.restrict(&set, self.kernel, condition).ok()??;
@@ -276,7 +276,12 @@ impl<'a> Builder<'a> {
         }
         let adds_up = value.is_some_and(|value| self.adds_up(value, assignee));
         if level + 1 < path.len() && adds_up {
-            self.loops[path[path.len() - 1].0].work.reductions += 1.0;
+            let innermost = path[path.len() - 1].0;
+            self.loops[innermost].work.reductions += 1.0;
+            if let Some(value) = value {
+                let bound = path[level + 1..].iter().filter_map(|level| level.1).collect();
+                self.collapse(value, innermost, &bound);
+            }
         }
         if !is_scalar && self.stored.insert((array, assignee.indices.to_vec(), path[level].0)) {
             let reference = self.reference(array, &assignee.indices, weight);
@@ -350,6 +355,7 @@ impl<'a> Builder<'a> {
                     let work = &mut self.loops[innermost].work;
                     work.reductions += 1.0;
                     work.arithmetic += if is_fused { 0.0 } else { 1.0 };
+                    self.collapse(*body, innermost, &inames.iter().copied().collect());
                 }
                 continue;
             }
@@ -394,6 +400,7 @@ impl<'a> Builder<'a> {
                     levels.sort_unstable();
                 }
                 let is_sum = matches!(expr, Expr::Op { op: Op::Add | Op::Sub, .. });
+                self.fold(&levels, at, weight);
                 let mut around = 0;
                 for (idx, (operand_level, operand)) in levels.into_iter().enumerate() {
                     around = around.max(operand_level);
@@ -434,6 +441,50 @@ impl<'a> Builder<'a> {
             Expr::Cast { .. } => self.loops[at].work.integers += weight,
             Expr::Call { function, .. } => self.call(&kernel[*function], at, weight),
             _ => {}
+        }
+    }
+
+    /// Operands that are numbers once loops are unrolled become one.
+    fn fold(&mut self, operands: &[(usize, ExprId)], at: usize, weight: f64) {
+        let kernel = self.kernel;
+        let (mut inames, mut n_constant) = (InameSet::new(), 0_usize);
+        for (_, operand) in operands {
+            let facts = self.facts.of(kernel, *operand);
+            if facts.is_constant {
+                inames = inames.union(&facts.inames);
+                n_constant += 1;
+            }
+        }
+        if n_constant > 1 && (self.reassociates || n_constant == operands.len()) {
+            self.loops[at].work.folded.push((inames, weight * (n_constant - 1) as f64));
+        }
+    }
+
+    /// A sum over products of numbers with a value that stays the same is one product, once its loops are unrolled.
+    fn collapse(&mut self, body: ExprId, at: usize, bound: &InameSet) {
+        if !self.reassociates {
+            return;
+        }
+        let kernel = self.kernel;
+        let terms: &[ExprId] = match &kernel.exprs[body] {
+            Expr::Op { op: Op::Add | Op::Sub, operands } => operands,
+            _ => std::slice::from_ref(&body),
+        };
+        for &term in terms {
+            let Expr::Op { op: Op::Mul, operands } = &kernel.exprs[term] else { continue };
+            let (mut inames, mut has_constant, mut is_same) = (InameSet::new(), false, true);
+            for &operand in operands {
+                let facts = self.facts.of(kernel, operand);
+                if facts.is_constant {
+                    inames = inames.union(&facts.inames);
+                    has_constant = true;
+                } else {
+                    is_same &= facts.inames.is_disjoint(bound) && facts.arrays.is_empty();
+                }
+            }
+            if has_constant && is_same {
+                self.loops[at].work.folded.push((inames, 1.0));
+            }
         }
     }
 

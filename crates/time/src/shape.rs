@@ -8,7 +8,7 @@
 //! Linear in loops and operations; quadratic in the accesses to one array that a loop stores to.
 
 use nestegg_ir::affine::Var;
-use nestegg_ir::{ArrayId, InameId};
+use nestegg_ir::{ArrayId, InameId, InameSet};
 
 use crate::body::{Reference, Work, count};
 use crate::estimate::{Bound, LoopEstimate};
@@ -23,6 +23,7 @@ pub(crate) struct Sized {
     pub(crate) element: Vec<u64>,
     /// Arrays that are neither arguments nor tables.
     pub(crate) is_local: Vec<bool>,
+    pub(crate) is_table: Vec<bool>,
 }
 
 /// A loop after its inner ones.
@@ -49,7 +50,8 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
     let mut res: Vec<LoopEstimate> = Vec::new();
     // Children have larger numbers than their parents.
     for (idx, one) in loops.iter().enumerate().rev() {
-        let mut own = Shaped { work: one.work.clone(), vectors: Vec::new(), has_loops: false, inside: 0.0 };
+        let known = unrolled_around(kernel, idx, &parents, &unrolled);
+        let mut own = Shaped { work: one.work.with_unrolled(&known, &kernel.is_table), vectors: Vec::new(), has_loops: false, inside: 0.0 };
         own.work.loads.retain(|load| !in_registers[load.array.index()]);
         own.work.stores.retain(|store| !in_registers[store.array.index()]);
         for &child in &one.children {
@@ -98,24 +100,51 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
     res
 }
 
-/// For each loop whether the compiler unrolls it.
+/// For each loop whether the compiler unrolls it. An outermost loop is, if it cannot run in vector lanes.
 fn unrolled(kernel: &Sized, parents: &[usize], machine: &Machine) -> Vec<bool> {
     let loops = &kernel.nest.loops;
-    let mut operations: Vec<f64> = loops.iter().map(|one| one.work.operations()).collect();
     let mut has_loops = vec![false; loops.len()];
     let mut res = vec![false; loops.len()];
     for idx in (1..loops.len()).rev() {
         let one = &loops[idx];
-        let total = operations[idx] * one.trips;
-        let is_short = one.trips <= machine[C::UnrollTrips] && total <= machine[C::UnrollOperations];
-        res[idx] = !has_loops[idx]
-            && one.trips.fract() == 0.0
-            && (one.trips <= 1.0 || parents[idx] != 0 && is_short);
-        if res[idx] {
-            operations[parents[idx]] += total * one.entries;
-        } else {
+        let may_be = !has_loops[idx] && one.trips.fract() == 0.0;
+        res[idx] = may_be
+            && (one.trips <= 1.0
+                || one.trips <= machine[C::UnrollTrips]
+                    && (parents[idx] != 0 || one.iname.is_some_and(|iname| has_strided_store(kernel, idx, iname)))
+                    && one.trips * size(kernel, idx, &one.iname.into_iter().collect()) <= machine[C::UnrollOperations]);
+        if !res[idx] {
             has_loops[parents[idx]] = true;
         }
+    }
+    res
+}
+
+/// Operations of an iteration of a loop inside which all loops are unrolled, when these inames and theirs are numbers.
+fn size(kernel: &Sized, idx: usize, inames: &InameSet) -> f64 {
+    let one = &kernel.nest.loops[idx];
+    let mut sum = one.work.with_unrolled(inames, &kernel.is_table).operations();
+    for &child in &one.children {
+        let inner = &kernel.nest.loops[child];
+        let inames: InameSet = inames.iter().chain(inner.iname).collect();
+        sum += inner.trips * inner.entries * size(kernel, child, &inames);
+    }
+    sum
+}
+
+fn has_strided_store(kernel: &Sized, idx: usize, iname: InameId) -> bool {
+    let one = &kernel.nest.loops[idx];
+    one.work.stores.iter().any(|store| !matches!(stride(store, iname), Some(1 | -1)))
+        || one.children.iter().any(|&child| has_strided_store(kernel, child, iname))
+}
+
+/// The inames of a loop and those around it, up to the first that is not unrolled.
+fn unrolled_around(kernel: &Sized, idx: usize, parents: &[usize], unrolled: &[bool]) -> InameSet {
+    let mut at = idx;
+    let mut res = InameSet::new();
+    while unrolled[at] {
+        res.extend(kernel.nest.loops[at].iname);
+        at = parents[at];
     }
     res
 }
