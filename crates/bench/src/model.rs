@@ -1,4 +1,13 @@
-//! `nestegg-bench model`.
+//! `nestegg-bench model`: what the time model predicts beside what is measured.
+//!
+//! # Input
+//! Fixtures; of each the input, the results at O1 and O2, everything that the search finds at O3, and a peer's program where there is one.
+//! # Output
+//! For each kernel the measured times of the input, of the result with the fewest operations, of the one with the least predicted time, of the fastest, and of the peer's
+//! program; the rank correlation of predicted and measured times, and the regret: the chosen over the fastest, the peer's left out. With
+//! `--forms` every form. The means over kernels are those of the regret, geometric, and of the correlation.
+//! # Method
+//! All forms of a kernel are compiled with the same flags and run in turn; the least time over the rounds counts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,9 +17,12 @@ use miette::{Context, IntoDiagnostic, miette};
 use nestegg_bench::fixtures::{self, Fixture};
 use nestegg_driver::config::{Config, Strategy, Validation};
 use nestegg_ir::{Kernel, LinearizedKernel};
+use nestegg_time::Machine;
 
 use crate::CommonArgs;
 use crate::measure::{Setup, times};
+use crate::statistics::{geometric_mean, largest, rank_correlation};
+use crate::table::{ratio, table};
 
 /// `nestegg-bench model`.
 #[derive(Debug, Args)]
@@ -23,6 +35,12 @@ pub struct ModelArgs {
     /// Where measurements are kept: kernels that are there already are neither searched nor measured again
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
+    /// The machine: a file, or one that comes with nestegg
+    #[arg(long, default_value = nestegg_time::DEFAULT_MACHINE)]
+    machine: String,
+    /// List every form
+    #[arg(long)]
+    forms: bool,
     /// The compiler
     #[arg(long, default_value = "gcc")]
     cc: String,
@@ -62,26 +80,176 @@ pub fn run(args: &ModelArgs) -> miette::Result<String> {
         Some(folder) => fixtures::peer_programs(folder).into_diagnostic()?,
         None => Vec::new(),
     };
-    let mut out = String::new();
+    let machine = machine(args)?;
+    let mut rows = Vec::new();
+    let mut of_forms = Vec::new();
+    let mut failures = Vec::new();
+    let mut summary = Summary::default();
     for fixture in args.common.chosen()? {
         let peer = peers.iter().find(|peer| peer.full_name() == fixture.full_name());
-        match forms(&fixture, peer, args) {
-            Ok(forms) => {
-                for form in forms {
-                    out += &format!("{} {} {} {:.1}\n", fixture.full_name(), form.label, form.operations, form.measured);
-                }
+        let judged = forms(&fixture, peer, args).and_then(|forms| Judged::new(&forms, &args.parameters, &machine));
+        match judged {
+            Ok(judged) => {
+                rows.push(judged.row(&fixture.full_name()));
+                of_forms.extend(judged.forms.iter().map(|form| form.row(&fixture.full_name())));
+                summary.add(&judged);
             }
-            Err(error) => {
-                out += &format!("failed {}: {error:#}\n", fixture.full_name());
-            }
+            Err(error) => failures.push(format!("{}: {error:#}", fixture.full_name())),
         }
     }
-    Ok(out)
+    let header = ["kernel", "input ns", "fewest operations", "chosen", "fastest", "peer", "regret", "correlation", "chosen form"];
+    let mut text = format!("{} {}\n\n", args.cc, args.flags);
+    text += &table(args.common.markdown, &header.map(str::to_owned), &rows);
+    if args.forms {
+        let header = ["kernel", "form", "operations", "measured ns", "predicted ns", "predicted/measured"];
+        text += "\n";
+        text += &table(args.common.markdown, &header.map(str::to_owned), &of_forms);
+    }
+    text += &summary.text();
+    if !failures.is_empty() {
+        text += &format!("failed:\n  {}\n", failures.join("\n  "));
+    }
+    Ok(text)
+}
+
+fn machine(args: &ModelArgs) -> miette::Result<Machine> {
+    let text = match Machine::built_in(&args.machine) {
+        Some(text) => text.to_owned(),
+        None => fs::read_to_string(&args.machine).into_diagnostic().wrap_err_with(|| format!("no machine `{}`", args.machine))?,
+    };
+    Ok(Machine::read(&nestegg_span::Source::new(args.machine.as_str(), text))?)
+}
+
+/// A form with its prediction.
+struct Predicted {
+    label: String,
+    operations: u128,
+    measured: f64,
+    predicted: f64,
+}
+
+impl Predicted {
+    fn row(&self, kernel: &str) -> Vec<String> {
+        vec![
+            kernel.to_owned(),
+            self.label.clone(),
+            self.operations.to_string(),
+            format!("{:.1}", self.measured),
+            format!("{:.1}", self.predicted),
+            format!("{:.2}", self.predicted / self.measured),
+        ]
+    }
+}
+
+/// A kernel's forms, all predicted.
+struct Judged {
+    forms: Vec<Predicted>,
+}
+
+const PEER: &str = "peer";
+
+impl Judged {
+    fn new(forms: &[Form], values: &[(String, i64)], machine: &Machine) -> miette::Result<Self> {
+        let predicted = |form: &Form| {
+            let assumed = nestegg_driver::parameters::assumed(&form.program.kernel, values)?;
+            let values = nestegg_driver::parameters::values(&assumed);
+            let estimate = nestegg_time::estimate(&form.program, &values, machine).into_diagnostic()?;
+            Ok(Predicted {
+                label: form.label.clone(),
+                operations: form.operations,
+                measured: form.measured,
+                predicted: estimate.nanoseconds,
+            })
+        };
+        Ok(Self { forms: forms.iter().map(predicted).collect::<miette::Result<_>>()? })
+    }
+
+    /// Our own form, the input included, that is the least by a measure; the first of equals.
+    fn least(&self, measure: impl Fn(&Predicted) -> f64) -> &Predicted {
+        let own = self.forms.iter().filter(|form| form.label != PEER);
+        own.min_by(|a, b| measure(a).total_cmp(&measure(b))).expect("the input is one")
+    }
+
+    fn peer(&self) -> Option<f64> {
+        self.forms.iter().find(|form| form.label == PEER).map(|form| form.measured)
+    }
+
+    fn chosen(&self) -> &Predicted {
+        self.least(|form| form.predicted)
+    }
+
+    fn by_operations(&self) -> &Predicted {
+        self.least(|form| form.operations as f64)
+    }
+
+    fn fastest(&self) -> f64 {
+        self.least(|form| form.measured).measured
+    }
+
+    fn correlation(&self) -> Option<f64> {
+        let of = |measure: fn(&Predicted) -> f64| self.forms.iter().map(measure).collect::<Vec<f64>>();
+        rank_correlation(&of(|form| form.predicted), &of(|form| form.measured))
+    }
+
+    fn row(&self, name: &str) -> Vec<String> {
+        let chosen = self.chosen();
+        vec![
+            name.to_owned(),
+            format!("{:.1}", self.forms[0].measured),
+            format!("{:.1}", self.by_operations().measured),
+            format!("{:.1}", chosen.measured),
+            format!("{:.1}", self.fastest()),
+            self.peer().map_or_else(|| "-".to_owned(), |peer| format!("{peer:.1}")),
+            format!("{:.2}", chosen.measured / self.fastest()),
+            ratio(self.correlation()),
+            chosen.label.clone(),
+        ]
+    }
+}
+
+/// Over all kernels.
+#[derive(Default)]
+struct Summary {
+    regrets: Vec<f64>,
+    of_operations: Vec<f64>,
+    correlations: Vec<f64>,
+    beside_peers: Vec<f64>,
+    beside_input: Vec<f64>,
+    all: (Vec<f64>, Vec<f64>),
+}
+
+impl Summary {
+    fn add(&mut self, judged: &Judged) {
+        let chosen = judged.chosen().measured;
+        self.regrets.push(chosen / judged.fastest());
+        self.of_operations.push(judged.by_operations().measured / judged.fastest());
+        self.correlations.extend(judged.correlation());
+        self.beside_peers.extend(judged.peer().map(|peer| chosen / peer));
+        self.beside_input.push(chosen / judged.forms[0].measured);
+        self.all.0.extend(judged.forms.iter().map(|form| form.predicted));
+        self.all.1.extend(judged.forms.iter().map(|form| form.measured));
+    }
+
+    fn text(&self) -> String {
+        let line = |name: &str, values: &[f64]| {
+            format!("{name}: geometric mean {}, worst {}\n", ratio(geometric_mean(values)), ratio(largest(values)))
+        };
+        let mean = self.correlations.iter().sum::<f64>() / self.correlations.len().max(1) as f64;
+        format!("\n{} kernels, {} forms\n", self.regrets.len(), self.all.0.len())
+            + &line("chosen by time over the fastest form", &self.regrets)
+            + &line("chosen by operations over the fastest form", &self.of_operations)
+            + &line("chosen by time over the peer's form", &self.beside_peers)
+            + &line("chosen by time over the input", &self.beside_input)
+            + &format!(
+                "rank correlation of predicted and measured: mean {mean:.3} of kernels, {} of all forms\n",
+                ratio(rank_correlation(&self.all.0, &self.all.1))
+            )
+    }
 }
 
 /// All forms of a kernel, measured now or before.
 fn forms(fixture: &Fixture, peer: Option<&Fixture>, args: &ModelArgs) -> miette::Result<Vec<Form>> {
-    let kept = args.keep.as_ref().map(|folder| folder.join(&fixture.full_name()));
+    let kept = args.keep.as_ref().map(|folder| folder.join(fixture.full_name()));
     if let Some(folder) = kept.as_ref().filter(|folder| folder.join("times.csv").is_file()) {
         return read(folder);
     }

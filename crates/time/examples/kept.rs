@@ -5,6 +5,7 @@ fn main() {
     let dir = env::args().nth(1).unwrap();
     let words: Vec<String> = env::args().skip(2).collect();
     let mut machine = Machine::default();
+    if let Ok(p) = env::var("MACHINE") { machine = Machine::read(&nestegg_span::Source::new("m", fs::read_to_string(p).unwrap())).unwrap(); }
     let mut all = Vec::new();
     for group in ["tsfc", "coffee", "devito"] {
         let Ok(entries) = fs::read_dir(format!("{dir}/{group}")) else { continue };

@@ -40,7 +40,7 @@ pub fn fit(machine: &Machine, free: &[Constant], timed: &[Timed]) -> Machine {
         let before = least;
         for &constant in free {
             for factor in FACTORS {
-                let (from, to) = constant.range();
+                let (from, to) = around(machine[constant], constant);
                 let mut other = best.clone();
                 other[constant] = rounded(other[constant] * factor).clamp(from, to);
                 let misfit = misfit(&other, timed);
@@ -54,6 +54,14 @@ pub fn fit(machine: &Machine, free: &[Constant], timed: &[Timed]) -> Machine {
         }
     }
     best
+}
+
+/// Further than this factor no constant goes from where it starts: measurements of few kernels say little of some.
+const FARTHEST: f64 = 8.0;
+
+fn around(start: f64, constant: Constant) -> (f64, f64) {
+    let (least, most) = constant.range();
+    ((start / FARTHEST).max(least), (start * FARTHEST).min(most))
 }
 
 /// With four significant digits, as files show it.

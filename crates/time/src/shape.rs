@@ -177,6 +177,12 @@ fn of_loop(kernel: &Sized, inner: &Shaped, iname: Option<InameId>, trips: f64, m
         of_scalar.add_unrolled(work, *n_scalars);
         with_vectors.add_unrolled(work, *n_vectors);
     }
+    // Elements that each iteration adds to, and nobody else looks at, stay in registers as long as the loop runs.
+    let mut kept = 0.0;
+    if let Some(iname) = iname.filter(|_| !inner.has_loops) {
+        kept = keep_in_registers(&mut of_scalar, iname);
+        keep_in_registers(&mut with_vectors, iname);
+    }
     let work = &of_scalar;
     let scalar = Steps { n: trips, lanes: 1.0 };
     let scalar_body = body(&with_vectors, iname, &scalar, machine);
@@ -187,14 +193,19 @@ fn of_loop(kernel: &Sized, inner: &Shaped, iname: Option<InameId>, trips: f64, m
         if lanes > 1.0 && trips >= 2.0 && kernel.is_vectorizable(work, iname, machine) {
             let vector = Steps { n: n_steps(trips, lanes), lanes };
             let vector_body = body(work, Some(iname), &vector, machine);
-            let reduce = if work.reductions > 0.0 { lanes.log2() * 2.0 * machine[C::Latency] } else { 0.0 };
+            let reduce = if work.reductions > 0.0 {
+                2.0 * lanes.log2() * (machine[C::Latency] + kept * machine[C::Arithmetic])
+            } else {
+                0.0
+            };
             if vector_body.0 * vector.n + reduce < best.1.0 * trips {
                 best = (vector, (vector_body.0 + reduce / vector.n, vector_body.1));
             }
         }
     }
     let (steps, (step, bound)) = best;
-    let entry = if iname.is_some() { machine[C::LoopEntry] } else { 0.0 };
+    let entry = if iname.is_some() { machine[C::LoopEntry] } else { 0.0 }
+        + kept * (machine[C::Load].max(machine[C::Store]));
     let own = step * steps.n;
     let traffic = kernel.traffic(work, iname, trips, machine);
     LoopEstimate {
@@ -231,6 +242,11 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
     for reference in &work.loads {
         match iname.filter(|_| is_vector).map(|iname| stride(reference, iname)) {
             None | Some(Some(0 | 1 | -1)) => loads += reference.times,
+            // Neighbouring elements come in whole vectors, and are put in order.
+            Some(Some(stride)) if stride.unsigned_abs() <= MAX_PERMUTED => {
+                loads += reference.times;
+                moved += 0.5 * lanes * reference.times;
+            }
             Some(_) => {
                 loads += reference.times * lanes;
                 moved += reference.times * lanes;
@@ -338,6 +354,25 @@ impl Sized {
         self.bytes[reference.array.index()] > machine[C::L2Bytes]
     }
 }
+
+/// Takes accesses out of a loop that are the same in all its iterations, where these are all accesses to a stored array; answers how many elements
+/// are stored after the loop instead.
+fn keep_in_registers(work: &mut Work, iname: InameId) -> f64 {
+    let is_kept = |store: &Reference| {
+        stride(store, iname) == Some(0) && accesses(work, store.array).all(|other| other.position == store.position)
+    };
+    let arrays: Vec<ArrayId> = work.stores.iter().filter(|store| is_kept(store)).map(|store| store.array).collect();
+    let is_other = |reference: &Reference| !arrays.contains(&reference.array);
+    let before = count(&work.stores);
+    work.stores.retain(is_other);
+    work.loads.retain(is_other);
+    let kept = before - count(&work.stores);
+    work.reductions += kept;
+    kept
+}
+
+/// Up to this distance, elements of several iterations come in one vector.
+const MAX_PERMUTED: u64 = 8;
 
 /// Bytes that a cache takes at once.
 const LINE: f64 = 64.0;

@@ -1,0 +1,150 @@
+//! Estimates of small kernels, and what must hold for all of them; what machine files may say.
+
+use expect_test::{Expect, expect};
+use miette::Diagnostic;
+use nestegg_ir::LinearizedKernel;
+use nestegg_span::Source;
+use nestegg_time::{Constant, Machine, Timed, Profile, estimate, fit, misfit};
+
+fn kernel(text: &str) -> LinearizedKernel {
+    let read = nestegg_dump::read(&Source::new("k.knl", text)).unwrap();
+    read.program.into_linearized().unwrap()
+}
+
+/// A machine of round numbers, so that estimates can be checked by head.
+fn machine() -> Machine {
+    let mut machine = Machine::default();
+    for constant in Constant::ALL {
+        machine[*constant] = match constant {
+            Constant::VectorBytes => 32.0,
+            Constant::Registers | Constant::UnrollTrips => 16.0,
+            Constant::Reassociates | Constant::Fuses | Constant::CallLanes => 1.0,
+            Constant::UnrollOperations => 200.0,
+            Constant::Arithmetic | Constant::Load | Constant::Store => 1.0,
+            Constant::Latency => 4.0,
+            Constant::Divide => 8.0,
+            Constant::DivideVector => 16.0,
+            Constant::Exponential | Constant::Power => 50.0,
+            Constant::CodeOperations | Constant::L1Bytes => 1e6,
+            _ => 0.0,
+        };
+    }
+    machine
+}
+
+fn check(text: &str, expected: &Expect) {
+    expected.assert_eq(&estimate(&kernel(text), &[], &machine()).unwrap().to_string());
+}
+
+fn loop_over(n: usize, statement: &str) -> String {
+    format!(
+        "kernel k linearized\ndomain {{ [i] : 0 <= i < {n} }}\narg x : float64[2000] read\narg y : float64[2000] readwrite\nfor i\n  {statement}\nend\n"
+    )
+}
+
+#[test]
+fn consecutive_elements_run_in_lanes_with_a_remainder() {
+    check(&loop_over(43, "y[i] = y[i] + 2.5*x[i]"), &expect![[""]]);
+}
+
+#[test]
+fn strided_stores_keep_a_loop_scalar() {
+    check(&loop_over(40, "y[2*i] = 2.5*x[i]"), &expect![[""]]);
+}
+
+#[test]
+fn a_carried_value_keeps_a_loop_scalar() {
+    check(&loop_over(40, "y[i + 1] = 2.5*y[i]"), &expect![[""]]);
+}
+
+#[test]
+fn sums_wait_for_each_other() {
+    check(&loop_over(40, "y[0] = y[0] + x[i]"), &expect![[""]]);
+}
+
+#[test]
+fn quotients_by_what_stays_are_products() {
+    check(&loop_over(40, "y[i] = y[i]/x[0]"), &expect![[""]]);
+}
+
+#[test]
+fn calls_are_dearer_than_sums() {
+    check(&loop_over(40, "y[i] = pow(x[i], 1.5)"), &expect![[""]]);
+}
+
+#[test]
+fn short_inner_loops_are_unrolled() {
+    check(
+        "kernel k linearized\ndomain { [q, j] : 0 <= q < 40 and 0 <= j < 4 }\narg x : float64[40, 4] read\narg y : float64[40, 4] readwrite\nfor q, j\n  y[q, j] = y[q, j] + 2.5*x[q, j]\nend\n",
+        &expect![[""]],
+    );
+}
+
+#[test]
+fn more_work_never_takes_less_time() {
+    let statements = ["y[i] = y[i] + x[i]", "y[3*i] = y[3*i]*x[i]", "y[i] = exp(x[i]) + y[i]", "y[i] = y[i]/x[i + 1]", "y[0] = y[0] + sqrt(x[i])"];
+    for machine in [machine(), Machine::default()] {
+        let of = |text: &str| estimate(&kernel(text), &[], &machine).unwrap().nanoseconds;
+        for statement in statements {
+            for n in [1, 7, 32, 600] {
+                let base = of(&loop_over(n, statement));
+                let more = [
+                    loop_over(n + 32, statement),
+                    loop_over(n, &format!("{statement} + pow(x[i + 5], 0.3)")),
+                    loop_over(n, &format!("{statement} + 1.5*x[i + 7]")),
+                    loop_over(n, &format!("{statement}\n  y[i + 1000] = x[i + 40]")),
+                ];
+                for text in more {
+                    assert!(of(&text) >= base, "{} < {base}:\n{text}", of(&text));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_kernel_takes_the_same_time() {
+    let text = loop_over(43, "y[i] = y[i] + 2.5*x[i]");
+    let of = || estimate(&kernel(&text), &[], &machine()).unwrap();
+    assert_eq!(of(), of());
+}
+
+/// From wrong constants, those with which kernels were timed are found again.
+#[test]
+fn constants_are_found_from_times() {
+    let right = machine();
+    let texts = [loop_over(64, "y[i] = y[i] + 2.5*x[i]"), loop_over(64, "y[i] = y[i]/x[i]"), loop_over(64, "y[i] = pow(x[i], 1.5)")];
+    let timed: Vec<Timed> = texts
+        .iter()
+        .map(|text| {
+            let profile = Profile::new(&kernel(text), &[], &right).unwrap();
+            Timed { nanoseconds: profile.on(&right).nanoseconds, profile }
+        })
+        .collect();
+    let mut wrong = right.clone();
+    let free = [Constant::Power, Constant::DivideVector, Constant::Load];
+    free.iter().for_each(|constant| wrong[*constant] *= 3.0);
+    assert!(misfit(&wrong, &timed) > 0.5);
+    assert!(misfit(&fit(&wrong, &free, &timed), &timed) < 0.02);
+}
+
+/// What is wrong with a file, and the text at its place.
+fn check_error(change: impl Fn(String) -> String, expected: &Expect) {
+    let source = Source::new("m.machine", change(machine().to_text()));
+    let error = Machine::read(&source).unwrap_err();
+    let place = error.labels().and_then(|mut labels| labels.next());
+    let place = place.map_or(String::new(), |label| source.text[label.offset()..label.offset() + label.len()].to_owned());
+    let code = error.code().map(|code| code.to_string()).unwrap_or_default();
+    let help = error.help().map(|help| help.to_string()).unwrap_or_default();
+    expected.assert_eq(&format!("{code}: {error}\nat: {place}\nhelp: {help}\n"));
+}
+
+#[test]
+fn machine_files_are_checked() {
+    check_error(|text| text + "laod = 3\n", &expect![[""]]);
+    check_error(|text| text + "load = 3\n", &expect![[""]]);
+    check_error(|text| text + "faster\n", &expect![[""]]);
+    check_error(|text| text.replace("latency ", "# latency "), &expect![[""]]);
+    check_error(|text| text.replace("divide             = 8", "divide = eight"), &expect![[""]]);
+    check_error(|text| text.replace("overlap            = 0", "overlap = 2"), &expect![[""]]);
+}
