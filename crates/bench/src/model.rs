@@ -41,6 +41,9 @@ pub struct ModelArgs {
     /// List every form
     #[arg(long)]
     forms: bool,
+    /// Measure again what is kept, without searching
+    #[arg(long, requires = "keep")]
+    again: bool,
     /// The compiler
     #[arg(long, default_value = "gcc")]
     cc: String,
@@ -97,7 +100,17 @@ pub fn run(args: &ModelArgs) -> miette::Result<String> {
             Err(error) => failures.push(format!("{}: {error:#}", fixture.full_name())),
         }
     }
-    let header = ["kernel", "input ns", "fewest operations", "chosen", "fastest", "peer", "regret", "correlation", "chosen form"];
+    let header = [
+        "kernel",
+        "input ns",
+        "fewest operations",
+        "chosen",
+        "fastest",
+        "peer",
+        "regret",
+        "correlation",
+        "chosen form",
+    ];
     let mut text = format!("{} {}\n\n", args.cc, args.flags);
     text += &table(args.common.markdown, &header.map(str::to_owned), &rows);
     if args.forms {
@@ -115,7 +128,9 @@ pub fn run(args: &ModelArgs) -> miette::Result<String> {
 fn machine(args: &ModelArgs) -> miette::Result<Machine> {
     let text = match Machine::built_in(&args.machine) {
         Some(text) => text.to_owned(),
-        None => fs::read_to_string(&args.machine).into_diagnostic().wrap_err_with(|| format!("no machine `{}`", args.machine))?,
+        None => fs::read_to_string(&args.machine)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("no machine `{}`", args.machine))?,
     };
     Ok(Machine::read(&nestegg_span::Source::new(args.machine.as_str(), text))?)
 }
@@ -251,9 +266,14 @@ impl Summary {
 fn forms(fixture: &Fixture, peer: Option<&Fixture>, args: &ModelArgs) -> miette::Result<Vec<Form>> {
     let kept = args.keep.as_ref().map(|folder| folder.join(fixture.full_name()));
     if let Some(folder) = kept.as_ref().filter(|folder| folder.join("times.csv").is_file()) {
-        return read(folder);
+        let forms = read(folder)?;
+        return if args.again { measured(forms, kept, args) } else { Ok(forms) };
     }
-    let mut forms = found(fixture, peer, args)?;
+    measured(found(fixture, peer, args)?, kept, args)
+}
+
+/// The forms with their times, which are kept.
+fn measured(mut forms: Vec<Form>, kept: Option<PathBuf>, args: &ModelArgs) -> miette::Result<Vec<Form>> {
     let setup = Setup {
         cc: args.cc.clone(),
         flags: args.flags.clone(),

@@ -58,7 +58,10 @@ pub enum UsageError {
     NothingTuned,
     /// A machine that is neither a file nor comes with nestegg.
     #[error("there is no machine `{name}`")]
-    #[diagnostic(code(nestegg::no_machine), help("it is a file, or one of {known}; `nestegg calibrate -o FILE` makes one"))]
+    #[diagnostic(
+        code(nestegg::no_machine),
+        help("it is a file, or one of {known}; `nestegg calibrate -o FILE` makes one")
+    )]
     NoMachine {
         /// What was asked for.
         name: String,

@@ -31,7 +31,9 @@ impl Compiler {
     /// What is given, else what the environment says in `CC` and `CFLAGS`, else the default.
     pub fn new(command: Option<String>, flags: Option<String>, default: &nestegg_time::Machine) -> Self {
         let of = |given: Option<String>, variable: &str, default: &str| {
-            given.or_else(|| std::env::var(variable).ok().filter(|value| !value.is_empty())).unwrap_or_else(|| default.to_owned())
+            given
+                .or_else(|| std::env::var(variable).ok().filter(|value| !value.is_empty()))
+                .unwrap_or_else(|| default.to_owned())
         };
         Self { command: of(command, "CC", &default.compiler), flags: of(flags, "CFLAGS", &default.flags) }
     }

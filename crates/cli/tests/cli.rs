@@ -593,7 +593,11 @@ fn time_is_made_small_on_a_machine() {
     assert!(of("after") > 0.0 && of("after") <= of("before"), "{report}");
     assert_eq!(report["estimate"]["machine"], "zen5-gcc");
     let text = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--cost", "time"]);
-    assert!(String::from_utf8_lossy(&text.stdout).contains("\nestimated: "), "{}", String::from_utf8_lossy(&text.stdout));
+    assert!(
+        String::from_utf8_lossy(&text.stdout).contains("\nestimated: "),
+        "{}",
+        String::from_utf8_lossy(&text.stdout)
+    );
     let by_operations = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--report", "json"]);
     let report: serde_json::Value = serde_json::from_slice(&by_operations.stdout).unwrap();
     assert!(report["estimate"].is_null(), "{report}");

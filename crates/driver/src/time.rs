@@ -37,7 +37,8 @@ pub(crate) fn estimated(
         return Ok(None);
     }
     let estimate = nestegg_time::estimate(program, values, &config.machine);
-    let refused = |source| Error::Refused { pass: "estimate", kernel: program.kernel.name.clone(), source: Box::new(source) };
+    let refused =
+        |source| Error::Refused { pass: "estimate", kernel: program.kernel.name.clone(), source: Box::new(source) };
     Ok(Some(Nanoseconds::of(estimate.map_err(refused)?.nanoseconds)))
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Work {
     pub(crate) spilled: Vec<(f64, f64)>,
     /// Values that each iteration adds to, kept in registers.
     pub(crate) reductions: f64,
+    /// Elements that each iteration adds to, stored and loaded each time.
+    pub(crate) reductions_in_memory: f64,
     /// Whether there is something that no vector does: a call without vector form, an opaque instruction.
     pub(crate) is_scalar: bool,
 }
@@ -80,7 +82,12 @@ impl Work {
 
     /// All operations, as a compiler that unrolls counts them.
     pub(crate) fn operations(&self) -> f64 {
-        self.arithmetic + self.quotients + self.roots + self.calls.iter().sum::<f64>() + self.integers + self.branches
+        self.arithmetic
+            + self.quotients
+            + self.roots
+            + self.calls.iter().sum::<f64>()
+            + self.integers
+            + self.branches
             + count(&self.loads)
             + count(&self.stores)
     }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use nestegg_ir::LinearizedKernel;
 use nestegg_ir::affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::{NestingError, conditions_mut, to_tree};
-use nestegg_ir::LinearizedKernel;
 
 use crate::machine::{Constant, Machine};
 use crate::nest::{Builder, value};
@@ -99,7 +99,11 @@ impl fmt::Display for Estimate {
         writeln!(f, "{:.1} ns", self.nanoseconds)?;
         for (name, one) in &self.loops {
             let name = if name.is_empty() { "outside" } else { name };
-            writeln!(f, "  {name}: {:.1} ns each time, bound by {}, {} iterations, {} lanes", one.own, one.bound, one.trips, one.lanes)?;
+            writeln!(
+                f,
+                "  {name}: {:.1} ns each time, bound by {}, {} iterations, {} lanes",
+                one.own, one.bound, one.trips, one.lanes
+            )?;
         }
         Ok(())
     }
@@ -117,11 +121,7 @@ impl Profile {
     ///
     /// # Errors
     /// If its rules, loops or domains are not what they should be, or a parameter that matters has no value.
-    pub fn new(
-        program: &LinearizedKernel,
-        values: &[(String, i64)],
-        machine: &Machine,
-    ) -> Result<Self, EstimateError> {
+    pub fn new(program: &LinearizedKernel, values: &[(String, i64)], machine: &Machine) -> Result<Self, EstimateError> {
         let mut program = program.clone();
         if !program.kernel.substitutions.is_empty() {
             let mut conditions = conditions_mut(&mut program.linearization);

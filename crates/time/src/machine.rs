@@ -149,7 +149,8 @@ impl Machine {
 impl Default for Machine {
     fn default() -> Self {
         let text = Self::built_in(DEFAULT_MACHINE).unwrap_or_default();
-        Self::read(&nestegg_span::Source::new(DEFAULT_MACHINE, text)).expect("the files that come with nestegg are read by a test")
+        Self::read(&nestegg_span::Source::new(DEFAULT_MACHINE, text))
+            .expect("the files that come with nestegg are read by a test")
     }
 }
 
@@ -165,7 +166,8 @@ mod tests {
             let again = Machine::read(&nestegg_span::Source::new(name, machine.to_text())).unwrap();
             assert_eq!(machine, again);
         }
-        let default = Machine::read(&nestegg_span::Source::new("", Machine::built_in(DEFAULT_MACHINE).unwrap())).unwrap();
+        let default =
+            Machine::read(&nestegg_span::Source::new("", Machine::built_in(DEFAULT_MACHINE).unwrap())).unwrap();
         assert_eq!(Machine::default(), default);
     }
 }

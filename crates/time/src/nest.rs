@@ -12,9 +12,7 @@
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::types::Types;
-use nestegg_ir::{
-    ArrayId, Assignee, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Kernel, LoopTree, Op,
-};
+use nestegg_ir::{ArrayId, Assignee, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Kernel, LoopTree, Op};
 use num_traits::ToPrimitive;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -263,7 +261,10 @@ impl<'a> Builder<'a> {
         let kernel = self.kernel;
         let is_scalar = kernel[array].shape.is_empty() && kernel[array].is_temporary();
         let once = self.n_writers[array.index()] == 1;
-        if is_scalar && once && let Some(value) = value {
+        if is_scalar
+            && once
+            && let Some(value) = value
+        {
             self.facts.of(kernel, value);
             self.facts.assign(array, value);
             self.last_use.insert(array, self.n_run);
@@ -283,6 +284,12 @@ impl<'a> Builder<'a> {
                 self.collapse(value, innermost, &bound);
             }
         }
+        // An element that others in the loop may be is stored and loaded each time; the sum waits all the same.
+        if level + 1 == path.len() && adds_up && self.is_same_in(path[level], &assignee.indices) {
+            let work = &mut self.loops[path[level].0].work;
+            work.reductions_in_memory += 1.0;
+            work.is_scalar = true;
+        }
         if !is_scalar && self.stored.insert((array, assignee.indices.to_vec(), path[level].0)) {
             let reference = self.reference(array, &assignee.indices, weight);
             self.loops[path[level].0].work.stores.push(reference);
@@ -290,12 +297,17 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
+    /// Whether indices are the same in all iterations of a loop.
+    fn is_same_in(&mut self, (_, iname): (usize, Option<InameId>), indices: &[ExprId]) -> bool {
+        let kernel = self.kernel;
+        iname.is_some_and(|iname| indices.iter().all(|&index| !self.facts.of(kernel, index).inames.contains(iname)))
+    }
+
     /// Whether an element that instructions of a loop access is the same in all its iterations, and the only one of its array there.
     fn stays(&mut self, path: &Path, level: usize, array: ArrayId, indices: &[ExprId]) -> bool {
         let (at, Some(iname)) = path[level] else { return false };
         let is_only = self.loops[at].accessed.get(&array).is_some_and(|place| place.as_deref() == Some(indices));
-        let kernel = self.kernel;
-        is_only && indices.iter().all(|&index| !self.facts.of(kernel, index).inames.contains(iname))
+        is_only && self.is_same_in((at, Some(iname)), indices)
     }
 
     /// Whether a value is that of the assignee and something more.
@@ -311,7 +323,8 @@ impl<'a> Builder<'a> {
     fn level(&mut self, id: ExprId, path: &Path) -> usize {
         let kernel = self.kernel;
         let facts = self.facts.of(kernel, id).clone();
-        let mut res = path.iter().rposition(|(_, iname)| iname.is_some_and(|iname| facts.inames.contains(iname))).unwrap_or(0);
+        let mut res =
+            path.iter().rposition(|(_, iname)| iname.is_some_and(|iname| facts.inames.contains(iname))).unwrap_or(0);
         for array in facts.arrays {
             let mut level = path.iter().rposition(|(at, _)| self.loops[*at].written.contains(&array)).unwrap_or(0);
             if let Expr::Access { array: read, indices } = &kernel.exprs[id]
@@ -391,7 +404,8 @@ impl<'a> Builder<'a> {
             Expr::Op { op: Op::Add | Op::Sub | Op::Mul | Op::Min | Op::Max, operands } if is_float => {
                 let mut levels: Vec<(usize, ExprId)> = Vec::with_capacity(operands.len());
                 for &operand in operands {
-                    let is_unit = matches!(&kernel.exprs[operand], Expr::Number(number) if number.to_f64().abs() == 1.0);
+                    let is_unit =
+                        matches!(&kernel.exprs[operand], Expr::Number(number) if number.to_f64().abs() == 1.0);
                     if !(is_unit && matches!(expr, Expr::Op { op: Op::Mul, .. })) {
                         levels.push((self.level(operand, path), operand));
                     }
@@ -437,7 +451,9 @@ impl<'a> Builder<'a> {
                 self.loops[at].work.arithmetic += weight;
             }
             Expr::Op { op: Op::If, .. } if is_float => self.loops[at].work.arithmetic += weight,
-            Expr::Op { operands, .. } => self.loops[at].work.integers += weight * (operands.len() as f64 - 1.0).max(1.0),
+            Expr::Op { operands, .. } => {
+                self.loops[at].work.integers += weight * (operands.len() as f64 - 1.0).max(1.0)
+            }
             Expr::Cast { .. } => self.loops[at].work.integers += weight,
             Expr::Call { function, .. } => self.call(&kernel[*function], at, weight),
             _ => {}
@@ -515,11 +531,14 @@ impl<'a> Builder<'a> {
     fn call(&mut self, function: &str, at: usize, weight: f64) {
         let work = &mut self.loops[at].work;
         match function {
-            "fabs" | "abs" | "fmin" | "fmax" | "copysign" | "floor" | "ceil" | "trunc" | "rint" | "nearbyint" | "fma" => {
+            "fabs" | "abs" | "fmin" | "fmax" | "copysign" | "floor" | "ceil" | "trunc" | "rint" | "nearbyint"
+            | "fma" => {
                 work.arithmetic += weight;
             }
             "sqrt" => work.roots += weight,
-            "exp" | "log" | "exp2" | "log2" | "log10" | "expm1" | "log1p" => work.calls[CallKind::Exponential as usize] += weight,
+            "exp" | "log" | "exp2" | "log2" | "log10" | "expm1" | "log1p" => {
+                work.calls[CallKind::Exponential as usize] += weight
+            }
             "sin" | "cos" => work.calls[CallKind::Trigonometric as usize] += weight,
             "pow" => work.calls[CallKind::Power as usize] += weight,
             _ => {

@@ -16,7 +16,11 @@ pub struct Probe {
 pub fn probes() -> Vec<Probe> {
     let mut res = vec![
         loop_over("axpy", 600, "y[i] = y[i] + 2.5*x[i]"),
-        loop_over("polynomial", 600, "y[i] = (((((((x[i] + 0.5)*x[i] + 0.25)*x[i] + 0.125)*x[i] + 1.5)*x[i] + 1.25)*x[i] + 1.125)*x[i] + 1.0625)*x[i]"),
+        loop_over(
+            "polynomial",
+            600,
+            "y[i] = (((((((x[i] + 0.5)*x[i] + 0.25)*x[i] + 0.125)*x[i] + 1.5)*x[i] + 1.25)*x[i] + 1.125)*x[i] + 1.0625)*x[i]",
+        ),
         loop_over("quotients", 600, "y[i] = 1.5/x[i]"),
         loop_over("roots", 600, "y[i] = sqrt(1.5 + x[i]*x[i])"),
         loop_over("exponentials", 600, "y[i] = exp(0.25*x[i])"),
@@ -77,7 +81,8 @@ fn straight(name: &str, n_statements: usize, n_outputs: usize, apart: usize) -> 
         };
     }
     for output in 0..n_outputs {
-        text += &format!("y[{}] = y[{}] + t{}\n", apart * output, apart * output, n_statements - 1 - output % n_statements);
+        text +=
+            &format!("y[{}] = y[{}] + t{}\n", apart * output, apart * output, n_statements - 1 - output % n_statements);
     }
     Probe { name: name.to_owned(), text }
 }

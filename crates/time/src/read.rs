@@ -109,7 +109,8 @@ impl Machine {
         for line in source.text.split_inclusive('\n') {
             let begins = start;
             start += line.len();
-            let content = if line.trim_start().starts_with(FLAGS) { line } else { line.split('#').next().unwrap_or("") };
+            let content =
+                if line.trim_start().starts_with(FLAGS) { line } else { line.split('#').next().unwrap_or("") };
             if content.trim().is_empty() {
                 continue;
             }
@@ -121,7 +122,8 @@ impl Machine {
                 return Err(MachineError::NoDefinition { file: file(), at: span(content.trim()) });
             };
             let (name, value) = (name.trim(), value.trim());
-            let twice = |first: Span| MachineError::Twice { file: file(), name: name.to_owned(), at: span(name), first };
+            let twice =
+                |first: Span| MachineError::Twice { file: file(), name: name.to_owned(), at: span(name), first };
             if let Some(word) = [COMPILER, FLAGS].iter().position(|word| *word == name) {
                 if let Some((_, first)) = words[word] {
                     return Err(twice(first));
@@ -143,7 +145,11 @@ impl Machine {
             let number = value.parse::<f64>().ok().filter(|number| (least..=most).contains(number));
             let Some(number) = number else {
                 let (name, doc, value) = (constant.name(), constant.doc(), value.to_owned());
-                let at = if value.is_empty() { span(name_of(content)) } else { span(content.split_once('=').map_or("", |(_, v)| v.trim())) };
+                let at = if value.is_empty() {
+                    span(name_of(content))
+                } else {
+                    span(content.split_once('=').map_or("", |(_, v)| v.trim()))
+                };
                 return Err(MachineError::Value { file: file(), name, value, at, least, most, doc });
             };
             values[idx] = Some((number, span(name)));

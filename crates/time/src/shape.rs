@@ -51,7 +51,12 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
     // Children have larger numbers than their parents.
     for (idx, one) in loops.iter().enumerate().rev() {
         let known = unrolled_around(kernel, idx, &parents, &unrolled);
-        let mut own = Shaped { work: one.work.with_unrolled(&known, &kernel.is_table), vectors: Vec::new(), has_loops: false, inside: 0.0 };
+        let mut own = Shaped {
+            work: one.work.with_unrolled(&known, &kernel.is_table),
+            vectors: Vec::new(),
+            has_loops: false,
+            inside: 0.0,
+        };
         own.work.loads.retain(|load| !in_registers[load.array.index()]);
         own.work.stores.retain(|store| !in_registers[store.array.index()]);
         for &child in &one.children {
@@ -134,7 +139,7 @@ fn size(kernel: &Sized, idx: usize, inames: &InameSet) -> f64 {
 
 fn has_strided_store(kernel: &Sized, idx: usize, iname: InameId) -> bool {
     let one = &kernel.nest.loops[idx];
-    one.work.stores.iter().any(|store| !matches!(stride(store, iname), Some(1 | -1)))
+    one.work.stores.iter().any(|store| !matches!(stride(store, iname), Some(-1..=1)))
         || one.children.iter().any(|&child| has_strided_store(kernel, child, iname))
 }
 
@@ -204,8 +209,8 @@ fn of_loop(kernel: &Sized, inner: &Shaped, iname: Option<InameId>, trips: f64, m
         }
     }
     let (steps, (step, bound)) = best;
-    let entry = if iname.is_some() { machine[C::LoopEntry] } else { 0.0 }
-        + kept * (machine[C::Load].max(machine[C::Store]));
+    let entry =
+        if iname.is_some() { machine[C::LoopEntry] } else { 0.0 } + kept * (machine[C::Load].max(machine[C::Store]));
     let own = step * steps.n;
     let traffic = kernel.traffic(work, iname, trips, machine);
     LoopEstimate {
@@ -268,9 +273,20 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
         .map(|(n, constant)| n * machine[constant])
         .sum::<f64>()
         * (lanes / if is_vector { machine[C::CallLanes].min(lanes) } else { 1.0 });
-    let instructions = work.arithmetic + loads + stores + work.integers + work.quotients + work.roots + moved
+    let instructions = work.arithmetic
+        + loads
+        + stores
+        + work.integers
+        + work.quotients
+        + work.roots
+        + moved
         + if iname.is_some() { 2.0 } else { 0.0 };
-    let chain = if work.reductions > 0.0 && iname.is_some() { machine[C::Latency] } else { 0.0 };
+    let chain = match iname {
+        // From the store to the next load it takes about as long again.
+        Some(_) if work.reductions_in_memory > 0.0 => 2.0 * machine[C::Latency],
+        Some(_) if work.reductions > 0.0 => machine[C::Latency],
+        _ => 0.0,
+    };
     let resources = [
         (work.arithmetic * machine[C::Arithmetic], Bound::Arithmetic),
         (loads * machine[C::Load], Bound::Loads),
@@ -308,7 +324,9 @@ impl Sized {
 
     fn is_vectorizable(&self, work: &Work, iname: InameId, machine: &Machine) -> bool {
         let calls = work.calls.iter().sum::<f64>() > 0.0;
-        if work.is_scalar || calls && machine[C::CallLanes] <= 1.0 || work.reductions > 0.0 && machine[C::Reassociates] < 0.5
+        if work.is_scalar
+            || calls && machine[C::CallLanes] <= 1.0
+            || work.reductions > 0.0 && machine[C::Reassociates] < 0.5
         {
             return false;
         }
@@ -342,7 +360,13 @@ impl Sized {
             let row = reference.position.as_ref().map_or(0, |position| position.constant.div_euclid(NEIGHBOURS));
             if step > 0.0 && self.bytes[array] > machine[C::L1Bytes] && !seen.contains(&(reference.array, row)) {
                 seen.push((reference.array, row));
-                let share = if self.rows_stay(reference, machine) && seen.iter().filter(|s| s.0 == reference.array).count() > 1 { 0.25 } else { 1.0 };
+                let share = if self.rows_stay(reference, machine)
+                    && seen.iter().filter(|s| s.0 == reference.array).count() > 1
+                {
+                    0.25
+                } else {
+                    1.0
+                };
                 bytes += step * factor * share;
             }
         }

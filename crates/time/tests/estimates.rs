@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use miette::Diagnostic;
 use nestegg_ir::LinearizedKernel;
 use nestegg_span::Source;
-use nestegg_time::{Constant, Machine, Timed, Profile, estimate, fit, misfit};
+use nestegg_time::{Constant, Machine, Profile, Timed, estimate, fit, misfit};
 
 fn kernel(text: &str) -> LinearizedKernel {
     let read = nestegg_dump::read(&Source::new("k.knl", text)).unwrap();
@@ -44,45 +44,97 @@ fn loop_over(n: usize, statement: &str) -> String {
 
 #[test]
 fn consecutive_elements_run_in_lanes_with_a_remainder() {
-    check(&loop_over(43, "y[i] = y[i] + 2.5*x[i]"), &expect![[""]]);
+    check(
+        &loop_over(43, "y[i] = y[i] + 2.5*x[i]"),
+        &expect![[r#"
+        24.0 ns
+          outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+          i: 24.0 ns each time, bound by loads, 43 iterations, 4 lanes
+    "#]],
+    );
 }
 
 #[test]
 fn strided_stores_keep_a_loop_scalar() {
-    check(&loop_over(40, "y[2*i] = 2.5*x[i]"), &expect![[""]]);
+    check(
+        &loop_over(40, "y[2*i] = 2.5*x[i]"),
+        &expect![[r#"
+        40.0 ns
+          outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+          i: 40.0 ns each time, bound by arithmetic, 40 iterations, 1 lanes
+    "#]],
+    );
 }
 
 #[test]
 fn a_carried_value_keeps_a_loop_scalar() {
-    check(&loop_over(40, "y[i + 1] = 2.5*y[i]"), &expect![[""]]);
+    check(
+        &loop_over(40, "y[i + 1] = 2.5*y[i]"),
+        &expect![[r#"
+        40.0 ns
+          outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+          i: 40.0 ns each time, bound by arithmetic, 40 iterations, 1 lanes
+    "#]],
+    );
 }
 
 #[test]
 fn sums_wait_for_each_other() {
-    check(&loop_over(40, "y[0] = y[0] + x[i]"), &expect![[""]]);
+    check(
+        &loop_over(40, "y[0] = y[0] + x[i]"),
+        &expect![[r#"
+        57.0 ns
+          outside: 1.0 ns each time, bound by loads, 1 iterations, 1 lanes
+          i: 56.0 ns each time, bound by chain, 40 iterations, 4 lanes
+    "#]],
+    );
 }
 
 #[test]
 fn quotients_by_what_stays_are_products() {
-    check(&loop_over(40, "y[i] = y[i]/x[0]"), &expect![[""]]);
+    check(
+        &loop_over(40, "y[i] = y[i]/x[0]"),
+        &expect![[r#"
+        18.0 ns
+          outside: 8.0 ns each time, bound by quotients, 1 iterations, 1 lanes
+          i: 10.0 ns each time, bound by arithmetic, 40 iterations, 4 lanes
+    "#]],
+    );
 }
 
 #[test]
 fn calls_are_dearer_than_sums() {
-    check(&loop_over(40, "y[i] = pow(x[i], 1.5)"), &expect![[""]]);
+    check(
+        &loop_over(40, "y[i] = pow(x[i], 1.5)"),
+        &expect![[r#"
+        2040.0 ns
+          outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+          i: 2040.0 ns each time, bound by calls, 40 iterations, 1 lanes
+    "#]],
+    );
 }
 
 #[test]
 fn short_inner_loops_are_unrolled() {
     check(
         "kernel k linearized\ndomain { [q, j] : 0 <= q < 40 and 0 <= j < 4 }\narg x : float64[40, 4] read\narg y : float64[40, 4] readwrite\nfor q, j\n  y[q, j] = y[q, j] + 2.5*x[q, j]\nend\n",
-        &expect![[""]],
+        &expect![[r#"
+            80.0 ns
+              outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+              q: 80.0 ns each time, bound by loads, 40 iterations, 1 lanes
+        "#]],
     );
 }
 
 #[test]
 fn more_work_never_takes_less_time() {
-    let statements = ["y[i] = y[i] + x[i]", "y[3*i] = y[3*i]*x[i]", "y[i] = exp(x[i]) + y[i]", "y[i] = y[i]/x[i + 1]", "y[0] = y[0] + sqrt(x[i])"];
+    let statements = [
+        "y[i] = y[i] + x[i]",
+        "y[3*i] = y[3*i]*x[i]",
+        "y[i] = exp(x[i]) + y[i]",
+        "y[i] = y[i]/x[i + 1]",
+        "y[0] = y[0] + sqrt(x[i])",
+    ];
     for machine in [machine(), Machine::default()] {
         let of = |text: &str| estimate(&kernel(text), &[], &machine).unwrap().nanoseconds;
         for statement in statements {
@@ -113,7 +165,11 @@ fn the_same_kernel_takes_the_same_time() {
 #[test]
 fn constants_are_found_from_times() {
     let right = machine();
-    let texts = [loop_over(64, "y[i] = y[i] + 2.5*x[i]"), loop_over(64, "y[i] = y[i]/x[i]"), loop_over(64, "y[i] = pow(x[i], 1.5)")];
+    let texts = [
+        loop_over(64, "y[i] = y[i] + 2.5*x[i]"),
+        loop_over(64, "y[i] = y[i]/x[i]"),
+        loop_over(64, "y[i] = pow(x[i], 1.5)"),
+    ];
     let timed: Vec<Timed> = texts
         .iter()
         .map(|text| {
@@ -133,7 +189,8 @@ fn check_error(change: impl Fn(String) -> String, expected: &Expect) {
     let source = Source::new("m.machine", change(machine().to_text()));
     let error = Machine::read(&source).unwrap_err();
     let place = error.labels().and_then(|mut labels| labels.next());
-    let place = place.map_or(String::new(), |label| source.text[label.offset()..label.offset() + label.len()].to_owned());
+    let place =
+        place.map_or(String::new(), |label| source.text[label.offset()..label.offset() + label.len()].to_owned());
     let code = error.code().map(|code| code.to_string()).unwrap_or_default();
     let help = error.help().map(|help| help.to_string()).unwrap_or_default();
     expected.assert_eq(&format!("{code}: {error}\nat: {place}\nhelp: {help}\n"));
@@ -141,10 +198,52 @@ fn check_error(change: impl Fn(String) -> String, expected: &Expect) {
 
 #[test]
 fn machine_files_are_checked() {
-    check_error(|text| text + "laod = 3\n", &expect![[""]]);
-    check_error(|text| text + "load = 3\n", &expect![[""]]);
-    check_error(|text| text + "faster\n", &expect![[""]]);
-    check_error(|text| text.replace("latency ", "# latency "), &expect![[""]]);
-    check_error(|text| text.replace("divide             = 8", "divide = eight"), &expect![[""]]);
-    check_error(|text| text.replace("overlap            = 0", "overlap = 2"), &expect![[""]]);
+    check_error(
+        |text| text + "laod = 3\n",
+        &expect![[r#"
+        machine::unknown_constant: machines have no constant `laod`
+        at: laod
+        help: did you mean `load`?
+    "#]],
+    );
+    check_error(
+        |text| text + "load = 3\n",
+        &expect![[r#"
+        machine::defined_twice: `load` is defined twice
+        at: load
+        help: remove one of the two
+    "#]],
+    );
+    check_error(
+        |text| text + "faster\n",
+        &expect![[r#"
+        machine::no_definition: this line is no definition
+        at: faster
+        help: constants are defined as `load = 0.08`
+    "#]],
+    );
+    check_error(
+        |text| text.replace("latency ", "# latency "),
+        &expect![[r#"
+        machine::not_defined: `latency` is not defined
+        at: 
+        help: it says: ns from a sum to the next that needs it; `nestegg calibrate` writes a whole file
+    "#]],
+    );
+    check_error(
+        |text| text.replace("divide             = 8", "divide = eight"),
+        &expect![[r#"
+        machine::value: `divide` cannot be `eight`
+        at: eight
+        help: it is a number from 0 to 1000000: ns for a quotient of scalars
+    "#]],
+    );
+    check_error(
+        |text| text.replace("overlap            = 0", "overlap = 2"),
+        &expect![[r#"
+        machine::value: `overlap` cannot be `2`
+        at: 2
+        help: it is a number from 0 to 1: how much of the time of all resources but the busiest is not hidden behind it
+    "#]],
+    );
 }

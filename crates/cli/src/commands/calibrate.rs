@@ -55,7 +55,8 @@ pub fn run(args: CalibrateArgs) -> Result<ExitStatus, Failure> {
         None => terminal::print(&text)?,
     }
     if !args.quiet {
-        let said = format!("{} kernels timed; estimates are off by a factor of {off:.2} (root mean square)\n", programs.len());
+        let said =
+            format!("{} kernels timed; estimates are off by a factor of {off:.2} (root mean square)\n", programs.len());
         Stream::Error.tell(&said)?;
     }
     Ok(ExitStatus::Done)

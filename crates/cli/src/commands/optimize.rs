@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 
 use crate::args::{Emit, OptimizeArgs, ReportFormat, path_of};
 use crate::commands::folder;
+use crate::commands::tune;
 use crate::config::{Input, OptimizeConfig};
 use crate::exit::ExitStatus;
 use crate::files;
 use crate::problem;
 use crate::progress::Progress;
-use crate::commands::tune;
 use crate::terminal::{self, Failure, Stream};
 
 pub fn run(args: OptimizeArgs) -> Result<ExitStatus, Failure> {
@@ -130,7 +130,11 @@ pub fn optimized(path: &Path, config: &OptimizeConfig, progress: &Progress) -> R
 /// The result, or of several the fastest.
 fn result(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Optimized, Failure> {
     let best = nestegg_driver::optimize_best(source, driver, config.n_tuned).map_err(failure)?;
-    if config.n_tuned == 1 { Ok(best.into_iter().next().expect("there is at least one")) } else { tune::fastest(best, driver) }
+    if config.n_tuned == 1 {
+        Ok(best.into_iter().next().expect("there is at least one"))
+    } else {
+        tune::fastest(best, driver)
+    }
 }
 
 fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Done, Failure> {
