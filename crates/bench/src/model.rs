@@ -132,7 +132,8 @@ fn machine(args: &ModelArgs) -> miette::Result<Machine> {
             .into_diagnostic()
             .wrap_err_with(|| format!("no machine `{}`", args.machine))?,
     };
-    Ok(Machine::read(&nestegg_span::Source::new(args.machine.as_str(), text))?)
+    let source = nestegg_span::Source::new(args.machine.as_str(), text);
+    Ok(Machine::read(&source).map_err(|error| *error)?)
 }
 
 /// A form with its prediction.

@@ -213,7 +213,7 @@ pub fn machine(name: &str) -> Result<Machine, Failure> {
             return Err(UsageError::NoMachine { name: name.to_owned(), known: known.join(", ") }.into());
         }
     };
-    Ok(Machine::read(&source)?)
+    Ok(Machine::read(&source).map_err(|error| *error)?)
 }
 
 /// What separates a strategy file from the name of one of its strategies.

@@ -101,7 +101,7 @@ impl Machine {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn read(source: &Source) -> Result<Self, MachineError> {
+    pub fn read(source: &Source) -> Result<Self, Box<MachineError>> {
         let file = || source.named_source();
         let mut values: Vec<Option<(f64, Span)>> = vec![None; Constant::ALL.len()];
         let mut words: [Option<(String, Span)>; 2] = [None, None];
@@ -119,11 +119,12 @@ impl Machine {
                 Span::new(from as u32, (from + part.len()) as u32)
             };
             let Some((name, value)) = content.split_once('=') else {
-                return Err(MachineError::NoDefinition { file: file(), at: span(content.trim()) });
+                return Err(Box::new(MachineError::NoDefinition { file: file(), at: span(content.trim()) }));
             };
             let (name, value) = (name.trim(), value.trim());
-            let twice =
-                |first: Span| MachineError::Twice { file: file(), name: name.to_owned(), at: span(name), first };
+            let twice = |first: Span| {
+                Box::new(MachineError::Twice { file: file(), name: name.to_owned(), at: span(name), first })
+            };
             if let Some(word) = [COMPILER, FLAGS].iter().position(|word| *word == name) {
                 if let Some((_, first)) = words[word] {
                     return Err(twice(first));
@@ -135,7 +136,12 @@ impl Machine {
                 let near = Constant::ALL.iter().map(|known| known.name()).chain([COMPILER, FLAGS]);
                 let near = near.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
                 let help = format!("did you mean `{}`?", near.unwrap_or_default());
-                return Err(MachineError::Unknown { file: file(), name: name.to_owned(), at: span(name), help });
+                return Err(Box::new(MachineError::Unknown {
+                    file: file(),
+                    name: name.to_owned(),
+                    at: span(name),
+                    help,
+                }));
             };
             if let Some((_, first)) = values[idx] {
                 return Err(twice(first));
@@ -150,18 +156,18 @@ impl Machine {
                 } else {
                     span(content.split_once('=').map_or("", |(_, v)| v.trim()))
                 };
-                return Err(MachineError::Value { file: file(), name, value, at, least, most, doc });
+                return Err(Box::new(MachineError::Value { file: file(), name, value, at, least, most, doc }));
             };
             values[idx] = Some((number, span(name)));
         }
-        let missing = |name, doc| MachineError::Missing { file: file(), name, doc };
+        let missing = |name, doc| Box::new(MachineError::Missing { file: file(), name, doc });
         let [compiler, flags] = words;
         let (compiler, _) = compiler.ok_or_else(|| missing(COMPILER, "the command of the compiler"))?;
         let (flags, _) = flags.ok_or_else(|| missing(FLAGS, "the flags of the compiler"))?;
         let of = |(constant, value): (&Constant, Option<(f64, Span)>)| {
             value.map(|(value, _)| value).ok_or_else(|| missing(constant.name(), constant.doc()))
         };
-        let values = std::iter::zip(Constant::ALL, values).map(of).collect::<Result<Vec<f64>, MachineError>>()?;
+        let values = std::iter::zip(Constant::ALL, values).map(of).collect::<Result<Vec<f64>, Box<MachineError>>>()?;
         Ok(Self::new(compiler, flags, values))
     }
 }

@@ -246,7 +246,7 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
     let (mut loads, mut moved) = (0.0, 0.0);
     for reference in &work.loads {
         match iname.filter(|_| is_vector).map(|iname| stride(reference, iname)) {
-            None | Some(Some(0 | 1 | -1)) => loads += reference.times,
+            None | Some(Some(-1..=1)) => loads += reference.times,
             // Neighbouring elements come in whole vectors, and are put in order.
             Some(Some(stride)) if stride.unsigned_abs() <= MAX_PERMUTED => {
                 loads += reference.times;

@@ -1,5 +1,7 @@
 //! Estimates of small kernels, and what must hold for all of them; what machine files may say.
 
+#![allow(clippy::unwrap_used)]
+
 use expect_test::{Expect, expect};
 use miette::Diagnostic;
 use nestegg_ir::LinearizedKernel;
