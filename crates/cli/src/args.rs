@@ -95,7 +95,7 @@ pub struct OptimizeArgs {
     /// The machine for `--cost time`: a FILE that `nestegg calibrate` wrote, or one that comes with nestegg
     #[arg(long, value_name = "FILE|NAME", default_value = DEFAULT_MACHINE)]
     pub machine: String,
-    /// Compile and run the best N results, and take the fastest; the compiler is that of the machine, or `$CC` with `$CFLAGS`
+    /// Compile and run the best N results, and take the fastest; the compiler is that of the machine, or `$CC` with `$CFLAGS` [default: 1: nothing is run]
     #[arg(long, value_name = "N")]
     pub tune: Option<usize>,
     #[command(flatten)]
