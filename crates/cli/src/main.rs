@@ -62,6 +62,7 @@ fn run(command: Command) -> Result<ExitStatus, Failure> {
         Command::Rules(args) => commands::rules::run(&args),
         Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Schema => commands::schema::run(),
+        Command::Cflags => commands::cflags::run(),
         Command::Completions { shell } => commands::completions::run(shell),
     }
 }

@@ -1,13 +1,17 @@
 //! Estimated time of candidates, where time is made small.
 //!
 //! [`nestegg_time`] estimates; here its answers become numbers that rank. A kernel for which there is no estimate takes
-//! forever: then it is never preferred to the input.
+//! forever: then it is never preferred to the input. Where elements are to be put together, what is estimated is the
+//! kernel of many elements.
 
-use nestegg_ir::LinearizedKernel;
+use nestegg_ir::{Licence, LinearizedKernel};
+use nestegg_time::Estimate;
 
+use crate::batch::put_together;
 use crate::candidates::Candidate;
 use crate::config::{Config, CostModel};
 use crate::error::Error;
+use crate::parameters;
 use crate::report::TimeEstimate;
 use crate::search::Told;
 use crate::stages::Stages;
@@ -27,37 +31,59 @@ impl Nanoseconds {
     }
 }
 
-/// The estimate of a kernel; `None` unless time is made small.
-pub(crate) fn estimated(
-    program: &LinearizedKernel,
-    config: &Config,
-    values: &[(String, i64)],
-) -> Result<Option<Nanoseconds>, Error> {
-    if config.cost != CostModel::Time {
-        return Ok(None);
-    }
-    let estimate = nestegg_time::estimate(program, values, &config.machine);
-    let refused =
-        |source| Error::Refused { pass: "estimate", kernel: program.kernel.name.clone(), source: Box::new(source) };
-    Ok(Some(Nanoseconds::of(estimate.map_err(refused)?.nanoseconds)))
+/// What the estimate of a run depends on beside the kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    /// The machine, and whether elements are put together.
+    pub(crate) config: &'a Config,
+    /// Values of parameters.
+    pub(crate) values: &'a [(String, i64)],
+    /// What may be done to floats.
+    pub(crate) licence: Licence,
 }
 
-/// What a report says of the time of a run.
-pub(crate) fn of_run(
-    before: Option<Nanoseconds>,
-    output: &LinearizedKernel,
-    config: &Config,
-    values: &[(String, i64)],
-) -> Result<Option<TimeEstimate>, Error> {
-    let Some(before) = before else { return Ok(None) };
-    let after = estimated(output, config, values)?.unwrap_or_default();
-    let loops = nestegg_time::estimate(output, values, &config.machine).map(|estimate| estimate.to_string());
-    let loops = loops.unwrap_or_default().lines().skip(1).map(|line| line.trim().to_owned()).collect();
-    let machine = config.machine_name.clone();
-    Ok(Some(TimeEstimate { machine, before: before.as_f64(), after: after.as_f64(), loops }))
+impl Run<'_> {
+    /// The estimate of a kernel; `None` unless time is made small.
+    pub(crate) fn of(&self, program: &LinearizedKernel) -> Result<Option<Nanoseconds>, Error> {
+        if self.config.cost != CostModel::Time {
+            return Ok(None);
+        }
+        Ok(Some(Nanoseconds::of(self.estimate(program)?.nanoseconds)))
+    }
+
+    fn estimate(&self, program: &LinearizedKernel) -> Result<Estimate, Error> {
+        let refused =
+            |source| Error::Refused { pass: "estimate", kernel: program.kernel.name.clone(), source: Box::new(source) };
+        let estimate = |program: &LinearizedKernel, values: &[(String, i64)]| {
+            nestegg_time::estimate(program, values, &self.config.machine).map_err(refused)
+        };
+        let Some(request) = &self.config.batch else { return estimate(program, self.values) };
+        let batched = put_together(program, request, self.licence, true)?.program;
+        let assumed = parameters::assumed(&batched.kernel, &self.config.parameters)?;
+        estimate(&batched, &parameters::values(&assumed))
+    }
+
+    /// What a report says of the time of a run.
+    pub(crate) fn report(
+        &self,
+        before: Option<Nanoseconds>,
+        output: &LinearizedKernel,
+    ) -> Result<Option<TimeEstimate>, Error> {
+        let Some(before) = before else { return Ok(None) };
+        let estimate = self.estimate(output)?;
+        let loops = estimate.to_string().lines().skip(1).map(|line| line.trim().to_owned()).collect();
+        let after = Nanoseconds::of(estimate.nanoseconds).as_f64();
+        let machine = self.config.machine_name.clone();
+        Ok(Some(TimeEstimate { machine, before: before.as_f64(), after, loops }))
+    }
 }
 
 impl Told<'_> {
+    /// What estimates depend on.
+    pub(crate) fn run(&self) -> Run<'_> {
+        Run { config: self.config, values: self.values, licence: self.semantics.licence }
+    }
+
     /// Estimates the time of candidates, if time is made small.
     pub(crate) fn estimate(&self, candidates: &mut [Candidate], stages: &mut Stages) {
         if self.config.cost != CostModel::Time {
@@ -65,7 +91,7 @@ impl Told<'_> {
         }
         stages.run("estimate", || {
             for candidate in candidates {
-                let time = estimated(&candidate.program, self.config, self.values).ok().flatten();
+                let time = self.run().of(&candidate.program).ok().flatten();
                 candidate.time = time.unwrap_or(Nanoseconds(u128::MAX));
             }
         });

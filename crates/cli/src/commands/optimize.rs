@@ -139,12 +139,20 @@ fn result(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<O
 
 fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Done, Failure> {
     let optimized = result(source, config, driver)?;
+    let program = optimized.runs();
     let mut products = Vec::new();
-    for kind in config.emit_for(source) {
+    let kinds = config.emit_for(source);
+    for kind in &kinds {
         match kind {
-            Emit::Dump => products.push(emit::dump(&optimized.program)),
-            Emit::Text => products.push(emit::text(&optimized.program)),
+            Emit::Dump => products.push(emit::dump(program)),
+            Emit::Text => products.push(emit::text(program)),
             Emit::C => products.extend(emit::c(&optimized).map_err(failure)?),
+            // The header accompanies the source, if that is written.
+            Emit::H if kinds.contains(&Emit::C) => {}
+            Emit::H => {
+                let headers = emit::c(&optimized).map_err(failure)?.into_iter().filter(|product| product.is_companion);
+                products.extend(headers.map(|header| Product { is_companion: false, ..header }));
+            }
         }
     }
     Ok(Done { products, report: optimized.report })

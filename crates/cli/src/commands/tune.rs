@@ -13,7 +13,7 @@ const EFFORT: Effort = Effort { n_rounds: 15, milliseconds: 2 };
 
 /// The fastest of results that hold, by the median of interleaved rounds; of equally fast ones the first.
 pub fn fastest(mut best: Vec<Optimized>, config: &Config) -> Result<Optimized, Failure> {
-    let programs: Vec<&LinearizedKernel> = best.iter().map(|one| &one.program).collect();
+    let programs: Vec<&LinearizedKernel> = best.iter().map(Optimized::runs).collect();
     let values: Vec<(String, i64)> =
         best[0].report.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect();
     let rounds = times(&programs, &values, &Compiler::of(config), EFFORT)?;

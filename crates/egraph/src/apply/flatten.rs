@@ -22,7 +22,7 @@ pub fn sums(pass: &mut Pass<'_>) {
             let mut pending: Vec<(Rational, Id)> = terms.iter().rev().cloned().collect();
             let mut taken: FxHashSet<Id> = [pass.graph.find(class)].into_iter().collect();
             while let Some((coefficient, child)) = pending.pop() {
-                let inner = if coefficient.is_unit() { inner(pass, child, &mut taken, sums_of) } else { None };
+                let inner = if coefficient.is_unit() { inner(pass, child, &mut taken, first_sum_of) } else { None };
                 match inner {
                     Some(inner) => {
                         pending.extend(inner.into_iter().rev().map(|(c, id)| (coefficient.times(&c), id)));
@@ -49,7 +49,7 @@ pub fn products(pass: &mut Pass<'_>) {
             let mut pending: Vec<(i32, Id)> = factors.iter().rev().copied().collect();
             let mut taken: FxHashSet<Id> = [pass.graph.find(class)].into_iter().collect();
             while let Some((exponent, child)) = pending.pop() {
-                let inner = if exponent.abs() == 1 { inner(pass, child, &mut taken, products_of) } else { None };
+                let inner = if exponent.abs() == 1 { inner(pass, child, &mut taken, first_product_of) } else { None };
                 match inner {
                     Some(inner) => {
                         pending.extend(inner.into_iter().rev().map(|(e, id)| (exponent * e, id)));
@@ -70,33 +70,41 @@ fn inner<T>(
     pass: &Pass<'_>,
     child: Id,
     taken: &mut FxHashSet<Id>,
-    forms: impl Fn(&Pass<'_>, Id) -> Vec<Vec<T>>,
+    first_form: impl Fn(&Pass<'_>, Id) -> Option<Vec<T>>,
 ) -> Option<Vec<T>> {
     let child = pass.graph.find(child);
     if pass.uses.get(&child) != Some(&1) || taken.contains(&child) {
         return None;
     }
-    let operands = forms(pass, child).into_iter().next()?;
+    let operands = first_form(pass, child)?;
     taken.insert(child);
     Some(operands)
 }
 
+/// The terms of each form of a class that is a sum of several.
+fn sums_in<'a>(pass: &'a Pass<'_>, class: Id) -> impl Iterator<Item = Vec<(Rational, Id)>> + 'a {
+    let sums = pass.graph[class].nodes.iter().filter_map(Node::terms).filter(|terms| terms.len() > 1);
+    sums.map(|terms| terms.map(|(coefficient, child)| (coefficient.clone(), child)).collect())
+}
+
 fn sums_of(pass: &Pass<'_>, class: Id) -> Vec<Vec<(Rational, Id)>> {
-    pass.graph[class]
-        .nodes
-        .iter()
-        .filter_map(Node::terms)
-        .filter(|terms| terms.len() > 1)
-        .map(|terms| terms.map(|(coefficient, child)| (coefficient.clone(), child)).collect())
-        .collect()
+    sums_in(pass, class).collect()
+}
+
+fn first_sum_of(pass: &Pass<'_>, class: Id) -> Option<Vec<(Rational, Id)>> {
+    sums_in(pass, class).next()
+}
+
+/// The factors of each form of a class that is a product of several.
+fn products_in<'a>(pass: &'a Pass<'_>, class: Id) -> impl Iterator<Item = Vec<(i32, Id)>> + 'a {
+    let products = pass.graph[class].nodes.iter().filter_map(Node::factors).filter(|factors| factors.len() > 1);
+    products.map(Iterator::collect)
 }
 
 fn products_of(pass: &Pass<'_>, class: Id) -> Vec<Vec<(i32, Id)>> {
-    pass.graph[class]
-        .nodes
-        .iter()
-        .filter_map(Node::factors)
-        .filter(|factors| factors.len() > 1)
-        .map(Iterator::collect)
-        .collect()
+    products_in(pass, class).collect()
+}
+
+fn first_product_of(pass: &Pass<'_>, class: Id) -> Option<Vec<(i32, Id)>> {
+    products_in(pass, class).next()
 }
