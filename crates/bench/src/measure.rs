@@ -21,6 +21,8 @@ pub struct Setup {
     pub n_rounds: u32,
     /// How long a function runs in one round, at least.
     pub milliseconds: u32,
+    /// Sets of arguments that calls take in turn.
+    pub n_sets: u32,
     /// Values of parameters, before their estimates.
     pub parameters: Vec<(String, i64)>,
 }
@@ -40,7 +42,7 @@ pub fn times(kernel: &Kernel, programs: &[&LinearizedKernel], setup: &Setup) -> 
         parameters: setup.parameters.iter().cloned().collect(),
         given: BTreeMap::new(),
         seed: 1,
-        mode: Mode::Time { n_rounds: setup.n_rounds, milliseconds: setup.milliseconds },
+        mode: Mode::Time { n_rounds: setup.n_rounds, milliseconds: setup.milliseconds, n_sets: setup.n_sets },
         definitions: String::new(),
     };
     let main = harness(kernel, &texts.iter().collect::<Vec<_>>(), &options).into_diagnostic()?;

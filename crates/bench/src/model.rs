@@ -56,6 +56,9 @@ pub struct ModelArgs {
     /// How long a function runs in one round, at least
     #[arg(long, value_name = "MS", default_value_t = 2)]
     milliseconds: u32,
+    /// How many elements calls go through in turn, as far as they fit a part of the first-level cache
+    #[arg(long, default_value_t = 16)]
+    elements: u32,
     /// The value of a parameter; may be repeated
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, i64)>,
@@ -280,6 +283,7 @@ fn measured(mut forms: Vec<Form>, kept: Option<PathBuf>, args: &ModelArgs) -> mi
         flags: args.flags.clone(),
         n_rounds: args.rounds,
         milliseconds: args.milliseconds,
+        n_sets: args.elements,
         parameters: args.parameters.clone(),
     };
     let programs: Vec<&LinearizedKernel> = forms.iter().map(|form| &form.program).collect();

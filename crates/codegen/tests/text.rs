@@ -297,7 +297,7 @@ fn two_functions_are_timed_in_one_program() {
         parameters: BTreeMap::from([("n".to_owned(), 10)]),
         given: BTreeMap::new(),
         seed: 1,
-        mode: Mode::Time { n_rounds: 3, milliseconds: 1 },
+        mode: Mode::Time { n_rounds: 3, milliseconds: 1, n_sets: 4 },
         definitions: String::new(),
     };
     let main = harness(&linearized.kernel, &[&first, &second], &options).unwrap();

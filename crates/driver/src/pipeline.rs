@@ -124,9 +124,8 @@ fn batched(input: &Program, mut best: Vec<Optimized>, config: &Config) -> Result
     let in_order = linearized(input)?;
     for optimized in &mut best {
         let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone());
-        let (batched, report) = stages.run("batch", || {
-            batch::together(&in_order, &optimized.program, &request, (&values, licence), compared)
-        })?;
+        let (batched, report) = stages
+            .run("batch", || batch::together(&in_order, &optimized.program, &request, (&values, licence), compared))?;
         optimized.report.stages.extend(stages.into_done());
         optimized.report.batch = Some(report);
         optimized.batched = Some(batched);

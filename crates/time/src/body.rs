@@ -1,7 +1,7 @@
 //! What one iteration of a loop does, in machine operations.
 
-use nestegg_ir::affine::Affine;
-use nestegg_ir::{ArrayId, InameSet};
+use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::{ArrayId, InameId, InameSet};
 
 /// Calls by how long they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub(crate) struct Work {
     pub(crate) integers: f64,
     /// Conditions that are branched on.
     pub(crate) branches: f64,
+    /// Lanes that are put in order, one by one.
+    pub(crate) moved: f64,
     /// Loads and stores of values for which there is no register.
     pub(crate) spilled: Vec<(f64, f64)>,
     /// Values that each iteration adds to, kept in registers.
@@ -63,8 +65,23 @@ impl Work {
         self.stores.extend(other.stores.iter().map(times));
         self.integers += other.integers * trips;
         self.branches += other.branches * trips;
+        self.moved += other.moved * trips;
         self.spilled.extend(other.spilled.iter().map(|(distance, n)| (*distance, n * trips)));
         self.is_scalar |= other.is_scalar;
+    }
+
+    /// What one vector of so many lanes does where an iteration of `iname` does this, and the kernel says that the iterations are lanes:
+    /// elements that are not side by side are transposed, and functions are called lane by lane.
+    pub(crate) fn in_lanes(mut self, iname: InameId, lanes: f64) -> Self {
+        let is_apart = |reference: &Reference| {
+            let stride = reference.position.as_ref().map(|position| position.coefficient(Var::Iname(iname)));
+            !matches!(stride, Some(0 | 1))
+        };
+        let n_apart: f64 = self.loads.iter().chain(&self.stores).filter(|one| is_apart(one)).map(|one| one.times).sum();
+        self.moved += n_apart * lanes.max(1.0).log2();
+        self.calls.iter_mut().for_each(|calls| *calls *= lanes);
+        self.is_scalar = false;
+        self
     }
 
     /// What is left where loops over these inames are unrolled: numbers instead of elements of tables.

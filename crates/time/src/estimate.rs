@@ -132,7 +132,9 @@ impl Profile {
         let tree = to_tree(&program.linearization)?;
         let domains = Domains::new(&nestegg_isl::Context::new(), kernel)?.with_values(values);
         let may = |constant| machine[constant] >= 0.5;
-        let builder = Builder::new(kernel, &domains, values, may(Constant::Reassociates), may(Constant::Fuses));
+        let vector_bytes = machine[Constant::VectorBytes] as u64;
+        let compiler = (may(Constant::Reassociates), may(Constant::Fuses), vector_bytes);
+        let builder = Builder::new(kernel, &domains, values, compiler);
         let nest = builder.nest(&tree)?;
         let bytes = |array: &nestegg_ir::Array| {
             let extents = array.shape.iter().map(|&extent| value(kernel, &affine::of(&kernel.exprs, extent)?, values));

@@ -15,6 +15,7 @@ mod body;
 mod estimate;
 mod facts;
 mod fit;
+mod groups;
 mod machine;
 mod nest;
 mod probes;

@@ -12,12 +12,15 @@
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::types::Types;
-use nestegg_ir::{ArrayId, Assignee, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Kernel, LoopTree, Op};
+use nestegg_ir::{
+    ArrayId, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LoopTree, Op,
+};
 use num_traits::ToPrimitive;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::body::{CallKind, Reference, Work};
 use crate::facts::AllFacts;
+use crate::groups::{Blocks, Stored};
 
 /// A condition that says nothing of its inames holds this often.
 const PROBABILITY: f64 = 0.5;
@@ -28,6 +31,8 @@ pub(crate) struct Loop {
     /// `None` of the whole.
     pub(crate) iname: Option<InameId>,
     pub(crate) name: String,
+    /// Whether the kernel says that its iterations are lanes of vectors.
+    pub(crate) is_lanes: bool,
     /// Iterations each time it is entered, on average.
     pub(crate) trips: f64,
     /// How often it is entered each time the loop around it does an iteration.
@@ -55,6 +60,7 @@ pub(crate) struct Builder<'a> {
     values: &'a [(String, i64)],
     reassociates: bool,
     fuses: bool,
+    vector_bytes: u64,
     types: Types,
     facts: AllFacts,
     n_writers: Vec<u32>,
@@ -66,6 +72,12 @@ pub(crate) struct Builder<'a> {
     /// Instructions that have run, and at which of them each scalar was last used.
     n_run: f64,
     last_use: FxHashMap<ArrayId, f64>,
+    /// Scalars that are assigned once, with the loop and the value.
+    definitions: FxHashMap<ArrayId, (usize, ExprId)>,
+    /// Stores that may be parts of vectors.
+    straight: Vec<Stored>,
+    /// Values of which something else is made.
+    roots: Vec<ExprId>,
 }
 
 impl<'a> Builder<'a> {
@@ -73,8 +85,7 @@ impl<'a> Builder<'a> {
         kernel: &'a Kernel,
         domains: &'a Domains,
         values: &'a [(String, i64)],
-        reassociates: bool,
-        fuses: bool,
+        (reassociates, fuses, vector_bytes): (bool, bool, u64),
     ) -> Self {
         let mut n_writers = vec![0; kernel.arrays.len()];
         for array in kernel.instructions.iter().flat_map(nestegg_ir::Instruction::written_arrays) {
@@ -86,6 +97,7 @@ impl<'a> Builder<'a> {
             values,
             reassociates,
             fuses,
+            vector_bytes,
             types: Types::infer(kernel),
             facts: AllFacts::new(kernel),
             n_writers,
@@ -96,6 +108,9 @@ impl<'a> Builder<'a> {
             reduced: FxHashSet::default(),
             n_run: 0.0,
             last_use: FxHashMap::default(),
+            definitions: FxHashMap::default(),
+            straight: Vec::new(),
+            roots: Vec::new(),
         }
     }
 
@@ -107,13 +122,40 @@ impl<'a> Builder<'a> {
         for (insn, path, weight) in runs {
             self.run(insn, &path, weight)?;
         }
+        self.group();
         Ok(Nest { loops: self.loops })
+    }
+
+    /// Straight-line code becomes vectors where that saves something.
+    fn group(&mut self) {
+        let (kernel, vector_bytes) = (self.kernel, self.vector_bytes);
+        let blocks = Blocks {
+            kernel,
+            definitions: std::mem::take(&mut self.definitions),
+            stores: std::mem::take(&mut self.straight),
+            roots: std::mem::take(&mut self.roots),
+            positions: &|array, indices| self.position(array, indices),
+            lanes: &|array| usize::try_from(vector_bytes / kernel[array].dtype.size().max(1)).unwrap_or(1),
+            fuses: self.fuses,
+        };
+        for (at, saved) in blocks.saved() {
+            let work = &mut self.loops[at].work;
+            work.arithmetic = (work.arithmetic - saved.arithmetic).max(0.0);
+            work.moved += saved.moved;
+            for (references, grouped) in [(&mut work.stores, saved.stores), (&mut work.loads, saved.loads)] {
+                for (array, position, lanes) in grouped {
+                    let is_it = |one: &&mut Reference| one.array == array && one.position.as_ref() == Some(&position);
+                    references.iter_mut().filter(is_it).for_each(|one| one.times = one.times.min(1.0 / lanes));
+                }
+            }
+        }
     }
 
     fn open(&mut self, iname: Option<InameId>, name: &str, trips: f64, entries: f64) -> usize {
         self.loops.push(Loop {
             iname,
             name: name.to_owned(),
+            is_lanes: iname.is_some_and(|iname| self.kernel[iname].tags.contains(&InameTag::Vec)),
             trips,
             entries,
             children: Vec::new(),
@@ -219,6 +261,7 @@ impl<'a> Builder<'a> {
         let mut weight = weight;
         for &predicate in &instruction.predicates {
             self.place(predicate, path, weight)?;
+            self.roots.push(predicate);
             self.loops[at].work.branches += weight;
             weight *= self.probability(predicate, path);
         }
@@ -230,6 +273,7 @@ impl<'a> Builder<'a> {
             InstructionKind::Call { assignees, arguments, .. } => {
                 for argument in arguments {
                     self.place(*argument, path, weight)?;
+                    self.roots.push(*argument);
                 }
                 let work = &mut self.loops[at].work;
                 work.calls[CallKind::Other as usize] += weight;
@@ -267,6 +311,12 @@ impl<'a> Builder<'a> {
         {
             self.facts.of(kernel, value);
             self.facts.assign(array, value);
+            self.definitions.insert(array, (path[path.len() - 1].0, value));
+            self.last_use.insert(array, self.n_run);
+            return Ok(());
+        }
+        self.note_store(assignee, value, path, weight);
+        if once && self.is_vector(array, &assignee.indices) {
             self.last_use.insert(array, self.n_run);
             return Ok(());
         }
@@ -295,6 +345,26 @@ impl<'a> Builder<'a> {
             self.loops[path[level].0].work.stores.push(reference);
         }
         Ok(())
+    }
+
+    /// Notes a store for [`Blocks`], if it may be part of a vector there.
+    fn note_store(&mut self, assignee: &Assignee, value: Option<ExprId>, path: &Path, weight: f64) {
+        let Some(value) = value else { return };
+        let (at, iname) = path[path.len() - 1];
+        let position = self.position(assignee.array, &assignee.indices).filter(|position| {
+            let along = |iname| position.coefficient(Var::Iname(iname)).unsigned_abs() == 1;
+            weight == 1.0 && !assignee.indices.is_empty() && !self.loops[at].is_lanes && !iname.is_some_and(along)
+        });
+        match position {
+            Some(position) => self.straight.push(Stored { at, array: assignee.array, position, value }),
+            None => self.roots.push(value),
+        }
+    }
+
+    /// Whether these elements are the lanes of one temporary vector.
+    fn is_vector(&self, array: ArrayId, indices: &[ExprId]) -> bool {
+        let is_lane = |index: &ExprId| matches!(self.kernel.exprs[*index], Expr::Iname(iname) if self.kernel[iname].tags.contains(&InameTag::Vec));
+        self.kernel[array].is_temporary() && !indices.is_empty() && indices.iter().all(is_lane)
     }
 
     /// Whether indices are the same in all iterations of a loop.
@@ -392,7 +462,8 @@ impl<'a> Builder<'a> {
         let is_float = self.types.of(id).is_float();
         match expr {
             Expr::Access { array, indices } => {
-                if kernel[*array].shape.is_empty() && kernel[*array].is_temporary() {
+                let is_scalar = kernel[*array].shape.is_empty() && kernel[*array].is_temporary();
+                if is_scalar || self.n_writers[array.index()] == 1 && self.is_vector(*array, indices) {
                     if let Some(last) = self.last_use.insert(*array, self.n_run) {
                         self.loops[at].work.spilled.push((self.n_run - last, weight));
                     }
@@ -550,17 +621,18 @@ impl<'a> Builder<'a> {
 
     /// An element, with its position in the array.
     fn reference(&self, array: ArrayId, indices: &[ExprId], times: f64) -> Reference {
+        Reference { array, position: self.position(array, indices), times }
+    }
+
+    fn position(&self, array: ArrayId, indices: &[ExprId]) -> Option<Affine> {
         let kernel = self.kernel;
-        let position = || {
-            let mut res = Affine::default();
-            for (&index, &extent) in indices.iter().zip(&kernel[array].shape) {
-                let extent = self.value(&affine::of(&kernel.exprs, extent)?)?;
-                let index = affine::of(&kernel.exprs, index)?;
-                res = res.times(extent)?.plus(&index, 1)?;
-            }
-            Some(res)
-        };
-        Reference { array, position: position(), times }
+        let mut res = Affine::default();
+        for (&index, &extent) in indices.iter().zip(&kernel[array].shape) {
+            let extent = self.value(&affine::of(&kernel.exprs, extent)?)?;
+            let index = affine::of(&kernel.exprs, index)?;
+            res = res.times(extent)?.plus(&index, 1)?;
+        }
+        Some(res)
     }
 
     fn value(&self, size: &Affine) -> Option<i64> {

@@ -2,7 +2,7 @@
 //!
 //! # Method
 //! From the inside out. A short loop inside another, with nothing but unrolled loops inside, is unrolled into it. A loop without loops inside runs in
-//! vector lanes if all it stores is consecutive, or added to registers where sums may be reassociated, if no element that it stores is
+//! vector lanes if the kernel says so, or if all it stores is consecutive, or added to registers where sums may be reassociated, if no element that it stores is
 //! accessed elsewhere in it, and if all it calls has vector forms. The rest of a trip count that is no multiple of the lanes runs in vectors half as long, and so on.
 //! # Complexity
 //! Linear in loops and operations; quadratic in the accesses to one array that a loop stores to.
@@ -63,6 +63,13 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
             let Some(inner) = shaped[child].take() else { continue };
             let of_child = &loops[child];
             if unrolled[child] {
+                if let Some(iname) = of_child.iname.filter(|_| of_child.is_lanes) {
+                    let (of_element, trips) = (kernel.widest(&inner.work), of_child.trips.ceil());
+                    let n_vectors = n_steps(trips, machine.lanes(of_element)).max(1.0);
+                    let work = inner.work.in_lanes(iname, trips / n_vectors);
+                    own.vectors.push((work, n_vectors * of_child.entries, of_child.trips * of_child.entries));
+                    continue;
+                }
                 // A sum whose loop is gone goes on in the loop around, if that adds to the same register.
                 let times = of_child.trips * of_child.entries;
                 let lanes = machine.lanes(kernel.widest(&inner.work));
@@ -112,9 +119,10 @@ fn unrolled(kernel: &Sized, parents: &[usize], machine: &Machine) -> Vec<bool> {
     let mut res = vec![false; loops.len()];
     for idx in (1..loops.len()).rev() {
         let one = &loops[idx];
-        let may_be = !has_loops[idx] && one.trips.fract() == 0.0;
+        let may_be = !has_loops[idx] && (one.is_lanes || one.trips.fract() == 0.0);
         res[idx] = may_be
-            && (one.trips <= 1.0
+            && (one.is_lanes
+                || one.trips <= 1.0
                 || one.trips <= machine[C::UnrollTrips]
                     && (parents[idx] != 0 || one.iname.is_some_and(|iname| has_strided_store(kernel, idx, iname)))
                     && one.trips * size(kernel, idx, &one.iname.into_iter().collect()) <= machine[C::UnrollOperations]);
@@ -243,7 +251,7 @@ fn n_steps(trips: f64, lanes: f64) -> f64 {
 fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -> (f64, Bound) {
     let lanes = steps.lanes;
     let is_vector = lanes > 1.0;
-    let (mut loads, mut moved) = (0.0, 0.0);
+    let (mut loads, mut moved) = (0.0, work.moved);
     for reference in &work.loads {
         match iname.filter(|_| is_vector).map(|iname| stride(reference, iname)) {
             None | Some(Some(-1..=1)) => loads += reference.times,
@@ -273,8 +281,8 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
         .map(|(n, constant)| n * machine[constant])
         .sum::<f64>()
         * (lanes / if is_vector { machine[C::CallLanes].min(lanes) } else { 1.0 });
-    let instructions = work.arithmetic
-        + loads
+    // A load that one operation needs is part of it.
+    let instructions = work.arithmetic.max(loads)
         + stores
         + work.integers
         + work.quotients
