@@ -36,7 +36,7 @@ one is, with a warning.";
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Write the same kernel with fewer operations
-    Optimize(OptimizeArgs),
+    Optimize(Box<OptimizeArgs>),
     /// Read a kernel and report everything that is wrong with it
     Check(CheckArgs),
     /// Count floating-point operations, by kind and by loop depth

@@ -666,3 +666,23 @@ fn results_are_tuned_with_the_users_compiler() {
     assert_eq!(none.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&none.stdout).contains("nestegg::cannot_run"));
 }
+
+/// What is estimated and timed is the kernel of many elements: its interface has one argument more, and a run takes as many times as long.
+#[test]
+fn batches_are_estimated_and_tuned_as_they_run() {
+    let folder = folder(&[("k.knl", KERNEL)]);
+    let report = |more: &[&str]| -> serde_json::Value {
+        let mut arguments = vec!["optimize", "k.knl", "-o", "out.c", "--emit", "c,h", "--cost", "time"];
+        arguments.extend(["--report", "json"].iter().chain(more));
+        let output = command(folder.path(), &arguments).env("CC", "cc").env("CFLAGS", "-O1").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let before = |report: &serde_json::Value| report["estimate"]["before"].as_f64().unwrap();
+    let (alone, together) = (report(&[]), report(&["--batch", "4", "--tune", "2"]));
+    assert!(before(&together) > 10.0 * before(&alone), "{together}");
+    assert_eq!(together["batch"]["width"], 4, "{together}");
+    assert!(together["tuned"].as_array().unwrap().iter().all(|one| one["measured"].as_f64().unwrap() > 0.0));
+    let written = std::fs::read_to_string(folder.path().join("out.h")).unwrap();
+    assert!(written.contains("_batch(int64_t n_elements"), "{written}");
+}

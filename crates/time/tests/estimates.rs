@@ -128,6 +128,57 @@ fn short_inner_loops_are_unrolled() {
     );
 }
 
+fn straight(values: [&str; 4]) -> String {
+    let mut text = "kernel k linearized\narg x : float64[8] read\narg y : float64[8] readwrite\ntemp d : float64\ntemp a : float64\ntemp b : float64\nd = x[6] + x[7]\na = x[0] + x[3]\nb = x[1]*x[5]\n".to_owned();
+    for (at, value) in values.iter().enumerate() {
+        text += &format!("y[{at}] = {value} + y[{at}]\n");
+    }
+    text
+}
+
+/// Numbers, signs and what all lanes share are one factor; different values are put together; sums beside differences are left alone.
+#[test]
+fn consecutive_stores_are_vectors_where_their_values_are_alike() {
+    let alike = ["0.5*x[0]*d", "-(0.25*x[1]*d)", "0.5*x[2]*d", "2.0*x[3]*d"];
+    check(
+        &straight(alike),
+        &expect![[r#"
+        5.0 ns
+          outside: 5.0 ns each time, bound by loads, 1 iterations, 1 lanes
+    "#]],
+    );
+    let different = ["a", "b", "a*b", "x[4]"];
+    check(
+        &straight(different),
+        &expect![[r#"
+        11.0 ns
+          outside: 11.0 ns each time, bound by loads, 1 iterations, 1 lanes
+    "#]],
+    );
+    let of = |values| estimate(&kernel(&straight(values)), &[], &machine()).unwrap().nanoseconds;
+    assert!(of(alike) < of(["0.5*x[0]*d", "x[1]*x[1]", "x[2]*d*a", "2.0"]));
+}
+
+/// A kernel that says what its lanes are runs in them, whatever a compiler would make of its accesses.
+#[test]
+fn lanes_of_batches_are_vectors() {
+    let text = |tag: &str| {
+        format!(
+            "kernel k linearized\ndomain {{ [block] : 0 <= block < 16 }}\ndomain {{ [lane] : 0 <= lane < 4 }}\narg x : float64[64, 3] read\narg y : float64[64] readwrite\ntemp v : float64[4]\n{tag}for block, lane\n  v[lane] = x[4*block + lane, 0]*x[4*block + lane, 1]\n  y[4*block + lane] = y[4*block + lane] + v[lane]*x[4*block + lane, 2]\nend\n"
+        )
+    };
+    check(
+        &text("tag lane vec\n"),
+        &expect![[r#"
+        64.0 ns
+          outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+          block: 64.0 ns each time, bound by loads, 16 iterations, 1 lanes
+    "#]],
+    );
+    let of = |text: &str| estimate(&kernel(text), &[], &machine()).unwrap().nanoseconds;
+    assert!(of(&text("tag lane vec\n")) < 0.5 * of(&text("")));
+}
+
 #[test]
 fn more_work_never_takes_less_time() {
     let statements = [
