@@ -684,5 +684,5 @@ fn batches_are_estimated_and_tuned_as_they_run() {
     assert_eq!(together["batch"]["width"], 4, "{together}");
     assert!(together["tuned"].as_array().unwrap().iter().all(|one| one["measured"].as_f64().unwrap() > 0.0));
     let written = std::fs::read_to_string(folder.path().join("out.h")).unwrap();
-    assert!(written.contains("_batch(int64_t n_elements"), "{written}");
+    assert!(written.contains("int small_batch(") && written.contains("int64_t n_elements"), "{written}");
 }

@@ -89,7 +89,12 @@ impl Report {
         }
         let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
         if self.seed == AS_IT_CAME {
-            let why = if self.failures.is_empty() { "nothing found does less" } else { "found" };
+            let is_timed = self.estimate.is_some() || !self.tuned.is_empty();
+            let why = match self.failures.is_empty() {
+                true if is_timed => "nothing found is faster",
+                true => "nothing found does less",
+                false => "found",
+            };
             story.line(&format!("kept as it came, without dead code; {why}: {}", costs.join(", ")));
         } else if self.seeds.len() > 1 {
             story.line(&format!("made of: {}; of all: {}", self.seed, costs.join(", ")));
