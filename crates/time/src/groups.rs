@@ -10,7 +10,7 @@
 //! nothing. Other values are put together lane by lane. Where sums may be reassociated, signs and constant factors belong to one another. A scalar operation is
 //! saved if nothing but vectors needs its value. A group of stores that saves nothing stays as it is.
 //! # Complexity
-//! Linear in the operations near stores, to a depth of [`MAX_DEPTH`].
+//! For each group at most [`MAX_LANES`] tuples of lanes, to a depth of [`MAX_DEPTH`]; a sort of the stores.
 //! # Source
 //! Larsen and Amarasinghe, "Exploiting superword level parallelism with multimedia instruction sets", PLDI 2000.
 
@@ -22,6 +22,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How far from a store compilers look.
 const MAX_DEPTH: usize = 8;
+
+/// So many tuples of lanes are looked at for a group; further ones are put together lane by lane.
+const MAX_LANES: usize = 1000;
+
+/// Products of more factors are none that lanes are compared by.
+const MAX_FACTORS: usize = 32;
+
+/// So many scalars in a row may be names of one value.
+const MAX_NAMES: usize = 32;
 
 /// A store of straight-line code.
 #[derive(Clone, Debug)]
@@ -130,8 +139,9 @@ impl Blocks<'_> {
                     break;
                 }
                 let (group, others) = rest.split_at(n);
+                let mut left = MAX_LANES;
                 let values: Vec<ExprId> = group.iter().map(|store| store.value).collect();
-                plans.push((group.to_vec(), self.plan(&values, group[0].at, 0)));
+                plans.push((group.to_vec(), self.plan(&values, group[0].at, (0, &mut left))));
                 rest = others;
             }
         }
@@ -193,7 +203,7 @@ impl Blocks<'_> {
     /// The value that a scalar is assigned in the same loop, and whether it is negated.
     fn resolve(&self, mut id: ExprId, at: usize) -> (bool, ExprId) {
         let mut is_negative = false;
-        loop {
+        for _ in 0..MAX_NAMES {
             match &self.kernel.exprs[id] {
                 Expr::Op { op: Op::Neg, operands } => {
                     is_negative = !is_negative;
@@ -206,6 +216,7 @@ impl Blocks<'_> {
                 _ => return (is_negative, id),
             }
         }
+        (is_negative, id)
     }
 
     fn is_number(&self, id: ExprId) -> bool {
@@ -266,8 +277,8 @@ impl Blocks<'_> {
         }
     }
 
-    /// How the lanes of a vector are computed.
-    fn plan(&self, lanes: &[ExprId], at: usize, depth: usize) -> Plan {
+    /// How the lanes of a vector are computed: at which depth, and how many more tuples of lanes may be looked at.
+    fn plan(&self, lanes: &[ExprId], at: usize, (depth, left): (usize, &mut usize)) -> Plan {
         let n = lanes.len() as f64;
         let resolved: Vec<(bool, ExprId)> = lanes.iter().map(|&lane| self.resolve(lane, at)).collect();
         if resolved.iter().all(|lane| *lane == resolved[0]) {
@@ -275,16 +286,17 @@ impl Blocks<'_> {
             return Plan { spread, ..Plan::default() };
         }
         let apart = || Plan { moved: n - 1.0, scalar: lanes.to_vec(), ..Plan::default() };
-        if depth == MAX_DEPTH {
+        if depth == MAX_DEPTH || *left == 0 {
             return apart();
         }
+        *left -= 1;
         let nodes: Vec<Node> = resolved.iter().map(|(_, id)| self.node(*id)).collect();
         let is_one_sign = resolved.iter().all(|(is_negative, _)| *is_negative == resolved[0].0);
         let plan = match &nodes[0] {
             Node::Number => nodes.iter().all(|node| matches!(node, Node::Number)).then(Plan::default),
             Node::Load(..) if is_one_sign => self.load(&nodes),
-            Node::Sum(_) if is_one_sign => self.sum(&resolved, &nodes, at, depth),
-            Node::Product { .. } => self.product(&resolved, &nodes, is_one_sign, at, depth),
+            Node::Sum(_) if is_one_sign => self.sum(&resolved, &nodes, at, (depth, left)),
+            Node::Product { .. } => self.product(&resolved, &nodes, is_one_sign, at, (depth, left)),
             _ => None,
         };
         plan.unwrap_or_else(apart)
@@ -303,7 +315,13 @@ impl Blocks<'_> {
     }
 
     /// Sums of as many terms, which are paired by what they are.
-    fn sum(&self, resolved: &[(bool, ExprId)], nodes: &[Node], at: usize, depth: usize) -> Option<Plan> {
+    fn sum(
+        &self,
+        resolved: &[(bool, ExprId)],
+        nodes: &[Node],
+        at: usize,
+        (depth, left): (usize, &mut usize),
+    ) -> Option<Plan> {
         let mut columns: Vec<Vec<ExprId>> = Vec::new();
         let mut signs: Vec<bool> = Vec::new();
         let mut n_fused = 0.0;
@@ -343,7 +361,7 @@ impl Blocks<'_> {
         }
         let vector = (columns.len() as f64 - 1.0 - n_fused.min(columns.len() as f64 - 1.0)).max(0.0);
         let mut res = Plan { vector, computed, ..Plan::default() };
-        columns.iter().for_each(|column| res.add(self.plan(column, at, depth + 1)));
+        columns.iter().for_each(|column| res.add(self.plan(column, at, (depth + 1, &mut *left))));
         Some(res)
     }
 
@@ -358,13 +376,16 @@ impl Blocks<'_> {
         nodes: &[Node],
         is_one_sign: bool,
         at: usize,
-        depth: usize,
+        (depth, left): (usize, &mut usize),
     ) -> Option<Plan> {
         let mut all: Vec<(Vec<ExprId>, &[ExprId])> = Vec::with_capacity(nodes.len());
         let (mut has_any_number, mut have_all_numbers) = (false, true);
         let mut computed = Vec::with_capacity(nodes.len());
         for (lane, node) in nodes.iter().enumerate() {
             let Node::Product { factors, divisors, has_number } = node else { return None };
+            if factors.len() > MAX_FACTORS {
+                return None;
+            }
             has_any_number |= has_number;
             have_all_numbers &= has_number;
             let n = factors.len() + usize::from(*has_number) + divisors.len();
@@ -394,7 +415,7 @@ impl Blocks<'_> {
         res.spread.extend(shared.iter().chain(all[0].1));
         for column in 0..n_columns {
             let lanes: Vec<ExprId> = all.iter().map(|(factors, _)| factors[column]).collect();
-            res.add(self.plan(&lanes, at, depth + 1));
+            res.add(self.plan(&lanes, at, (depth + 1, &mut *left)));
         }
         Some(res)
     }

@@ -159,6 +159,29 @@ fn consecutive_stores_are_vectors_where_their_values_are_alike() {
     assert!(of(alike) < of(["0.5*x[0]*d", "x[1]*x[1]", "x[2]*d*a", "2.0"]));
 }
 
+/// Names of names end, and values that each use the one before many times take no time that grows without bound.
+#[test]
+fn straight_code_of_any_kind_has_an_estimate() {
+    let head = "kernel k linearized\narg x : float64[8] read\narg y : float64[8] readwrite\n";
+    let round = format!("{head}temp a : float64\ntemp b : float64\na = b\nb = a\ny[0] = a\ny[1] = b\ny[2] = -a\n");
+    assert!(estimate(&kernel(&round), &[], &machine()).is_ok());
+    let (mut declared, mut text) = (head.to_owned(), String::new());
+    for at in 0..240 {
+        declared += &format!("temp t{at} : float64\n");
+        let operand = |of: usize| {
+            if at < 40 {
+                format!("x[{}]", of % 8)
+            } else {
+                format!("t{}", at % 2 + 2 * (of % 10) + (at - 40) / 40 * 40)
+            }
+        };
+        let terms: Vec<String> = (0..40).map(|of| format!("{}.5*{}", of + at + 1, operand(of))).collect();
+        text += &format!("t{at} = {}\n", terms.join(" + "));
+    }
+    text += "y[0] = t230\ny[1] = t231\ny[2] = t232\ny[3] = t233\n";
+    assert!(estimate(&kernel(&(declared + &text)), &[], &machine()).unwrap().nanoseconds > 1000.0);
+}
+
 /// A kernel that says what its lanes are runs in them, whatever a compiler would make of its accesses.
 #[test]
 fn lanes_of_batches_are_vectors() {
