@@ -13,13 +13,16 @@
 //! * `validation` sets the seconds of validation beside those of everything else.
 //! * `spelling` writes every fixture in other ways and sets the counts beside each other.
 //! * `beside` puts two fixtures into one kernel and sets it beside the two alone.
+//! * `model` sets the time model beside measurements.
 //! * `runtime` compiles the C of input and output and runs them in turn in one process.
 //!
 //! `operations`, but for its seconds, `ablation`, `rounding`, `mutants`, `spelling` and `beside` give the same numbers everywhere; the others measure this machine.
 
 mod ablation;
 mod beside;
+mod measure;
 mod memory;
+mod model;
 mod mutants;
 mod operations;
 mod progress;
@@ -67,6 +70,8 @@ enum Command {
     Spelling(spelling::SpellingArgs),
     /// Operations and seconds of two fixtures in one kernel, over those of the two alone
     Beside(beside::BesideArgs),
+    /// The time model's nanoseconds beside measured ones, over all results that the search finds
+    Model(model::ModelArgs),
     /// Run time of the emitted C of the output against that of the input
     Runtime(runtime::RuntimeArgs),
 }
@@ -108,6 +113,7 @@ fn main() -> miette::Result<()> {
         Command::Validation(args) => validation::run(&args)?,
         Command::Spelling(args) => spelling::run(&args)?,
         Command::Beside(args) => beside::run(&args)?,
+        Command::Model(args) => model::run(&args)?,
         Command::Runtime(args) => runtime::run(&args)?,
     };
     // Nobody is left to tell if standard output is gone.

@@ -145,7 +145,7 @@ fn timed(kernel: &Kernel, functions: &[CText; 2], args: &RuntimeArgs) -> miette:
         parameters: BTreeMap::new(),
         given: BTreeMap::new(),
         seed: 1,
-        mode: Mode::Time { n_rounds: args.rounds, milliseconds: args.milliseconds },
+        mode: Mode::Time { n_rounds: args.rounds, milliseconds: args.milliseconds, n_sets: 1 },
         definitions: String::new(),
     };
     let main = harness(kernel, &functions.each_ref(), &options).into_diagnostic()?;

@@ -35,6 +35,29 @@ pub fn growth(points: &[(f64, f64)]) -> Option<f64> {
     (logs.len() > 1 && spread > 0.0).then(|| product / spread)
 }
 
+/// The rank correlation of two lists, by Spearman: 1 where one grows with the other, equal values sharing their ranks. `None` where one list does not vary.
+pub fn rank_correlation(left: &[f64], right: &[f64]) -> Option<f64> {
+    let [a, b] = [ranks(left), ranks(right)];
+    let mean = (a.len() as f64 + 1.0) / 2.0;
+    let sum = |f: &dyn Fn(f64, f64) -> f64| a.iter().zip(&b).map(|(x, y)| f(x - mean, y - mean)).sum::<f64>();
+    let (both, first, second) = (sum(&|x, y| x * y), sum(&|x, _| x * x), sum(&|_, y| y * y));
+    (first > 0.0 && second > 0.0).then(|| both / (first * second).sqrt())
+}
+
+/// The rank of each value, from 1; the mean of their ranks for equal ones.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut res = vec![0.0; values.len()];
+    let mut start = 0;
+    for equal in order.chunk_by(|&a, &b| values[a] == values[b]) {
+        let rank = start as f64 + (equal.len() as f64 + 1.0) / 2.0;
+        equal.iter().for_each(|&idx| res[idx] = rank);
+        start += equal.len();
+    }
+    res
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +69,14 @@ mod tests {
         assert_eq!(median(&[]), None);
         assert!((geometric_mean(&[2.0, 8.0]).unwrap() - 4.0).abs() < 1e-12);
         assert_eq!(largest(&[1.0, 5.0, 2.0]), Some(5.0));
+    }
+
+    #[test]
+    fn ranks_correlate() {
+        assert_eq!(rank_correlation(&[1.0, 2.0, 30.0], &[5.0, 6.0, 7.0]), Some(1.0));
+        assert_eq!(rank_correlation(&[1.0, 2.0, 30.0], &[7.0, 6.0, 5.0]), Some(-1.0));
+        assert_eq!(rank_correlation(&[1.0, 1.0], &[7.0, 6.0]), None);
+        assert_eq!(ranks(&[3.0, 1.0, 3.0]), [2.5, 1.0, 2.5]);
     }
 
     #[test]

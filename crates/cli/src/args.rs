@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use nestegg_driver::config::DEFAULT_STRATEGY;
 use nestegg_driver::rules::built_in_strategies;
+use nestegg_time::DEFAULT_MACHINE;
 
 /// An optimizer for loop-nest kernels.
 ///
@@ -35,7 +36,7 @@ one is, with a warning.";
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Write the same kernel with fewer operations
-    Optimize(OptimizeArgs),
+    Optimize(Box<OptimizeArgs>),
     /// Read a kernel and report everything that is wrong with it
     Check(CheckArgs),
     /// Count floating-point operations, by kind and by loop depth
@@ -48,6 +49,8 @@ pub enum Command {
     Run(RunArgs),
     /// List rules, rule sets and strategies with their documentation
     Rules(RulesArgs),
+    /// Time small kernels, and write the machine file that `optimize --cost time --machine FILE` reads
+    Calibrate(CalibrateArgs),
     /// Print the JSON schema of kernel dumps
     Schema,
     /// Print the recommended flags for compiling emitted C
@@ -91,6 +94,12 @@ pub struct OptimizeArgs {
     /// What is made small
     #[arg(long, value_enum, default_value_t = Cost::Operations)]
     pub cost: Cost,
+    /// The machine for `--cost time`: a FILE that `nestegg calibrate` wrote, or one that comes with nestegg
+    #[arg(long, value_name = "FILE|NAME", default_value = DEFAULT_MACHINE)]
+    pub machine: String,
+    /// Compile and run the best N results, and take the fastest; the compiler is that of the machine, or `$CC` with `$CFLAGS` [default: 1: nothing is run]
+    #[arg(long, value_name = "N")]
+    pub tune: Option<usize>,
     #[command(flatten)]
     pub parameters: ParameterArgs,
     /// How many statements straight-line code may have [default: what the strategy says, else 2000]
@@ -124,6 +133,23 @@ pub struct OptimizeArgs {
     /// Threads that work on kernels of a folder and on seeds of a kernel; the result is the same with any number [default: one for each processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+}
+
+/// `nestegg calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// Where the machine file goes [default: `-`, standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The compiler [default: `$CC`, else gcc]
+    #[arg(long)]
+    pub cc: Option<String>,
+    /// Its flags [default: `$CFLAGS`, else those of the default machine]
+    #[arg(long, allow_hyphen_values = true)]
+    pub flags: Option<String>,
+    /// No progress; errors are still shown
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// `nestegg check`.
@@ -247,6 +273,8 @@ pub enum Layout {
 pub enum Cost {
     /// Floating-point operations by the format's rule
     Operations,
+    /// Estimated time on a machine
+    Time,
 }
 
 /// What `optimize` may do to floats.

@@ -1,5 +1,6 @@
 //! One module per command; each takes its arguments and answers the exit status.
 
+pub mod calibrate;
 pub mod cflags;
 pub mod check;
 pub mod completions;
@@ -10,4 +11,5 @@ pub mod optimize;
 pub mod rules;
 pub mod run;
 pub mod schema;
+pub mod tune;
 pub mod validate;

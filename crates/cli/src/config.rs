@@ -9,6 +9,7 @@ use nestegg_driver::emit::Product;
 use nestegg_driver::rules;
 use nestegg_ir::Licence;
 use nestegg_span::Source;
+use nestegg_time::Machine;
 
 use crate::args::{BatchWidth, Cost, Emit, Float, Layout, OptimizeArgs, ReportFormat, Traps, path_of};
 use crate::files::{self, Output};
@@ -51,6 +52,22 @@ pub enum UsageError {
         /// The folder.
         path: String,
     },
+    /// No result can be the fastest of none.
+    #[error("at least one result must be tuned")]
+    #[diagnostic(code(nestegg::nothing_tuned))]
+    NothingTuned,
+    /// A machine that is neither a file nor comes with nestegg.
+    #[error("there is no machine `{name}`")]
+    #[diagnostic(
+        code(nestegg::no_machine),
+        help("it is a file, or one of {known}; `nestegg calibrate -o FILE` makes one")
+    )]
+    NoMachine {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
     /// No thread can do nothing.
     #[error("at least one thread is needed")]
     #[diagnostic(code(nestegg::no_threads))]
@@ -70,6 +87,8 @@ pub struct OptimizeConfig {
     pub driver: Config,
     /// The form of the report.
     pub report: ReportFormat,
+    /// How many results are compiled and timed; 1 for none.
+    pub n_tuned: usize,
     /// Whether progress may be shown.
     pub shows_progress: bool,
     /// Kernels of a folder worked on at a time; `None` lets the machine decide.
@@ -134,7 +153,10 @@ impl OptimizeConfig {
             },
             cost: match args.cost {
                 Cost::Operations => CostModel::Operations,
+                Cost::Time => CostModel::Time,
             },
+            machine: machine(&args.machine)?,
+            machine_name: args.machine,
             parameters: args.parameters.values,
             max_statements: args.max_statements,
             memory: args.memory,
@@ -148,7 +170,11 @@ impl OptimizeConfig {
         // What is wrong with rules is said once, not for every kernel.
         rules::check(&driver)?;
         let report = if args.quiet { ReportFormat::None } else { args.report };
-        Ok(Self { input, output, emit, driver, report, shows_progress: !args.quiet, n_threads })
+        let n_tuned = args.tune.unwrap_or(1);
+        if n_tuned == 0 {
+            return Err(UsageError::NothingTuned.into());
+        }
+        Ok(Self { input, output, emit, driver, report, n_tuned, shows_progress: !args.quiet, n_threads })
     }
 
     /// What is written of a kernel.
@@ -187,6 +213,19 @@ pub fn read_rules(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
         }
     }
     Ok(sources)
+}
+
+/// A machine by its name, or from a file.
+pub fn machine(name: &str) -> Result<Machine, Failure> {
+    let source = match Machine::built_in(name) {
+        Some(text) => Source::new(name, text),
+        None if Path::new(name).exists() => files::read(Path::new(name))?,
+        None => {
+            let known: Vec<String> = Machine::names().map(|known| format!("`{known}`")).collect();
+            return Err(UsageError::NoMachine { name: name.to_owned(), known: known.join(", ") }.into());
+        }
+    };
+    Ok(Machine::read(&source).map_err(|error| *error)?)
 }
 
 /// What separates a strategy file from the name of one of its strategies.

@@ -15,6 +15,7 @@ mod commands;
 mod config;
 mod exit;
 mod files;
+mod measure;
 mod problem;
 mod progress;
 mod terminal;
@@ -52,13 +53,14 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitStatus, Failure> {
     match command {
-        Command::Optimize(args) => commands::optimize::run(args),
+        Command::Optimize(args) => commands::optimize::run(*args),
         Command::Check(args) => commands::check::run(&args),
         Command::Count(args) => commands::count::run(&args),
         Command::Convert(args) => commands::convert::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Rules(args) => commands::rules::run(&args),
+        Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Schema => commands::schema::run(),
         Command::Cflags => commands::cflags::run(),
         Command::Completions { shell } => commands::completions::run(shell),

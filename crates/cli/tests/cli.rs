@@ -614,3 +614,75 @@ fn a_special_file_is_written_and_stays() {
     exits(&output, 0);
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
+
+#[test]
+fn time_is_made_small_on_a_machine() {
+    let folder = folder(&[("k.knl", KERNEL)]);
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--cost", "time", "--report", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["cost"], "time");
+    let of = |key: &str| report["estimate"][key].as_f64().unwrap();
+    assert!(of("after") > 0.0 && of("after") <= of("before"), "{report}");
+    assert_eq!(report["estimate"]["machine"], "zen5-gcc");
+    let text = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--cost", "time"]);
+    assert!(
+        String::from_utf8_lossy(&text.stdout).contains("\nestimated: "),
+        "{}",
+        String::from_utf8_lossy(&text.stdout)
+    );
+    let by_operations = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--report", "json"]);
+    let report: serde_json::Value = serde_json::from_slice(&by_operations.stdout).unwrap();
+    assert!(report["estimate"].is_null(), "{report}");
+}
+
+#[test]
+fn machines_are_looked_for_and_checked() {
+    let folder = folder(&[("k.knl", KERNEL), ("m.machine", "compiler = cc\nflags = -O2\nlaod = 3\n")]);
+    let check = |arguments: &[&str], code: &str| {
+        let output = nestegg(folder.path(), arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(code), "{said}");
+    };
+    check(&["optimize", "k.knl", "--cost", "time", "--machine", "abacus"], "nestegg::no_machine");
+    check(&["optimize", "k.knl", "--cost", "time", "--machine", "m.machine"], "machine::unknown_constant");
+    check(&["optimize", "k.knl", "--tune", "0"], "nestegg::nothing_tuned");
+}
+
+/// Nothing is measured here that may differ: a result is one of those that compete, whoever wins.
+#[test]
+fn results_are_tuned_with_the_users_compiler() {
+    let folder = folder(&[("k.knl", KERNEL)]);
+    let arguments = ["optimize", "k.knl", "-o", "out.knl", "--cost", "time", "--tune", "3", "--report", "json"];
+    let output = command(folder.path(), &arguments).env("CC", "cc").env("CFLAGS", "-O1").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let tuned = report["tuned"].as_array().unwrap();
+    assert!(!tuned.is_empty() && tuned.len() <= 3, "{report}");
+    assert!(tuned.iter().all(|one| one["measured"].as_f64().unwrap() > 0.0), "{report}");
+    assert!(tuned.iter().any(|one| one["seed"] == report["seed"]), "{report}");
+    let none = command(folder.path(), &arguments).env("CC", "no-such-compiler").output().unwrap();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stdout).contains("nestegg::cannot_run"));
+}
+
+/// What is estimated and timed is the kernel of many elements: its interface has one argument more, and a run takes as many times as long.
+#[test]
+fn batches_are_estimated_and_tuned_as_they_run() {
+    let folder = folder(&[("k.knl", KERNEL)]);
+    let report = |more: &[&str]| -> serde_json::Value {
+        let mut arguments = vec!["optimize", "k.knl", "-o", "out.c", "--emit", "c,h", "--cost", "time"];
+        arguments.extend(["--report", "json"].iter().chain(more));
+        let output = command(folder.path(), &arguments).env("CC", "cc").env("CFLAGS", "-O1").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let before = |report: &serde_json::Value| report["estimate"]["before"].as_f64().unwrap();
+    let (alone, together) = (report(&[]), report(&["--batch", "4", "--tune", "2"]));
+    assert!(before(&together) > 10.0 * before(&alone), "{together}");
+    assert_eq!(together["batch"]["width"], 4, "{together}");
+    assert!(together["tuned"].as_array().unwrap().iter().all(|one| one["measured"].as_f64().unwrap() > 0.0));
+    let written = std::fs::read_to_string(folder.path().join("out.h")).unwrap();
+    assert!(written.contains("int small_batch(") && written.contains("int64_t n_elements"), "{written}");
+}

@@ -297,7 +297,7 @@ fn two_functions_are_timed_in_one_program() {
         parameters: BTreeMap::from([("n".to_owned(), 10)]),
         given: BTreeMap::new(),
         seed: 1,
-        mode: Mode::Time { n_rounds: 3, milliseconds: 1 },
+        mode: Mode::Time { n_rounds: 3, milliseconds: 1, n_sets: 4 },
         definitions: String::new(),
     };
     let main = harness(&linearized.kernel, &[&first, &second], &options).unwrap();
@@ -309,6 +309,13 @@ fn two_functions_are_timed_in_one_program() {
         assert_eq!(times.rounds.len(), 3);
         assert!(times.rounds.iter().all(|round| round.len() == 2 && round.iter().all(|&time| time > 0.0)));
     }
+    // Many sets of large arguments would leave the cache.
+    let n_sets = |n: i64| {
+        let options = HarnessOptions { parameters: BTreeMap::from([("n".to_owned(), n)]), ..options.clone() };
+        let main = harness(&linearized.kernel, &[&first], &options).unwrap();
+        (1..=4).find(|sets| main.contains(&format!("run_time(1, {sets}, 3, 1,")))
+    };
+    assert_eq!([n_sets(10), n_sets(1_000_000)], [Some(4), Some(1)]);
 }
 
 #[test]

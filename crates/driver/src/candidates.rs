@@ -1,13 +1,13 @@
-//! Results compete, each is judged, and the best that holds is taken.
+//! Results compete, each is judged, and the best that hold are taken.
 //!
 //! # Input
 //! Candidates, the best first, each made only on demand; and a judge.
 //! # Output
-//! The first candidate that holds, with the evidence; and the candidates before it, with what is wrong with each.
+//! The first candidates that hold, as many as asked for, with the evidence; and the other candidates before the last of these, with what is wrong with each.
 //! # Method
 //! A candidate that is the same program as one that failed is not judged again.
 //! # Complexity
-//! One judgement where nothing fails.
+//! One judgement for each that is wanted, where nothing fails.
 //! # Not done
 //! Nothing here knows how candidates are made or judged.
 
@@ -23,6 +23,7 @@ use crate::report::{FailureKind, Gap, LimitHit, Unjudged, Validated};
 use crate::same::is_same;
 use crate::seeds::Fired;
 use crate::stated::Stated;
+use crate::time::Nanoseconds;
 
 /// A result that may be taken.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct Candidate {
     pub(crate) program: LinearizedKernel,
     /// Its operations.
     pub(crate) cost: u128,
+    /// Its estimated time, where that is what is made small.
+    pub(crate) time: Nanoseconds,
     /// The seed that it was made of.
     pub(crate) seed: String,
     /// Whether it was made of the value form, in which constants may be folded.
@@ -58,6 +61,7 @@ impl Candidate {
         Ok(Self {
             program,
             cost,
+            time: Nanoseconds::default(),
             seed: seed.to_owned(),
             is_of_form: false,
             approximated: None,
@@ -70,9 +74,9 @@ impl Candidate {
         })
     }
 
-    /// The order of candidates: fewer operations first, of equals what is equal to the input exactly.
-    pub(crate) fn rank(&self) -> (u128, bool) {
-        (self.cost, self.approximated.is_some())
+    /// The order of candidates: where time is made small, less time first; fewer operations, of equals what is equal to the input exactly.
+    pub(crate) fn rank(&self) -> (Nanoseconds, u128, bool) {
+        (self.time, self.cost, self.approximated.is_some())
     }
 }
 
@@ -129,31 +133,36 @@ pub(crate) struct Accepted {
 /// What became of the candidates.
 #[derive(Debug)]
 pub(crate) struct Trials {
-    /// The first candidate that holds, and what was said of it; `None` if there is none.
-    pub(crate) held: Option<(Candidate, Accepted)>,
-    /// Those before it, the best first.
+    /// The candidates that hold, as many as were asked for, and what was said of them, the best first.
+    pub(crate) held: Vec<(Candidate, Accepted)>,
+    /// Those among them that do not, the best first.
     pub(crate) refused: Vec<(Candidate, Refusal)>,
 }
 
-/// Takes the first candidate that the judge finds nothing wrong with.
+/// Takes the first so many candidates that the judge finds nothing wrong with; of equal programs the first.
 ///
 /// # Errors
 /// Those of making candidates and of judging them; they end the search.
-pub(crate) fn first_that_holds(
+pub(crate) fn first_that_hold(
+    n: usize,
     mut next: impl FnMut() -> Result<Option<Candidate>, Error>,
     mut judge: impl FnMut(&Candidate) -> Result<Result<Accepted, Refusal>, Error>,
 ) -> Result<Trials, Error> {
+    let mut held: Vec<(Candidate, Accepted)> = Vec::new();
     let mut refused: Vec<(Candidate, Refusal)> = Vec::new();
-    while let Some(candidate) = next()? {
-        if refused.iter().any(|(known, _)| is_same(&known.program, &candidate.program)) {
+    while held.len() < n
+        && let Some(candidate) = next()?
+    {
+        let mut known = refused.iter().map(|(known, _)| known).chain(held.iter().map(|(known, _)| known));
+        if known.any(|known| is_same(&known.program, &candidate.program)) {
             continue;
         }
         match judge(&candidate)? {
-            Ok(judged) => return Ok(Trials { held: Some((candidate, judged)), refused }),
+            Ok(judged) => held.push((candidate, judged)),
             Err(refusal) => refused.push((candidate, refusal)),
         }
     }
-    Ok(Trials { held: None, refused })
+    Ok(Trials { held, refused })
 }
 
 #[cfg(test)]
@@ -173,7 +182,7 @@ mod tests {
     }
 
     /// Judges candidates `(factor, seed)`; those of the factor 2 hold. Answers who was judged, and the trials.
-    fn check(candidates: &[(&str, &str)]) -> (Vec<String>, Trials) {
+    fn check(n: usize, candidates: &[(&str, &str)]) -> (Vec<String>, Trials) {
         let mut left: VecDeque<Candidate> = candidates.iter().map(|(factor, seed)| candidate(factor, seed)).collect();
         let mut judged = Vec::new();
         let right = candidate("2.0", "").program;
@@ -186,31 +195,42 @@ mod tests {
                 Err(Refusal::NotCompared("nobody knows".to_owned()))
             })
         };
-        let trials = first_that_holds(|| Ok(left.pop_front()), judge).unwrap();
+        let trials = first_that_hold(n, || Ok(left.pop_front()), judge).unwrap();
         (judged, trials)
     }
 
     #[test]
     fn the_next_best_is_taken_and_no_more_are_made() {
-        let (judged, trials) = check(&[("3.0", "a"), ("4.0", "b"), ("2.0", "c"), ("2.0", "d")]);
+        let (judged, trials) = check(1, &[("3.0", "a"), ("4.0", "b"), ("2.0", "c"), ("2.0", "d")]);
         assert_eq!(judged, ["a", "b", "c"]);
-        assert_eq!(trials.held.map(|(candidate, _)| candidate.seed).as_deref(), Some("c"));
-        let refused: Vec<&str> = trials.refused.iter().map(|(candidate, _)| candidate.seed.as_str()).collect();
-        assert_eq!(refused, ["a", "b"]);
+        assert_eq!(seeds(&trials.held), ["c"]);
+        assert_eq!(seeds(&trials.refused), ["a", "b"]);
+    }
+
+    #[test]
+    fn several_are_taken_once_each() {
+        let (judged, trials) = check(2, &[("2.0", "a"), ("2.0", "the same"), ("4.0", "b")]);
+        assert_eq!(judged, ["a", "b"]);
+        assert_eq!(seeds(&trials.held), ["a"]);
+        assert_eq!(seeds(&trials.refused), ["b"]);
+    }
+
+    fn seeds<T>(candidates: &[(Candidate, T)]) -> Vec<&str> {
+        candidates.iter().map(|(candidate, _)| candidate.seed.as_str()).collect()
     }
 
     #[test]
     fn what_failed_is_not_judged_twice() {
-        let (judged, trials) = check(&[("3.0", "a"), ("3.0", "the same"), ("4.0", "b")]);
+        let (judged, trials) = check(1, &[("3.0", "a"), ("3.0", "the same"), ("4.0", "b")]);
         assert_eq!(judged, ["a", "b"]);
-        assert!(trials.held.is_none());
+        assert!(trials.held.is_empty());
     }
 
     #[test]
     fn errors_end_the_search() {
         let mut left = VecDeque::from([candidate("3.0", "a"), candidate("2.0", "b")]);
         let judge = |_: &Candidate| Err(Error::NoStrategy { file: "an error".to_owned() });
-        assert!(first_that_holds(|| Ok(left.pop_front()), judge).is_err());
+        assert!(first_that_hold(1, || Ok(left.pop_front()), judge).is_err());
         assert_eq!(left.len(), 1);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 pub use nestegg_egraph::judge::Judged;
 use nestegg_ir::{Licence, Traps};
 use nestegg_span::Source;
+use nestegg_time::{DEFAULT_MACHINE, Machine};
 pub use nestegg_transform::batch::BatchLayout;
 use serde::Serialize;
 
@@ -24,6 +25,10 @@ pub struct Config {
     pub traps: Traps,
     /// What is made small.
     pub cost: CostModel,
+    /// The machine whose time [`CostModel::Time`] makes small.
+    pub machine: Machine,
+    /// What the machine is called, in the command that does the same.
+    pub machine_name: String,
     /// Values of parameters that the cost model and the validation assume, before the kernel's own estimates.
     pub parameters: Vec<(String, i64)>,
     /// How many statements straight-line code may have, before what the strategy says.
@@ -62,6 +67,8 @@ pub enum Strategy {
 pub enum CostModel {
     /// Floating-point operations by the format's rule.
     Operations,
+    /// Estimated nanoseconds on a machine, of equals operations.
+    Time,
 }
 
 /// Whether a result is compared with its input. Where it is, a result that fails is not taken, and the next best is.
@@ -128,6 +135,12 @@ impl Config {
         if self.traps == Traps::Keep {
             add("traps", "keep".to_owned());
         }
+        if self.cost == CostModel::Time {
+            add("cost", "time".to_owned());
+            if self.machine_name != DEFAULT_MACHINE {
+                add("machine", self.machine_name.clone());
+            }
+        }
         if let Some(limit) = self.max_statements {
             add("max-statements", limit.to_string());
         }
@@ -170,6 +183,8 @@ impl Default for Config {
             float: None,
             traps: Traps::default(),
             cost: CostModel::Operations,
+            machine: Machine::default(),
+            machine_name: DEFAULT_MACHINE.to_owned(),
             parameters: Vec::new(),
             max_statements: None,
             memory: None,

@@ -27,10 +27,11 @@ pub mod smallest;
 pub mod stages;
 mod stated;
 pub mod temporaries;
+mod time;
 mod together;
 pub mod validation;
 
 pub use count::count;
 pub use error::Error;
 pub use notation::{Notation, read, read_defined};
-pub use pipeline::{Optimized, optimize};
+pub use pipeline::{Optimized, optimize, optimize_best};

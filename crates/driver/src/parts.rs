@@ -17,6 +17,7 @@ use crate::count::operations;
 use crate::error::Error;
 use crate::report::Gap;
 use crate::seeds::{Fired, add_fired};
+use crate::time::Nanoseconds;
 
 /// A part and its results, the best first.
 pub(crate) struct Part {
@@ -103,6 +104,7 @@ fn whole(
     Ok(Candidate {
         program,
         cost,
+        time: Nanoseconds::default(),
         seed: named.collect::<Vec<_>>().join("; "),
         is_of_form: chosen.iter().all(|(_, candidate)| candidate.is_of_form),
         approximated,

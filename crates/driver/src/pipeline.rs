@@ -21,13 +21,14 @@ use std::sync::OnceLock;
 
 use nestegg_interp::Runnable;
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
+use nestegg_rules::RuleBook;
 use nestegg_span::Source;
-use nestegg_transform::batch::Batched;
+use nestegg_transform::batch::{Batched, preferred_width};
 
 use crate::accuracy::{self, Accuracy, Guard};
-use crate::batch;
-use crate::candidates::{Accepted, Candidate, Refusal, Trials, first_that_holds};
-use crate::config::{Config, Validation};
+use crate::batch::{self, BatchRequest};
+use crate::candidates::{Accepted, Candidate, Refusal, Trials, first_that_hold};
+use crate::config::{Config, CostModel, Validation};
 use crate::count::operations;
 use crate::error::Error;
 use crate::fitted::fit;
@@ -40,6 +41,7 @@ use crate::smallest::{self, Smallest, Wrong};
 use crate::stages::{ACCURACY, FIT, Stages, VALIDATE};
 use crate::stated::Stated;
 use crate::temporaries;
+use crate::time::Nanoseconds;
 use crate::validation::{self, Steps, Subject};
 
 /// A result with its story.
@@ -53,19 +55,36 @@ pub struct Optimized {
     pub report: Report,
 }
 
+impl Optimized {
+    /// The result in the form that runs: for many elements, where they were put together.
+    #[must_use]
+    pub fn runs(&self) -> &LinearizedKernel {
+        self.batched.as_ref().map_or(&self.program, |batched| &batched.program)
+    }
+}
+
 /// Optimizes a kernel.
 ///
 /// # Errors
 /// If the input is at fault, or no result holds ([`Error::is_wrong_result`]).
 pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
+    optimize_best(source, config, 1).map(|mut best| best.swap_remove(0))
+}
+
+/// Optimizes a kernel; answers the best results that hold, different programs, at least one and at most `n`, the best first. The input
+/// without its dead code is among those that compete. The first is what [`optimize`] answers.
+///
+/// # Errors
+/// Those of [`optimize`].
+pub fn optimize_best(source: &Source, config: &Config, n: usize) -> Result<Vec<Optimized>, Error> {
     let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone());
     let input = stages.run("read", || read_defined(source, &config.parameters))?;
     let span = |id: &str| {
         let kernel = input.program.kernel();
         kernel.insn_ids().find(|&insn| kernel[insn].id == id).map(|insn| input.spans.instruction(insn))
     };
-    let res = optimize_program(Subject::of(source, &input), config, stages);
-    match res.and_then(|optimized| batched(&input.program, optimized, config)) {
+    let res = optimize_program(Subject::of(source, &input), config, n.max(1), stages);
+    match res.and_then(|best| batched(&input.program, best, config)) {
         Err(Error::NotEqual { kernel, difference, rules, .. }) if config.validation == Validation::Explained => {
             let smallest = smallest_wrong(
                 &input.program,
@@ -85,7 +104,7 @@ fn smallest_wrong(input: &Program, config: &Config, wrong: Wrong) -> Result<Opti
     let config = Config { validation: Validation::On, memory_probe: None, watcher: None, ..config.clone() };
     let goes_wrong = |program: &LinearizedKernel| {
         let program = Program::Linearized(program.clone());
-        match optimize_program(Subject::from(&program), &config, Stages::new(None)) {
+        match optimize_program(Subject::from(&program), &config, 1, Stages::new(None)) {
             Err(Error::NotEqual { difference, rules, .. }) => Some(Wrong { difference: *difference, rules }),
             _ => None,
         }
@@ -93,25 +112,34 @@ fn smallest_wrong(input: &Program, config: &Config, wrong: Wrong) -> Result<Opti
     Ok(smallest::smallest(linearized(input)?, wrong, licence, &goes_wrong))
 }
 
-/// The result with its elements put together, if that is asked for.
-fn batched(input: &Program, mut optimized: Optimized, config: &Config) -> Result<Optimized, Error> {
-    let Some(request) = &config.batch else { return Ok(optimized) };
+/// The results with their elements put together, all in the same number of lanes, if that is asked for.
+fn batched(input: &Program, mut best: Vec<Optimized>, config: &Config) -> Result<Vec<Optimized>, Error> {
+    let (Some(request), Some(first)) = (&config.batch, best.first()) else { return Ok(best) };
+    let width = request.width.unwrap_or_else(|| preferred_width(&first.program.kernel));
+    let request = BatchRequest { width: Some(width), ..request.clone() };
     let (book, name) = rules::of_config(config)?;
     let licence = rules::licensed(&book, &name, config)?.licence;
     let assumed = parameters::assumed(input.kernel(), &config.parameters)?;
-    let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone());
     let (values, compared) = (parameters::values(&assumed), config.validation != Validation::Off);
     let in_order = linearized(input)?;
-    let made =
-        stages.run("batch", || batch::together(&in_order, &optimized.program, request, (&values, licence), compared));
-    let (batched, report) = made?;
-    optimized.report.stages.extend(stages.into_done());
-    optimized.report.batch = Some(report);
-    optimized.batched = Some(batched);
-    Ok(optimized)
+    for optimized in &mut best {
+        let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone());
+        let (batched, report) = stages
+            .run("batch", || batch::together(&in_order, &optimized.program, &request, (&values, licence), compared))?;
+        optimized.report.stages.extend(stages.into_done());
+        optimized.report.batch = Some(report);
+        optimized.batched = Some(batched);
+    }
+    Ok(best)
 }
 
-fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -> Result<Optimized, Error> {
+/// The best results that hold, at least one and at most `n`.
+fn optimize_program(
+    subject: Subject<'_>,
+    config: &Config,
+    n: usize,
+    mut stages: Stages,
+) -> Result<Vec<Optimized>, Error> {
     let input = subject.program;
     let file = subject.written.map_or("", |(source, _)| &*source.name);
     let assumed = parameters::assumed(input.kernel(), &config.parameters)?;
@@ -128,8 +156,12 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
         config,
         is_strict: !of_caller.is_empty() || config.validation == Validation::EachSeed,
     };
-    let found = search(input, told, &mut stages)?;
+    let mut found = search(input, told, &mut stages)?;
+    if config.cost == CostModel::Time {
+        add_lower(&mut found, input, (&book, &name), told, &mut stages)?;
+    }
     let in_order = linearized(input)?;
+    let estimate_before = told.run().of(&in_order)?;
     let (guard, runnable) = (OnceLock::new(), Runnable::from(input));
     let subject = Subject { runnable: Some(&runnable), ..subject };
     let judge = Judge { input: subject, in_order: &in_order, guard, found: &found, told, of_caller: &of_caller };
@@ -137,9 +169,10 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
         stages.run(VALIDATE, || judge.each_seed())?;
     }
     let stages = RefCell::new(stages);
-    let mut rest = Rest::new(input, &found, told, &before)?;
+    let mut rest = Rest::new(input, &found, told, &before, estimate_before)?;
     let (fitted, mut work) = (RefCell::new(None), nestegg_interp::MAX_WORK_OF_FITS);
-    let Trials { held, refused } = first_that_holds(
+    let Trials { held, refused } = first_that_hold(
+        n,
         || fitted.take().map_or_else(|| rest.next(&mut stages.borrow_mut()), |fitted| Ok(Some(fitted))),
         |candidate| {
             let judged = judge.judge(candidate, &mut stages.borrow_mut())?;
@@ -151,52 +184,86 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
     )
     .map_err(|error| judge.with_failures(error, file, &assumed))?;
     let failures = judge.failures(&refused, file, &assumed);
-    let Some((candidate, Accepted { validated, stated, accuracy })) = held else {
+    if held.is_empty() {
         let kernel = input.kernel().name.clone();
         let reason = refused.last().map_or_else(|| "there is none".to_owned(), |(_, refusal)| refusal.reason());
         return Err(Error::NotValidated { kernel, reason, failures });
-    };
-    let mut stages = stages.into_inner();
-    let Candidate { mut program, seed, mut rules, mut limits, mut unjudged, gap, saved, .. } = candidate;
-    stated.add_to(&mut program.kernel);
-    let output = Program::Linearized(program);
-    let after = stages.run("count output", || operations(&output, &values))?;
-    let Program::Linearized(program) = output else { unreachable!("the output was made linearized above") };
-    let mut seeds = found.seeds;
-    if seed == AS_IT_CAME {
-        // What the rules gave is in what was found and not taken.
-        let best = found.ranking.first();
-        rules = best.map(|best| best.rules.clone()).unwrap_or_default();
-        limits = best.map(|best| best.limits.clone()).unwrap_or_default();
-        unjudged = best.map(|best| best.unjudged.clone()).unwrap_or_default();
-        if seeds.is_empty() {
-            seeds.extend(best.map(|best| (best.seed.clone(), best.cost)));
-        }
     }
-    limits.extend(found.limits);
-    let report = Report {
-        kernel: program.kernel.name.clone(),
-        strategy: name,
-        float: licence.name(),
-        left_out,
-        seed,
-        seeds,
-        cost: config.cost,
-        parameters: assumed,
-        before,
-        after,
-        temporaries: temporaries::describe(&program, &values, &saved),
-        rules,
-        limits,
-        unjudged,
-        gap,
-        validation: validated,
-        accuracy,
-        batch: None,
-        failures,
-        stages: stages.into_done(),
+    let stages = stages.into_inner();
+    let told_of = |(candidate, accepted): (Candidate, Accepted)| {
+        let Accepted { validated, stated, accuracy } = accepted;
+        let mut stages = stages.clone();
+        let Candidate { mut program, seed, mut rules, mut limits, mut unjudged, gap, saved, .. } = candidate;
+        stated.add_to(&mut program.kernel);
+        let output = Program::Linearized(program);
+        let after = stages.run("count output", || operations(&output, &values))?;
+        let Program::Linearized(program) = output else { unreachable!("the output was made linearized above") };
+        let mut seeds = found.seeds.clone();
+        if seed == AS_IT_CAME {
+            // What the rules gave is in what was found and not taken.
+            let best = found.ranking.first();
+            rules = best.map(|best| best.rules.clone()).unwrap_or_default();
+            limits = best.map(|best| best.limits.clone()).unwrap_or_default();
+            unjudged = best.map(|best| best.unjudged.clone()).unwrap_or_default();
+            if seeds.is_empty() {
+                seeds.extend(best.map(|best| (best.seed.clone(), best.cost)));
+            }
+        }
+        limits.extend(found.limits.iter().cloned());
+        let report = Report {
+            kernel: program.kernel.name.clone(),
+            strategy: name.clone(),
+            float: licence.name(),
+            left_out: left_out.clone(),
+            seed,
+            seeds,
+            cost: config.cost,
+            parameters: assumed.clone(),
+            before: before.clone(),
+            after,
+            estimate: told.run().report(estimate_before, &program)?,
+            temporaries: temporaries::describe(&program, &values, &saved),
+            rules,
+            limits,
+            unjudged,
+            gap,
+            validation: validated,
+            accuracy,
+            batch: None,
+            failures: failures.clone(),
+            tuned: Vec::new(),
+            stages: stages.into_done(),
+        };
+        Ok(Optimized { program, batched: None, report })
     };
-    Ok(Optimized { program, batched: None, report })
+    held.into_iter().map(told_of).collect()
+}
+
+/// Strategies whose results compete too where time is made small: fewer operations are not always less time.
+const LOWER: [&str; 2] = ["O1", "O2"];
+
+/// Adds the results of lower built-in strategies, and the input without its dead code.
+fn add_lower(
+    found: &mut Found,
+    input: &Program,
+    (book, name): (&RuleBook, &str),
+    told: Told<'_>,
+    stages: &mut Stages,
+) -> Result<(), Error> {
+    let at = ["O1", "O2", "O3"].iter().position(|level| *level == name).unwrap_or(0);
+    for lower in &LOWER[..at] {
+        let Licensed { strategy, .. } = rules::licensed(book, lower, told.config)?;
+        let of_lower = search(input, Told { strategy: &strategy, ..told }, stages)?;
+        found.ranking.extend(of_lower.ranking.into_iter().map(|candidate| {
+            let seed = format!("{} of {lower}", candidate.seed);
+            Candidate { seed, ..candidate }
+        }));
+    }
+    let mut kept = [Candidate::untouched(as_it_came(input)?, AS_IT_CAME, told.values)?];
+    told.estimate(&mut kept, stages);
+    found.ranking.extend(kept);
+    found.ranking.sort_by_key(Candidate::rank);
+    Ok(())
 }
 
 /// Candidates that are left, the best first.
@@ -204,8 +271,10 @@ struct Rest<'a> {
     input: &'a Program,
     form: Option<&'a LinearizedKernel>,
     told: Told<'a>,
-    /// Operations of the input: nothing that does more is a candidate.
+    /// Operations of the input: nothing that does more is a candidate, where operations are made small.
     limit: u128,
+    /// Its time: nothing that takes longer is a candidate, where time is made small.
+    time: Option<Nanoseconds>,
     ranked: VecDeque<&'a Candidate>,
     last: VecDeque<Last>,
     /// What the input is called among the seeds.
@@ -220,11 +289,18 @@ enum Last {
 }
 
 impl<'a> Rest<'a> {
-    fn new(input: &'a Program, found: &'a Found, told: Told<'a>, before: &Operations) -> Result<Self, Error> {
+    fn new(
+        input: &'a Program,
+        found: &'a Found,
+        told: Told<'a>,
+        before: &Operations,
+        time: Option<Nanoseconds>,
+    ) -> Result<Self, Error> {
         let limit = before.total;
         let mut ranked: VecDeque<&Candidate> =
-            found.ranking.iter().filter(|candidate| candidate.cost <= limit).collect();
+            found.ranking.iter().filter(|candidate| is_worth(candidate, limit, time)).collect();
         if let (Program::Linearized(_), Some(best)) = (input, ranked.front())
+            && time.is_none()
             && best.cost == limit
             && operations(&Program::Linearized(best.program.clone()), told.values)? == *before
             && best.is_only_reordered(&as_it_came(input)?, told.values)
@@ -236,7 +312,7 @@ impl<'a> Rest<'a> {
             last.push_front(Last::WithoutRules);
         }
         let name = if found.ranking.is_empty() && found.failed.is_empty() { "rolled" } else { AS_IT_CAME };
-        Ok(Self { input, form: found.form.as_ref(), told, limit, ranked, last, name })
+        Ok(Self { input, form: found.form.as_ref(), told, limit, time, ranked, last, name })
     }
 
     fn next(&mut self, stages: &mut Stages) -> Result<Option<Candidate>, Error> {
@@ -247,7 +323,10 @@ impl<'a> Rest<'a> {
             let made = match last {
                 Last::WithoutRules => match self.form {
                     Some(form) => {
-                        without_rules(form, self.told, stages)?.filter(|candidate| candidate.cost <= self.limit)
+                        let made = without_rules(form, self.told, stages)?;
+                        let mut made: Vec<Candidate> = made.into_iter().collect();
+                        self.told.estimate(&mut made, stages);
+                        made.into_iter().find(|candidate| is_worth(candidate, self.limit, self.time))
                     }
                     None => None,
                 },
@@ -262,6 +341,11 @@ impl<'a> Rest<'a> {
         }
         Ok(None)
     }
+}
+
+/// Whether a candidate is no worse than the input.
+fn is_worth(candidate: &Candidate, operations: u128, time: Option<Nanoseconds>) -> bool {
+    time.map_or(candidate.cost <= operations, |time| candidate.time <= time)
 }
 
 /// What decides whether a candidate is the result.

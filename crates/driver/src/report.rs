@@ -41,6 +41,8 @@ pub struct Report {
     pub before: Operations,
     /// Operations of the output.
     pub after: Operations,
+    /// Estimated time, where that was made small.
+    pub estimate: Option<TimeEstimate>,
     /// Each temporary of the output that is not a constant table, in order of declaration.
     pub temporaries: Vec<Temporary>,
     /// Rules that found something, with how often, in the strategy's order.
@@ -60,6 +62,9 @@ pub struct Report {
     pub batch: Option<BatchReport>,
     /// Results with fewer operations that were not taken, the best first.
     pub failures: Vec<Failure>,
+    /// Results that were timed, in the order in which they were ranked, if any were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tuned: Vec<Tuned>,
     /// Each stage with its time, in order.
     pub stages: Vec<Stage>,
 }
@@ -71,6 +76,32 @@ pub struct Operations {
     pub total: u128,
     /// By kind; kinds that do not occur are left out.
     pub by_kind: IndexMap<String, u128>,
+}
+
+/// A result that was compiled and timed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tuned {
+    /// The seed that it was made of.
+    pub seed: String,
+    /// Its operations.
+    pub operations: u128,
+    /// Estimated nanoseconds, where time is made small.
+    pub estimated: Option<f64>,
+    /// Measured nanoseconds, the median of several rounds.
+    pub measured: f64,
+}
+
+/// Estimated time of one run before and after.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimeEstimate {
+    /// The machine.
+    pub machine: String,
+    /// Nanoseconds of the input.
+    pub before: f64,
+    /// Nanoseconds of the output.
+    pub after: f64,
+    /// The output's loops, outermost first, and what bounds each: for people.
+    pub loops: Vec<String>,
 }
 
 /// A parameter and the value that was assumed for it.

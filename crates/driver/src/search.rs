@@ -42,6 +42,7 @@ use crate::report::{Gap, LimitHit, Unjudged};
 use crate::screen;
 use crate::seeds::{self, Seed, add_fired};
 use crate::stages::Stages;
+use crate::time::Nanoseconds;
 use crate::{temporaries, together};
 
 /// The name of the input among seeds, where no seed gave anything better.
@@ -98,6 +99,7 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
     if told.strategy.phases.is_empty() && selection(told.strategy, Cost::INFINITE) == Search::BottomUp {
         let program = stages.run("eliminate dead", || as_it_came(input))?;
         found.ranking.push(Candidate::untouched(program, "rolled", told.values)?);
+        told.estimate(&mut found.ranking, stages);
         return Ok(found);
     }
     let linearized = stages.run("linearize", || linearized(input).map(nestegg_transform::eliminate_empty))?;
@@ -118,6 +120,7 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
         let mut race = Race::new(told);
         race.run(&form, &pass, stages)?;
         race.run_apart(&form, &pass, stages)?;
+        told.estimate(&mut race.ranking, stages);
         race.ranking.sort_by_key(Candidate::rank);
         let part = Part { form, ranking: race.ranking };
         let name = |seed: String| if is_whole { seed } else { format!("{}: {seed}", part.name()) };
@@ -131,6 +134,7 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
         last => {
             parts.extend(last);
             let mut ranking = in_order(&parts, NEXT_OF_PARTS, &pass, stages)?;
+            told.estimate(&mut ranking, stages);
             ranking.retain(|candidate| is_within_memory(candidate, told, &mut found.limits));
             ranking.sort_by_key(Candidate::rank);
             ranking
@@ -329,6 +333,7 @@ impl<'a> Race<'a> {
             let mut race = Race::new(self.told);
             race.run(&form, pass, stages)?;
             race.run_apart(&form, pass, stages)?;
+            self.told.estimate(&mut race.ranking, stages);
             race.ranking.sort_by_key(Candidate::rank);
             let ranking = std::mem::take(&mut race.ranking);
             alternatives.push(race.alternatives());
@@ -492,6 +497,7 @@ fn optimized(
     let saved = constructed.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.saved.operations()));
     let candidate = Candidate {
         cost: operations(&Program::Linearized(program.clone()), pass.values)?.total,
+        time: Nanoseconds::default(),
         program,
         seed: seed.name.clone(),
         is_of_form: true,

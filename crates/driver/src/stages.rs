@@ -29,7 +29,7 @@ pub struct Stage {
 }
 
 /// Records stages as they run. It measures; nothing ever decides by what it measured.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stages {
     probe: Option<MemoryProbe>,
     watcher: Option<Watcher>,

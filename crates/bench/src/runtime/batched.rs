@@ -127,7 +127,7 @@ fn measure(fixture: &Fixture, peer: Option<&Fixture>, args: &RuntimeArgs) -> mie
         parameters: BTreeMap::from([("n_elements".to_owned(), i64::try_from(n_elements).unwrap_or(i64::MAX))]),
         given: BTreeMap::new(),
         seed: 1,
-        mode: Mode::Time { n_rounds: args.rounds, milliseconds: args.milliseconds },
+        mode: Mode::Time { n_rounds: args.rounds, milliseconds: args.milliseconds, n_sets: 1 },
         definitions: String::new(),
     };
     let main = harness(&kernel, &texts, &options).into_diagnostic()?;

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
 use nestegg_driver::emit::{self, Product};
 use nestegg_driver::report::{Report, WIDTH};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Emit, OptimizeArgs, ReportFormat, path_of};
 use crate::commands::folder;
+use crate::commands::tune;
 use crate::config::{Input, OptimizeConfig};
 use crate::exit::ExitStatus;
 use crate::files;
@@ -119,26 +121,36 @@ impl Failed {
 pub fn optimized(path: &Path, config: &OptimizeConfig, progress: &Progress) -> Result<Done, Failed> {
     let source = files::read(path).map_err(Failure::from)?;
     let driver = Config { watcher: progress.watcher(&source.name), ..config.driver.clone() };
-    products(&source, config, &driver).map_err(|error| {
+    products(&source, config, &driver).map_err(|failure| {
         let kernel = nestegg_driver::read(&source).ok().map(|read| read.program.kernel().name.clone());
-        Failed { kernel, failure: failure(error) }
+        Failed { kernel, failure }
     })
 }
 
-fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Done, nestegg_driver::Error> {
-    let optimized = nestegg_driver::optimize(source, driver)?;
-    let program = optimized.batched.as_ref().map_or(&optimized.program, |batched| &batched.program);
+/// The result, or of several the fastest.
+fn result(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Optimized, Failure> {
+    let best = nestegg_driver::optimize_best(source, driver, config.n_tuned).map_err(failure)?;
+    if config.n_tuned == 1 {
+        Ok(best.into_iter().next().expect("there is at least one"))
+    } else {
+        tune::fastest(best, driver)
+    }
+}
+
+fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Done, Failure> {
+    let optimized = result(source, config, driver)?;
+    let program = optimized.runs();
     let mut products = Vec::new();
     let kinds = config.emit_for(source);
     for kind in &kinds {
         match kind {
             Emit::Dump => products.push(emit::dump(program)),
             Emit::Text => products.push(emit::text(program)),
-            Emit::C => products.extend(emit::c(&optimized)?),
+            Emit::C => products.extend(emit::c(&optimized).map_err(failure)?),
             // The header accompanies the source, if that is written.
             Emit::H if kinds.contains(&Emit::C) => {}
             Emit::H => {
-                let headers = emit::c(&optimized)?.into_iter().filter(|product| product.is_companion);
+                let headers = emit::c(&optimized).map_err(failure)?.into_iter().filter(|product| product.is_companion);
                 products.extend(headers.map(|header| Product { is_companion: false, ..header }));
             }
         }

@@ -24,9 +24,10 @@ static double dyadic(uint64_t bits)
     return (bits & 1) != 0 ? -size : size;
 }
 
+/* On a line of the cache: where vectors cross lines or not must not differ between functions that are compared. */
 static void *allocate(size_t n, size_t size)
 {
-    void *const memory = malloc((n + 1)*size);
+    void *const memory = aligned_alloc(64, ((n + 1)*size + 63)/64*64);
     if (!memory) {
         fprintf(stderr, "not enough memory\n");
         exit(2);
@@ -88,42 +89,45 @@ static double now(void)
     return 1e9*(double)time.tv_sec + (double)time.tv_nsec;
 }
 
-static int run_print(int n_functions, void (*prepare)(int), int (*call)(int), void (*print)(int))
+static int run_print(int n_functions, void (*prepare)(int), int (*call)(int, int), void (*print)(int))
 {
     for (int function = 0; function < n_functions; ++function) {
         prepare(function);
-        if (call(function) != 0) return 1;
+        if (call(function, 0) != 0) return 1;
         print(function);
     }
     return 0;
 }
 
-/* Nanoseconds of so many calls from fresh arguments; negative if one fails. */
-static double batch(int function, long n_calls, void (*prepare)(int), int (*call)(int))
+/* Nanoseconds of so many calls on fresh sets of arguments in turn; negative if one fails. */
+static double batch(int function, int n_sets, long n_calls, void (*prepare)(int), int (*call)(int, int))
 {
-    int failed = 0;
+    int failed = 0, set = 0;
     prepare(function);
     const double start = now();
-    for (long i = 0; i < n_calls; ++i) failed |= call(function);
+    for (long i = 0; i < n_calls; ++i) {
+        failed |= call(function, set);
+        set = set + 1 == n_sets ? 0 : set + 1;
+    }
     const double end = now();
     return failed != 0 ? -1.0 : end - start;
 }
 
 static int run_time(
-    int n_functions, int n_rounds, int milliseconds,
-    void (*prepare)(int), int (*call)(int), double (*difference)(int))
+    int n_functions, int n_sets, int n_rounds, int milliseconds,
+    void (*prepare)(int), int (*call)(int, int), double (*difference)(int))
 {
     long *const n_calls = allocate((size_t)n_functions, sizeof(long));
     double greatest = 0.0;
     for (int function = 0; function < n_functions; ++function) {
         prepare(function);
-        if (call(function) != 0) return 1;
+        if (call(function, 0) != 0) return 1;
         greatest = fmax(greatest, difference(function));
     }
     printf("difference %.3e\n", greatest);
     for (int function = 0; function < n_functions; ++function) {
         for (n_calls[function] = 1; n_calls[function] < (1L << 40); n_calls[function] *= 2) {
-            const double time = batch(function, n_calls[function], prepare, call);
+            const double time = batch(function, n_sets, n_calls[function], prepare, call);
             if (time < 0.0) return 1;
             if (time >= 1e6*milliseconds) break;
         }
@@ -131,7 +135,7 @@ static int run_time(
     for (int round = 0; round < n_rounds; ++round) {
         printf("round");
         for (int function = 0; function < n_functions; ++function) {
-            const double time = batch(function, n_calls[function], prepare, call);
+            const double time = batch(function, n_sets, n_calls[function], prepare, call);
             if (time < 0.0) return 1;
             printf(" %.3f", time/(double)n_calls[function]);
         }

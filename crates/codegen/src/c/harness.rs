@@ -38,8 +38,15 @@ pub enum Mode {
         n_rounds: u32,
         /// How long one function runs in one round, at least.
         milliseconds: u32,
+        /// Sets of arguments that the calls of one function take in turn, as far as [`BYTES_IN_TURN`] hold them, but at least one.
+        /// A function called again on the arguments that it has just written waits for its own stores to arrive;
+        /// one that is called for one element after the other does not.
+        n_sets: u32,
     },
 }
+
+/// All sets of arguments of a function that is timed take at most so many bytes, if there is more than one: they stay in the first-level cache.
+pub const BYTES_IN_TURN: usize = 16 * 1024;
 
 /// How the program is made.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,10 +96,12 @@ pub fn harness(kernel: &Kernel, functions: &[&CText], options: &HarnessOptions) 
         let limit = limits.get(&id).copied().unwrap_or(8).max(1);
         arguments.push(Argument { at, id, n, dtype, given: contents.is_some_and(|given| !given.is_empty()), limit });
     }
-    let _ = writeln!(out, "static void *arguments[{}][{}];\n", functions.len().max(1), arguments.len().max(1));
-    write_prepare(&arguments, options.seed, &mut out);
+    let n_sets = n_sets(&arguments, options.mode);
+    let _ =
+        writeln!(out, "static void *arguments[{}][{n_sets}][{}];\n", functions.len().max(1), arguments.len().max(1));
+    write_prepare(&arguments, n_sets, options.seed, &mut out);
     write_call(kernel, functions, &arguments, &values, &mut out);
-    write_main(kernel, functions.len(), &arguments, options.mode, &mut out);
+    write_main(kernel, functions.len(), &arguments, (options.mode, n_sets), &mut out);
     Ok(out)
 }
 
@@ -107,12 +116,21 @@ struct Argument {
     limit: i64,
 }
 
+/// How many sets of arguments each function has.
+fn n_sets(arguments: &[Argument], mode: Mode) -> usize {
+    let Mode::Time { n_sets, .. } = mode else { return 1 };
+    let bytes = arguments.iter().map(|argument| argument.n.saturating_mul(argument.dtype.size() as usize));
+    let bytes = bytes.fold(0, usize::saturating_add).max(1);
+    (BYTES_IN_TURN / bytes).min(n_sets as usize).max(1)
+}
+
 /// `prepare(function)`: fresh contents for all arguments.
-fn write_prepare(arguments: &[Argument], seed: u64, out: &mut String) {
+fn write_prepare(arguments: &[Argument], n_sets: usize, seed: u64, out: &mut String) {
     out.push_str("static void prepare(int function)\n{\n    (void)function;\n");
+    let _ = writeln!(out, "    for (int set = 0; set < {n_sets}; ++set) {{");
     for Argument { at, n, dtype, given, limit, .. } in arguments {
         let ty = type_name(*dtype);
-        let target = format!("arguments[function][{at}]");
+        let target = format!("arguments[function][set][{at}]");
         let _ = writeln!(out, "    if (!{target}) {target} = allocate({n}u, sizeof({ty}));");
         if *given {
             let _ = writeln!(out, "    memcpy({target}, given_{at}, sizeof given_{at});");
@@ -124,12 +142,12 @@ fn write_prepare(arguments: &[Argument], seed: u64, out: &mut String) {
             false => writeln!(out, "    fill_{ty}({target}, {n}u, {stream}, INT64_C({limit}));"),
         };
     }
-    out.push_str("}\n\n");
+    out.push_str("    }\n}\n\n");
 }
 
-/// `call(function)`: one call; not 0 if the function failed.
+/// `call(function, set)`: one call; not 0 if the function failed.
 fn write_call(kernel: &Kernel, functions: &[&CText], arguments: &[Argument], values: &[i64], out: &mut String) {
-    out.push_str("static int call(int function)\n{\n    switch (function) {\n");
+    out.push_str("static int call(int function, int set)\n{\n    (void)set;\n    switch (function) {\n");
     for (idx, function) in functions.iter().enumerate() {
         let mut list: Vec<String> = kernel
             .parameter_ids()
@@ -139,7 +157,7 @@ fn write_call(kernel: &Kernel, functions: &[&CText], arguments: &[Argument], val
         list.extend(arguments.iter().map(|Argument { at, id, dtype, .. }| {
             let by_value = kernel[*id].shape.is_empty() && !kernel[*id].is_writable();
             let ty = type_name(*dtype);
-            let pointer = format!("({ty} *)arguments[{idx}][{at}]");
+            let pointer = format!("({ty} *)arguments[{idx}][set][{at}]");
             if by_value { format!("*{pointer}") } else { pointer }
         }));
         let call = format!("{}({})", function.symbol, list.join(", "));
@@ -148,24 +166,30 @@ fn write_call(kernel: &Kernel, functions: &[&CText], arguments: &[Argument], val
     out.push_str("    default: return 1;\n    }\n}\n\n");
 }
 
-fn write_main(kernel: &Kernel, n_functions: usize, arguments: &[Argument], mode: Mode, out: &mut String) {
+fn write_main(
+    kernel: &Kernel,
+    n_functions: usize,
+    arguments: &[Argument],
+    (mode, n_sets): (Mode, usize),
+    out: &mut String,
+) {
     let written: Vec<&Argument> = arguments.iter().filter(|argument| kernel[argument.id].is_writable()).collect();
     out.push_str("static void print_outputs(int function)\n{\n    (void)function;\n");
     for Argument { at, id, n, dtype, .. } in &written {
         let _ = writeln!(out, "    printf(\"output %d {} {n}\\n\", function);", kernel[*id].name);
-        let _ = writeln!(out, "    print_{}(arguments[function][{at}], {n}u);", type_name(*dtype));
+        let _ = writeln!(out, "    print_{}(arguments[function][0][{at}], {n}u);", type_name(*dtype));
     }
     out.push_str("}\n\nstatic double difference(int function)\n{\n    double greatest = 0.0;\n    (void)function;\n");
     for Argument { at, n, dtype, .. } in &written {
         let ty = type_name(*dtype);
-        let pair = format!("arguments[0][{at}], arguments[function][{at}]");
+        let pair = format!("arguments[0][0][{at}], arguments[function][0][{at}]");
         let _ = writeln!(out, "    greatest = fmax(greatest, difference_{ty}({pair}, {n}u));");
     }
     out.push_str("    return greatest;\n}\n\n");
     let run = match mode {
         Mode::Print => format!("run_print({n_functions}, prepare, call, print_outputs)"),
-        Mode::Time { n_rounds, milliseconds } => {
-            format!("run_time({n_functions}, {n_rounds}, {milliseconds}, prepare, call, difference)")
+        Mode::Time { n_rounds, milliseconds, .. } => {
+            format!("run_time({n_functions}, {n_sets}, {n_rounds}, {milliseconds}, prepare, call, difference)")
         }
     };
     // A function that is mentioned is used: compilers do not complain.

@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use nestegg_ir::Licence;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use super::{Gap, ParameterSource, Report, Temporary, Validated};
+use super::{Gap, ParameterSource, Report, Temporary, TimeEstimate, Validated};
 use crate::search::AS_IT_CAME;
 use crate::stages::VALIDATE;
 
@@ -78,9 +78,23 @@ impl Report {
             ratio_in_digits(self.ratio()),
             self.strategy
         ));
+        if let Some(estimate) = &self.estimate {
+            let TimeEstimate { machine, before, after, .. } = estimate;
+            story.line(&format!("estimated: {before:.1} -> {after:.1} ns a run ({machine})"));
+        }
+        if !self.tuned.is_empty() {
+            let tuned: Vec<String> =
+                self.tuned.iter().map(|tuned| format!("{} {:.1} ns", tuned.seed, tuned.measured)).collect();
+            story.line(&format!("tuned: {}", tuned.join(", ")));
+        }
         let costs: Vec<String> = self.seeds.iter().map(|(seed, cost)| format!("{seed} {cost}")).collect();
         if self.seed == AS_IT_CAME {
-            let why = if self.failures.is_empty() { "nothing found does less" } else { "found" };
+            let is_timed = self.estimate.is_some() || !self.tuned.is_empty();
+            let why = match self.failures.is_empty() {
+                true if is_timed => "nothing found is faster",
+                true => "nothing found does less",
+                false => "found",
+            };
             story.line(&format!("kept as it came, without dead code; {why}: {}", costs.join(", ")));
         } else if self.seeds.len() > 1 {
             story.line(&format!("made of: {}; of all: {}", self.seed, costs.join(", ")));

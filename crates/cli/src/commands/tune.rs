@@ -1,0 +1,39 @@
+//! `nestegg optimize --tune N`: of the best results the one that is fastest when it runs.
+
+use nestegg_driver::Optimized;
+use nestegg_driver::config::Config;
+use nestegg_driver::report::Tuned;
+use nestegg_ir::LinearizedKernel;
+
+use crate::measure::{Compiler, Effort, times};
+use crate::terminal::Failure;
+
+/// Enough for medians that differ by a few percent.
+const EFFORT: Effort = Effort { n_rounds: 15, milliseconds: 2 };
+
+/// The fastest of results that hold, by the median of interleaved rounds; of equally fast ones the first.
+pub fn fastest(mut best: Vec<Optimized>, config: &Config) -> Result<Optimized, Failure> {
+    let programs: Vec<&LinearizedKernel> = best.iter().map(Optimized::runs).collect();
+    let values: Vec<(String, i64)> =
+        best[0].report.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect();
+    let rounds = times(&programs, &values, &Compiler::of(config), EFFORT)?;
+    let tuned: Vec<Tuned> = best
+        .iter()
+        .enumerate()
+        .map(|(idx, one)| Tuned {
+            seed: one.report.seed.clone(),
+            operations: one.report.after.total,
+            estimated: one.report.estimate.as_ref().map(|estimate| estimate.after),
+            measured: median(rounds.iter().map(|round| round[idx]).collect()),
+        })
+        .collect();
+    let at = (0..tuned.len()).min_by(|&a, &b| tuned[a].measured.total_cmp(&tuned[b].measured)).unwrap_or(0);
+    let mut res = best.swap_remove(at);
+    res.report.tuned = tuned;
+    Ok(res)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::INFINITY)
+}

@@ -1,0 +1,99 @@
+//! Estimated time of candidates, where time is made small.
+//!
+//! [`nestegg_time`] estimates; here its answers become numbers that rank. A kernel for which there is no estimate takes
+//! forever: then it is never preferred to the input. Where elements are to be put together, what is estimated is the
+//! kernel of many elements.
+
+use nestegg_ir::{Licence, LinearizedKernel};
+use nestegg_time::Estimate;
+
+use crate::batch::put_together;
+use crate::candidates::Candidate;
+use crate::config::{Config, CostModel};
+use crate::error::Error;
+use crate::parameters;
+use crate::report::TimeEstimate;
+use crate::search::Told;
+use crate::stages::Stages;
+
+/// Time of one run, in thousandths of a nanosecond: a whole number, so that estimates can be compared and sorted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Nanoseconds(u128);
+
+impl Nanoseconds {
+    fn of(value: f64) -> Self {
+        // The conversion saturates.
+        Self((value * 1000.0).round() as u128)
+    }
+
+    fn as_f64(self) -> f64 {
+        self.0 as f64 / 1000.0
+    }
+}
+
+/// What the estimate of a run depends on beside the kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    /// The machine, and whether elements are put together.
+    pub(crate) config: &'a Config,
+    /// Values of parameters.
+    pub(crate) values: &'a [(String, i64)],
+    /// What may be done to floats.
+    pub(crate) licence: Licence,
+}
+
+impl Run<'_> {
+    /// The estimate of a kernel; `None` unless time is made small.
+    pub(crate) fn of(&self, program: &LinearizedKernel) -> Result<Option<Nanoseconds>, Error> {
+        if self.config.cost != CostModel::Time {
+            return Ok(None);
+        }
+        Ok(Some(Nanoseconds::of(self.estimate(program)?.nanoseconds)))
+    }
+
+    fn estimate(&self, program: &LinearizedKernel) -> Result<Estimate, Error> {
+        let refused =
+            |source| Error::Refused { pass: "estimate", kernel: program.kernel.name.clone(), source: Box::new(source) };
+        let estimate = |program: &LinearizedKernel, values: &[(String, i64)]| {
+            nestegg_time::estimate(program, values, &self.config.machine).map_err(refused)
+        };
+        let Some(request) = &self.config.batch else { return estimate(program, self.values) };
+        let batched = put_together(program, request, self.licence, true)?.program;
+        let assumed = parameters::assumed(&batched.kernel, &self.config.parameters)?;
+        estimate(&batched, &parameters::values(&assumed))
+    }
+
+    /// What a report says of the time of a run.
+    pub(crate) fn report(
+        &self,
+        before: Option<Nanoseconds>,
+        output: &LinearizedKernel,
+    ) -> Result<Option<TimeEstimate>, Error> {
+        let Some(before) = before else { return Ok(None) };
+        let estimate = self.estimate(output)?;
+        let loops = estimate.to_string().lines().skip(1).map(|line| line.trim().to_owned()).collect();
+        let after = Nanoseconds::of(estimate.nanoseconds).as_f64();
+        let machine = self.config.machine_name.clone();
+        Ok(Some(TimeEstimate { machine, before: before.as_f64(), after, loops }))
+    }
+}
+
+impl Told<'_> {
+    /// What estimates depend on.
+    pub(crate) fn run(&self) -> Run<'_> {
+        Run { config: self.config, values: self.values, licence: self.semantics.licence }
+    }
+
+    /// Estimates the time of candidates, if time is made small.
+    pub(crate) fn estimate(&self, candidates: &mut [Candidate], stages: &mut Stages) {
+        if self.config.cost != CostModel::Time {
+            return;
+        }
+        stages.run("estimate", || {
+            for candidate in candidates {
+                let time = self.run().of(&candidate.program).ok().flatten();
+                candidate.time = time.unwrap_or(Nanoseconds(u128::MAX));
+            }
+        });
+    }
+}

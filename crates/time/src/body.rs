@@ -1,0 +1,116 @@
+//! What one iteration of a loop does, in machine operations.
+
+use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::{ArrayId, InameId, InameSet};
+
+/// Calls by how long they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallKind {
+    Exponential,
+    Trigonometric,
+    Power,
+    Other,
+}
+
+/// An element that is loaded or stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Reference {
+    pub(crate) array: ArrayId,
+    /// Its position in the array, in elements; `None` if it is not affine.
+    pub(crate) position: Option<Affine>,
+    /// How often in an iteration.
+    pub(crate) times: f64,
+}
+
+/// What one iteration does; counts are sums over its operations, weighted with how often each runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Work {
+    /// Sums, products, fused operations, selections, comparisons.
+    pub(crate) arithmetic: f64,
+    pub(crate) quotients: f64,
+    pub(crate) roots: f64,
+    /// Calls, in the order of [`CallKind`].
+    pub(crate) calls: [f64; 4],
+    pub(crate) loads: Vec<Reference>,
+    pub(crate) stores: Vec<Reference>,
+    /// Operations that are none if loops over all these inames are unrolled: then their operands are numbers.
+    pub(crate) folded: Vec<(InameSet, f64)>,
+    /// Operations on integers that are not part of an address.
+    pub(crate) integers: f64,
+    /// Conditions that are branched on.
+    pub(crate) branches: f64,
+    /// Lanes that are put in order, one by one.
+    pub(crate) moved: f64,
+    /// Loads and stores of values for which there is no register.
+    pub(crate) spilled: Vec<(f64, f64)>,
+    /// Values that each iteration adds to, kept in registers.
+    pub(crate) reductions: f64,
+    /// Elements that each iteration adds to, stored and loaded each time.
+    pub(crate) reductions_in_memory: f64,
+    /// Whether there is something that no vector does: a call without vector form, an opaque instruction.
+    pub(crate) is_scalar: bool,
+}
+
+impl Work {
+    /// Adds what a loop with so many iterations does, run once.
+    pub(crate) fn add_unrolled(&mut self, other: &Self, trips: f64) {
+        self.arithmetic += other.arithmetic * trips;
+        self.quotients += other.quotients * trips;
+        self.roots += other.roots * trips;
+        for (sum, calls) in self.calls.iter_mut().zip(other.calls) {
+            *sum += calls * trips;
+        }
+        let times = |reference: &Reference| Reference { times: reference.times * trips, ..reference.clone() };
+        self.loads.extend(other.loads.iter().map(times));
+        self.stores.extend(other.stores.iter().map(times));
+        self.integers += other.integers * trips;
+        self.branches += other.branches * trips;
+        self.moved += other.moved * trips;
+        self.spilled.extend(other.spilled.iter().map(|(distance, n)| (*distance, n * trips)));
+        self.is_scalar |= other.is_scalar;
+    }
+
+    /// What one vector of so many lanes does where an iteration of `iname` does this, and the kernel says that the iterations are lanes:
+    /// elements that are not side by side are transposed, and functions are called lane by lane.
+    pub(crate) fn in_lanes(mut self, iname: InameId, lanes: f64) -> Self {
+        let is_apart = |reference: &Reference| {
+            let stride = reference.position.as_ref().map(|position| position.coefficient(Var::Iname(iname)));
+            !matches!(stride, Some(0 | 1))
+        };
+        let n_apart: f64 = self.loads.iter().chain(&self.stores).filter(|one| is_apart(one)).map(|one| one.times).sum();
+        self.moved += n_apart * lanes.max(1.0).log2();
+        self.calls.iter_mut().for_each(|calls| *calls *= lanes);
+        self.is_scalar = false;
+        self
+    }
+
+    /// What is left where loops over these inames are unrolled: numbers instead of elements of tables.
+    pub(crate) fn with_unrolled(&self, inames: &InameSet, is_table: &[bool]) -> Self {
+        let mut res = self.clone();
+        res.folded.retain(|(needed, _)| !needed.is_subset(inames));
+        let gone: f64 = self.folded.iter().filter(|(needed, _)| needed.is_subset(inames)).map(|folded| folded.1).sum();
+        res.arithmetic = (res.arithmetic - gone).max(0.0);
+        res.loads.retain(|load| {
+            let is_known = |position: &Affine| position.inames().all(|iname| inames.contains(iname));
+            !(is_table[load.array.index()] && load.position.as_ref().is_some_and(is_known))
+        });
+        res
+    }
+
+    /// All operations, as a compiler that unrolls counts them.
+    pub(crate) fn operations(&self) -> f64 {
+        self.arithmetic
+            + self.quotients
+            + self.roots
+            + self.calls.iter().sum::<f64>()
+            + self.integers
+            + self.branches
+            + count(&self.loads)
+            + count(&self.stores)
+    }
+}
+
+/// How many there are in an iteration.
+pub(crate) fn count(references: &[Reference]) -> f64 {
+    references.iter().map(|reference| reference.times).sum()
+}

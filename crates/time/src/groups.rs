@@ -1,0 +1,422 @@
+//! Straight-line code in vectors: stores to consecutive elements that compilers do together, with the operations before them.
+//!
+//! # Input
+//! The stores of each loop's straight-line code, with their values, and scalars that are assigned once.
+//! # Output
+//! For each loop the operations that vectors save, the shuffles that they need, and the accesses that are parts of vectors.
+//! # Method
+//! Runs of consecutive stores are cut into vectors, from their values down: where all lanes do the same operation, it is one
+//! for all of them; where all are the same value, it is spread out; consecutive elements are one load; numbers are
+//! nothing. Other values are put together lane by lane. Where sums may be reassociated, signs and constant factors belong to one another. A scalar operation is
+//! saved if nothing but vectors needs its value. A group of stores that saves nothing stays as it is.
+//! # Complexity
+//! For each group at most [`MAX_LANES`] tuples of lanes, to a depth of [`MAX_DEPTH`]; a sort of the stores.
+//! # Source
+//! Larsen and Amarasinghe, "Exploiting superword level parallelism with multimedia instruction sets", PLDI 2000.
+
+use std::collections::BTreeMap;
+
+use nestegg_ir::affine::Affine;
+use nestegg_ir::{ArrayId, Expr, ExprId, Kernel, Op};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How far from a store compilers look.
+const MAX_DEPTH: usize = 8;
+
+/// So many tuples of lanes are looked at for a group; further ones are put together lane by lane.
+const MAX_LANES: usize = 1000;
+
+/// Products of more factors are none that lanes are compared by.
+const MAX_FACTORS: usize = 32;
+
+/// So many scalars in a row may be names of one value.
+const MAX_NAMES: usize = 32;
+
+/// A store of straight-line code.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    /// The loop that it is in.
+    pub(crate) at: usize,
+    pub(crate) array: ArrayId,
+    /// Its place, in elements.
+    pub(crate) position: Affine,
+    /// What is stored.
+    pub(crate) value: ExprId,
+}
+
+/// What the vectors in the straight-line code of a loop change.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Saved {
+    /// Operations less, if positive.
+    pub(crate) arithmetic: f64,
+    /// Shuffles more.
+    pub(crate) moved: f64,
+    /// Elements stored by vectors of so many lanes.
+    pub(crate) stores: Vec<(ArrayId, Affine, f64)>,
+    /// Elements loaded by them.
+    pub(crate) loads: Vec<(ArrayId, Affine, f64)>,
+}
+
+/// What groups are made of.
+pub(crate) struct Blocks<'a> {
+    pub(crate) kernel: &'a Kernel,
+    /// Scalars that are assigned once: the loop, and the value.
+    pub(crate) definitions: FxHashMap<ArrayId, (usize, ExprId)>,
+    /// In the order in which they run.
+    pub(crate) stores: Vec<Stored>,
+    /// Values that something else needs.
+    pub(crate) roots: Vec<ExprId>,
+    /// The position of an element in its array.
+    pub(crate) positions: &'a dyn Fn(ArrayId, &[ExprId]) -> Option<Affine>,
+    /// Lanes of a vector of an array's elements.
+    pub(crate) lanes: &'a dyn Fn(ArrayId) -> usize,
+    pub(crate) fuses: bool,
+}
+
+/// A sum or product, in the form in which lanes are compared.
+enum Node {
+    Number,
+    Load(ArrayId, Affine),
+    /// Terms, and whether each is subtracted.
+    Sum(Vec<(bool, ExprId)>),
+    /// Factors and divisors; whether a number is among the factors.
+    Product {
+        factors: Vec<ExprId>,
+        divisors: Vec<ExprId>,
+        has_number: bool,
+    },
+    Other,
+}
+
+/// What one group does.
+#[derive(Clone, Debug, Default)]
+struct Plan {
+    vector: f64,
+    moved: f64,
+    /// Values that vectors compute, with the operations of each.
+    computed: Vec<(ExprId, f64)>,
+    /// Values that lanes are made of.
+    scalar: Vec<ExprId>,
+    spread: Vec<ExprId>,
+    loads: Vec<(ArrayId, Affine, f64)>,
+}
+
+impl Plan {
+    fn add(&mut self, other: Self) {
+        self.vector += other.vector;
+        self.moved += other.moved;
+        self.computed.extend(other.computed);
+        self.scalar.extend(other.scalar);
+        self.spread.extend(other.spread);
+        self.loads.extend(other.loads);
+    }
+}
+
+impl Blocks<'_> {
+    /// What vectors save in each loop that has some.
+    pub(crate) fn saved(&self) -> BTreeMap<usize, Saved> {
+        let mut times: FxHashMap<(usize, ArrayId, i64, Affine), usize> = FxHashMap::default();
+        let key = |store: &Stored| {
+            let Affine { constant, terms } = store.position.clone();
+            (store.at, store.array, constant, Affine { constant: 0, terms })
+        };
+        self.stores.iter().for_each(|store| *times.entry(key(store)).or_default() += 1);
+        let once = |store: &Stored| times.get(&key(store)) == Some(&1);
+        let mut sorted: Vec<&Stored> = self.stores.iter().filter(|store| once(store)).collect();
+        let order = |store: &Stored| (store.at, store.array, store.position.terms.clone(), store.position.constant);
+        sorted.sort_by_cached_key(|store| order(store));
+        let follows = |a: &Stored, b: &Stored| {
+            let (x, y) = (order(a), order(b));
+            (x.0, x.1) == (y.0, y.1) && x.2 == y.2 && x.3 + 1 == y.3
+        };
+        let mut plans: Vec<(Vec<&Stored>, Plan)> = Vec::new();
+        for run in sorted.chunk_by(|a, b| follows(a, b)) {
+            let mut rest = run;
+            while let Some(first) = rest.first() {
+                let mut n = (self.lanes)(first.array).min(rest.len());
+                n = if n == 0 { 1 } else { 1 << n.ilog2() };
+                if n < 2 {
+                    break;
+                }
+                let (group, others) = rest.split_at(n);
+                let mut left = MAX_LANES;
+                let values: Vec<ExprId> = group.iter().map(|store| store.value).collect();
+                plans.push((group.to_vec(), self.plan(&values, group[0].at, (0, &mut left))));
+                rest = others;
+            }
+        }
+        self.worth(plans)
+    }
+
+    /// Drops groups that save nothing, and counts what the others save.
+    fn worth(&self, mut plans: Vec<(Vec<&Stored>, Plan)>) -> BTreeMap<usize, Saved> {
+        // What one group needs as a scalar, no other saves: dropping one may change the others, once.
+        for _ in 0..2 {
+            let needed = self.needed(&plans);
+            plans.retain(|(group, plan)| {
+                let saved: f64 = plan.computed.iter().filter(|(id, _)| !needed.contains(id)).map(|one| one.1).sum();
+                saved + group.len() as f64 - 1.0 >= plan.vector + plan.moved
+            });
+        }
+        let needed = self.needed(&plans);
+        let mut res: BTreeMap<usize, Saved> = BTreeMap::new();
+        let (mut seen, mut spread) = (FxHashSet::default(), FxHashSet::default());
+        for (group, plan) in plans {
+            let saved = res.entry(group[0].at).or_default();
+            for (id, operations) in plan.computed {
+                if !needed.contains(&id) && seen.insert(id) {
+                    saved.arithmetic += operations;
+                }
+            }
+            saved.arithmetic -= plan.vector;
+            saved.moved += plan.moved + plan.spread.into_iter().filter(|id| spread.insert(*id)).count() as f64;
+            let lanes = group.len() as f64;
+            saved.stores.extend(group.iter().map(|store| (store.array, store.position.clone(), lanes)));
+            saved.loads.extend(plan.loads);
+        }
+        res
+    }
+
+    /// All that is computed as scalars: what groups are made of, other stores, and what else is needed.
+    fn needed(&self, plans: &[(Vec<&Stored>, Plan)]) -> FxHashSet<ExprId> {
+        let grouped: FxHashSet<*const Stored> =
+            plans.iter().flat_map(|(group, _)| group.iter().map(|store| std::ptr::from_ref(*store))).collect();
+        let others = self.stores.iter().filter(|store| !grouped.contains(&std::ptr::from_ref(*store)));
+        let mut pending: Vec<ExprId> = self.roots.clone();
+        pending.extend(others.map(|store| store.value));
+        pending.extend(plans.iter().flat_map(|(_, plan)| plan.scalar.iter().chain(&plan.spread).copied()));
+        let mut seen = FxHashSet::default();
+        while let Some(id) = pending.pop() {
+            if seen.insert(id) {
+                let expr = &self.kernel.exprs[id];
+                pending.extend(expr.children());
+                if let Expr::Access { array, .. } = expr
+                    && let Some((_, value)) = self.definitions.get(array)
+                {
+                    pending.push(*value);
+                }
+            }
+        }
+        seen
+    }
+
+    /// The value that a scalar is assigned in the same loop, and whether it is negated.
+    fn resolve(&self, mut id: ExprId, at: usize) -> (bool, ExprId) {
+        let mut is_negative = false;
+        for _ in 0..MAX_NAMES {
+            match &self.kernel.exprs[id] {
+                Expr::Op { op: Op::Neg, operands } => {
+                    is_negative = !is_negative;
+                    id = operands[0];
+                }
+                Expr::Access { array, indices } if indices.is_empty() => match self.definitions.get(array) {
+                    Some((defined, value)) if *defined == at => id = *value,
+                    _ => return (is_negative, id),
+                },
+                _ => return (is_negative, id),
+            }
+        }
+        (is_negative, id)
+    }
+
+    fn is_number(&self, id: ExprId) -> bool {
+        match &self.kernel.exprs[id] {
+            Expr::Number(_) => true,
+            Expr::Access { array, indices } => indices.is_empty() && self.kernel[*array].table().is_some(),
+            _ => false,
+        }
+    }
+
+    fn node(&self, id: ExprId) -> Node {
+        if self.is_number(id) {
+            return Node::Number;
+        }
+        match &self.kernel.exprs[id] {
+            Expr::Access { array, indices } if !indices.is_empty() => {
+                (self.positions)(*array, indices).map_or(Node::Other, |position| Node::Load(*array, position))
+            }
+            Expr::Op { op: Op::Add | Op::Sub, .. } => {
+                let mut terms = Vec::new();
+                let mut pending = vec![(false, id)];
+                while let Some((is_negative, id)) = pending.pop() {
+                    match &self.kernel.exprs[id] {
+                        Expr::Op { op: Op::Add, operands } => {
+                            pending.extend(operands.iter().rev().map(|operand| (is_negative, *operand)));
+                        }
+                        Expr::Op { op: Op::Sub, operands } => {
+                            pending.push((!is_negative, operands[1]));
+                            pending.push((is_negative, operands[0]));
+                        }
+                        Expr::Op { op: Op::Neg, operands } => pending.push((!is_negative, operands[0])),
+                        _ => terms.push((is_negative, id)),
+                    }
+                }
+                Node::Sum(terms)
+            }
+            Expr::Op { op: Op::Mul | Op::Div, .. } => {
+                let (mut factors, mut divisors, mut has_number) = (Vec::new(), Vec::new(), false);
+                let mut pending = vec![(false, id)];
+                while let Some((is_divisor, id)) = pending.pop() {
+                    match &self.kernel.exprs[id] {
+                        Expr::Op { op: Op::Mul, operands } => {
+                            pending.extend(operands.iter().rev().map(|operand| (is_divisor, *operand)));
+                        }
+                        Expr::Op { op: Op::Div, operands } => {
+                            pending.push((!is_divisor, operands[1]));
+                            pending.push((is_divisor, operands[0]));
+                        }
+                        Expr::Op { op: Op::Neg, operands } => pending.push((is_divisor, operands[0])),
+                        _ if self.is_number(id) => has_number = true,
+                        _ if is_divisor => divisors.push(id),
+                        _ => factors.push(id),
+                    }
+                }
+                Node::Product { factors, divisors, has_number }
+            }
+            _ => Node::Other,
+        }
+    }
+
+    /// How the lanes of a vector are computed: at which depth, and how many more tuples of lanes may be looked at.
+    fn plan(&self, lanes: &[ExprId], at: usize, (depth, left): (usize, &mut usize)) -> Plan {
+        let n = lanes.len() as f64;
+        let resolved: Vec<(bool, ExprId)> = lanes.iter().map(|&lane| self.resolve(lane, at)).collect();
+        if resolved.iter().all(|lane| *lane == resolved[0]) {
+            let spread = if self.is_number(resolved[0].1) { Vec::new() } else { vec![lanes[0]] };
+            return Plan { spread, ..Plan::default() };
+        }
+        let apart = || Plan { moved: n - 1.0, scalar: lanes.to_vec(), ..Plan::default() };
+        if depth == MAX_DEPTH || *left == 0 {
+            return apart();
+        }
+        *left -= 1;
+        let nodes: Vec<Node> = resolved.iter().map(|(_, id)| self.node(*id)).collect();
+        let is_one_sign = resolved.iter().all(|(is_negative, _)| *is_negative == resolved[0].0);
+        let plan = match &nodes[0] {
+            Node::Number => nodes.iter().all(|node| matches!(node, Node::Number)).then(Plan::default),
+            Node::Load(..) if is_one_sign => self.load(&nodes),
+            Node::Sum(_) if is_one_sign => self.sum(&resolved, &nodes, at, (depth, left)),
+            Node::Product { .. } => self.product(&resolved, &nodes, is_one_sign, at, (depth, left)),
+            _ => None,
+        };
+        plan.unwrap_or_else(apart)
+    }
+
+    fn load(&self, nodes: &[Node]) -> Option<Plan> {
+        let mut loads = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let Node::Load(array, position) = node else { return None };
+            loads.push((*array, position.clone(), nodes.len() as f64));
+        }
+        let follows = |pair: &[(ArrayId, Affine, f64)]| {
+            pair[0].0 == pair[1].0 && pair[0].1.terms == pair[1].1.terms && pair[0].1.constant + 1 == pair[1].1.constant
+        };
+        loads.windows(2).all(follows).then(|| Plan { loads, ..Plan::default() })
+    }
+
+    /// Sums of as many terms, which are paired by what they are.
+    fn sum(
+        &self,
+        resolved: &[(bool, ExprId)],
+        nodes: &[Node],
+        at: usize,
+        (depth, left): (usize, &mut usize),
+    ) -> Option<Plan> {
+        let mut columns: Vec<Vec<ExprId>> = Vec::new();
+        let mut signs: Vec<bool> = Vec::new();
+        let mut n_fused = 0.0;
+        let mut computed = Vec::with_capacity(nodes.len());
+        for (lane, node) in nodes.iter().enumerate() {
+            let Node::Sum(terms) = node else { return None };
+            let mut keyed: Vec<(u8, bool, ExprId)> = terms
+                .iter()
+                .map(|&(is_negative, id)| {
+                    let (is_flipped, value) = self.resolve(id, at);
+                    match self.node(value) {
+                        Node::Load(..) => (0, is_negative, id),
+                        // A number takes the sign.
+                        Node::Product { has_number: true, .. } => (1, false, id),
+                        Node::Product { .. } => (2, is_negative != is_flipped, id),
+                        Node::Sum(_) => (3, is_negative != is_flipped, id),
+                        Node::Number => (4, false, id),
+                        Node::Other => (5, is_negative != is_flipped, id),
+                    }
+                })
+                .collect();
+            keyed.sort_by_key(|term| (term.0, term.1));
+            let of_products = terms.iter().skip(1).filter(|(_, id)| self.is_product(*id)).count() as f64;
+            let fused = if self.fuses { of_products } else { 0.0 };
+            computed.push((resolved[lane].1, (terms.len() as f64 - 1.0 - fused).max(0.0)));
+            if lane == 0 {
+                columns = keyed.iter().map(|term| vec![term.2]).collect();
+                signs = keyed.iter().map(|term| term.1).collect();
+                let is_product = |term: &&(u8, bool, ExprId)| matches!(term.0, 1 | 2);
+                n_fused = if self.fuses { keyed.iter().filter(is_product).count() as f64 } else { 0.0 };
+                continue;
+            }
+            if keyed.len() != columns.len() || keyed.iter().zip(&signs).any(|(term, sign)| term.1 != *sign) {
+                return None;
+            }
+            columns.iter_mut().zip(&keyed).for_each(|(column, term)| column.push(term.2));
+        }
+        let vector = (columns.len() as f64 - 1.0 - n_fused.min(columns.len() as f64 - 1.0)).max(0.0);
+        let mut res = Plan { vector, computed, ..Plan::default() };
+        columns.iter().for_each(|column| res.add(self.plan(column, at, (depth + 1, &mut *left))));
+        Some(res)
+    }
+
+    fn is_product(&self, id: ExprId) -> bool {
+        matches!(&self.kernel.exprs[id], Expr::Op { op: Op::Mul, .. })
+    }
+
+    /// Products: factors that all lanes share are spread out, numbers and signs are one factor, and what is left is paired.
+    fn product(
+        &self,
+        resolved: &[(bool, ExprId)],
+        nodes: &[Node],
+        is_one_sign: bool,
+        at: usize,
+        (depth, left): (usize, &mut usize),
+    ) -> Option<Plan> {
+        let mut all: Vec<(Vec<ExprId>, &[ExprId])> = Vec::with_capacity(nodes.len());
+        let (mut has_any_number, mut have_all_numbers) = (false, true);
+        let mut computed = Vec::with_capacity(nodes.len());
+        for (lane, node) in nodes.iter().enumerate() {
+            let Node::Product { factors, divisors, has_number } = node else { return None };
+            if factors.len() > MAX_FACTORS {
+                return None;
+            }
+            has_any_number |= has_number;
+            have_all_numbers &= has_number;
+            let n = factors.len() + usize::from(*has_number) + divisors.len();
+            computed.push((resolved[lane].1, (n as f64 - 1.0).max(0.0)));
+            all.push((factors.clone(), divisors));
+        }
+        if !is_one_sign && !has_any_number || all.iter().any(|(_, divisors)| *divisors != all[0].1) {
+            return None;
+        }
+        let shared: Vec<ExprId> =
+            all[0].0.iter().copied().filter(|factor| all.iter().all(|(factors, _)| factors.contains(factor))).collect();
+        let mut n_columns = None;
+        for (factors, _) in &mut all {
+            for factor in &shared {
+                if let Some(place) = factors.iter().position(|one| one == factor) {
+                    factors.remove(place);
+                }
+            }
+            if *n_columns.get_or_insert(factors.len()) != factors.len() {
+                return None;
+            }
+        }
+        let n_columns = n_columns.unwrap_or(0);
+        let has_spread = !shared.is_empty() || !all[0].1.is_empty() || have_all_numbers || has_any_number;
+        let n_parts = n_columns + usize::from(has_spread);
+        let mut res = Plan { vector: (n_parts as f64 - 1.0).max(0.0), computed, ..Plan::default() };
+        res.spread.extend(shared.iter().chain(all[0].1));
+        for column in 0..n_columns {
+            let lanes: Vec<ExprId> = all.iter().map(|(factors, _)| factors[column]).collect();
+            res.add(self.plan(&lanes, at, (depth + 1, &mut *left)));
+        }
+        Some(res)
+    }
+}

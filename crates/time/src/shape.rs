@@ -1,0 +1,432 @@
+//! What compilers make of loops, and what each then costs.
+//!
+//! # Method
+//! From the inside out. A short loop inside another, with nothing but unrolled loops inside, is unrolled into it. A loop without loops inside runs in
+//! vector lanes if the kernel says so, or if all it stores is consecutive, or added to registers where sums may be reassociated, if no element that it stores is
+//! accessed elsewhere in it, and if all it calls has vector forms. The rest of a trip count that is no multiple of the lanes runs in vectors half as long, and so on.
+//! # Complexity
+//! Linear in loops and operations; quadratic in the accesses to one array that a loop stores to.
+
+use nestegg_ir::affine::Var;
+use nestegg_ir::{ArrayId, InameId, InameSet};
+
+use crate::body::{Reference, Work, count};
+use crate::estimate::{Bound, LoopEstimate};
+use crate::machine::{Constant as C, Machine};
+use crate::nest::Nest;
+
+/// A nest with the bytes of each of its arrays and of one element of each.
+#[derive(Clone, Debug)]
+pub(crate) struct Sized {
+    pub(crate) nest: Nest,
+    pub(crate) bytes: Vec<f64>,
+    pub(crate) element: Vec<u64>,
+    /// Arrays that are neither arguments nor tables.
+    pub(crate) is_local: Vec<bool>,
+    pub(crate) is_table: Vec<bool>,
+}
+
+/// A loop after its inner ones.
+struct Shaped {
+    /// With what unrolled loops do, but for those that became vectors.
+    work: Work,
+    /// Unrolled loops that may become vectors: what an iteration does, in how many vectors, and how many iterations there are.
+    vectors: Vec<(Work, f64, f64)>,
+    /// Whether there are loops left inside.
+    has_loops: bool,
+    /// Nanoseconds of the loops left inside, for one iteration.
+    inside: f64,
+}
+
+pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
+    let loops = &kernel.nest.loops;
+    let mut parents = vec![0; loops.len()];
+    for (idx, one) in loops.iter().enumerate() {
+        one.children.iter().for_each(|&child| parents[child] = idx);
+    }
+    let unrolled = unrolled(kernel, &parents, machine);
+    let in_registers = in_registers(kernel, &parents, &unrolled);
+    let mut shaped: Vec<Option<Shaped>> = loops.iter().map(|_| None).collect();
+    let mut res: Vec<LoopEstimate> = Vec::new();
+    // Children have larger numbers than their parents.
+    for (idx, one) in loops.iter().enumerate().rev() {
+        let known = unrolled_around(kernel, idx, &parents, &unrolled);
+        let mut own = Shaped {
+            work: one.work.with_unrolled(&known, &kernel.is_table),
+            vectors: Vec::new(),
+            has_loops: false,
+            inside: 0.0,
+        };
+        own.work.loads.retain(|load| !in_registers[load.array.index()]);
+        own.work.stores.retain(|store| !in_registers[store.array.index()]);
+        for &child in &one.children {
+            let Some(inner) = shaped[child].take() else { continue };
+            let of_child = &loops[child];
+            if unrolled[child] {
+                if let Some(iname) = of_child.iname.filter(|_| of_child.is_lanes) {
+                    let (of_element, trips) = (kernel.widest(&inner.work), of_child.trips.ceil());
+                    let n_vectors = n_steps(trips, machine.lanes(of_element)).max(1.0);
+                    let work = inner.work.in_lanes(iname, trips / n_vectors);
+                    own.vectors.push((work, n_vectors * of_child.entries, of_child.trips * of_child.entries));
+                    continue;
+                }
+                // A sum whose loop is gone goes on in the loop around, if that adds to the same register.
+                let times = of_child.trips * of_child.entries;
+                let lanes = machine.lanes(kernel.widest(&inner.work));
+                let touches = |reference: &Reference| {
+                    in_registers[reference.array.index()]
+                        && of_child.iname.is_some_and(|iname| stride(reference, iname) != Some(0))
+                };
+                let is_vector = of_child.iname.is_some_and(|iname| {
+                    of_child.trips >= 2.0
+                        && lanes > 1.0
+                        && inner.work.reductions == 0.0
+                        && !loops[child].work.loads.iter().chain(&loops[child].work.stores).any(touches)
+                        && kernel.is_vectorizable(&inner.work, iname, machine)
+                        && inner.work.loads.iter().all(|load| matches!(stride(load, iname), Some(0 | 1)))
+                });
+                if is_vector {
+                    let steps = n_steps(of_child.trips, lanes) * of_child.entries;
+                    own.vectors.push((inner.work, steps, times));
+                } else {
+                    own.work.add_unrolled(&inner.work, times);
+                }
+                for (work, steps, of_scalar) in inner.vectors {
+                    own.vectors.push((work, steps * times, of_scalar * times));
+                }
+                continue;
+            }
+            let cost = of_loop(kernel, &inner, of_child.iname, of_child.trips, machine);
+            own.has_loops = true;
+            own.inside += of_child.entries * cost.nanoseconds;
+            res.push(LoopEstimate { at: child, parent: idx, entries: of_child.entries, ..cost });
+        }
+        shaped[idx] = Some(own);
+    }
+    if let Some(whole) = shaped.first_mut().and_then(Option::take) {
+        let mut cost = of_loop(kernel, &whole, None, 1.0, machine);
+        cost.nanoseconds += machine[C::Call];
+        res.push(cost);
+    }
+    res.reverse();
+    res
+}
+
+/// For each loop whether the compiler unrolls it. An outermost loop is, if it cannot run in vector lanes.
+fn unrolled(kernel: &Sized, parents: &[usize], machine: &Machine) -> Vec<bool> {
+    let loops = &kernel.nest.loops;
+    let mut has_loops = vec![false; loops.len()];
+    let mut res = vec![false; loops.len()];
+    for idx in (1..loops.len()).rev() {
+        let one = &loops[idx];
+        let may_be = !has_loops[idx] && (one.is_lanes || one.trips.fract() == 0.0);
+        res[idx] = may_be
+            && (one.is_lanes
+                || one.trips <= 1.0
+                || one.trips <= machine[C::UnrollTrips]
+                    && (parents[idx] != 0 || one.iname.is_some_and(|iname| has_strided_store(kernel, idx, iname)))
+                    && one.trips * size(kernel, idx, &one.iname.into_iter().collect()) <= machine[C::UnrollOperations]);
+        if !res[idx] {
+            has_loops[parents[idx]] = true;
+        }
+    }
+    res
+}
+
+/// Operations of an iteration of a loop inside which all loops are unrolled, when these inames and theirs are numbers.
+fn size(kernel: &Sized, idx: usize, inames: &InameSet) -> f64 {
+    let one = &kernel.nest.loops[idx];
+    let mut sum = one.work.with_unrolled(inames, &kernel.is_table).operations();
+    for &child in &one.children {
+        let inner = &kernel.nest.loops[child];
+        let inames: InameSet = inames.iter().chain(inner.iname).collect();
+        sum += inner.trips * inner.entries * size(kernel, child, &inames);
+    }
+    sum
+}
+
+fn has_strided_store(kernel: &Sized, idx: usize, iname: InameId) -> bool {
+    let one = &kernel.nest.loops[idx];
+    one.work.stores.iter().any(|store| !matches!(stride(store, iname), Some(-1..=1)))
+        || one.children.iter().any(|&child| has_strided_store(kernel, child, iname))
+}
+
+/// The inames of a loop and those around it, up to the first that is not unrolled.
+fn unrolled_around(kernel: &Sized, idx: usize, parents: &[usize], unrolled: &[bool]) -> InameSet {
+    let mut at = idx;
+    let mut res = InameSet::new();
+    while unrolled[at] {
+        res.extend(kernel.nest.loops[at].iname);
+        at = parents[at];
+    }
+    res
+}
+
+/// For each array whether it is a temporary all of whose elements become registers, for all loops that run over it are unrolled.
+fn in_registers(kernel: &Sized, parents: &[usize], unrolled: &[bool]) -> Vec<bool> {
+    let mut res = kernel.is_local.clone();
+    for (idx, one) in kernel.nest.loops.iter().enumerate() {
+        for reference in one.work.loads.iter().chain(&one.work.stores) {
+            let mut at = idx;
+            let mut is_fixed = reference.position.is_some();
+            while at != 0 && is_fixed {
+                is_fixed = unrolled[at] || one_of(kernel, at).is_some_and(|iname| stride(reference, iname) == Some(0));
+                at = parents[at];
+            }
+            res[reference.array.index()] &= is_fixed;
+        }
+    }
+    res
+}
+
+fn one_of(kernel: &Sized, at: usize) -> Option<InameId> {
+    kernel.nest.loops[at].iname
+}
+
+/// One entry of a loop.
+fn of_loop(kernel: &Sized, inner: &Shaped, iname: Option<InameId>, trips: f64, machine: &Machine) -> LoopEstimate {
+    let (mut of_scalar, mut with_vectors) = (inner.work.clone(), inner.work.clone());
+    for (work, n_vectors, n_scalars) in &inner.vectors {
+        of_scalar.add_unrolled(work, *n_scalars);
+        with_vectors.add_unrolled(work, *n_vectors);
+    }
+    // Elements that each iteration adds to, and nobody else looks at, stay in registers as long as the loop runs.
+    let mut kept = 0.0;
+    if let Some(iname) = iname.filter(|_| !inner.has_loops) {
+        kept = keep_in_registers(&mut of_scalar, iname);
+        keep_in_registers(&mut with_vectors, iname);
+    }
+    let work = &of_scalar;
+    let scalar = Steps { n: trips, lanes: 1.0 };
+    let scalar_body = body(&with_vectors, iname, &scalar, machine);
+    let mut best = (scalar, scalar_body);
+    if let Some(iname) = iname.filter(|_| !inner.has_loops) {
+        let size = kernel.widest(work);
+        let lanes = machine.lanes(size);
+        if lanes > 1.0 && trips >= 2.0 && kernel.is_vectorizable(work, iname, machine) {
+            let vector = Steps { n: n_steps(trips, lanes), lanes };
+            let vector_body = body(work, Some(iname), &vector, machine);
+            let reduce = if work.reductions > 0.0 {
+                2.0 * lanes.log2() * (machine[C::Latency] + kept * machine[C::Arithmetic])
+            } else {
+                0.0
+            };
+            if vector_body.0 * vector.n + reduce < best.1.0 * trips {
+                best = (vector, (vector_body.0 + reduce / vector.n, vector_body.1));
+            }
+        }
+    }
+    let (steps, (step, bound)) = best;
+    let entry =
+        if iname.is_some() { machine[C::LoopEntry] } else { 0.0 } + kept * (machine[C::Load].max(machine[C::Store]));
+    let own = step * steps.n;
+    let traffic = kernel.traffic(work, iname, trips, machine);
+    LoopEstimate {
+        at: 0,
+        parent: 0,
+        entries: 1.0,
+        nanoseconds: entry + own.max(traffic) + inner.inside * trips,
+        own: own.max(traffic) + entry,
+        trips,
+        lanes: steps.lanes,
+        bound: if traffic > own { Bound::Memory } else { bound },
+    }
+}
+
+/// How often the body runs, and for how many iterations at once.
+#[derive(Clone, Copy)]
+struct Steps {
+    n: f64,
+    lanes: f64,
+}
+
+/// Full vectors, and for the rest one for each power of two.
+fn n_steps(trips: f64, lanes: f64) -> f64 {
+    let full = (trips / lanes).floor();
+    let rest = (trips - full * lanes).round() as u64;
+    full + f64::from(rest.count_ones())
+}
+
+/// Nanoseconds of one step of a loop, and what bounds it.
+fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -> (f64, Bound) {
+    let lanes = steps.lanes;
+    let is_vector = lanes > 1.0;
+    let (mut loads, mut moved) = (0.0, work.moved);
+    for reference in &work.loads {
+        match iname.filter(|_| is_vector).map(|iname| stride(reference, iname)) {
+            None | Some(Some(-1..=1)) => loads += reference.times,
+            // Neighbouring elements come in whole vectors, and are put in order.
+            Some(Some(stride)) if stride.unsigned_abs() <= MAX_PERMUTED => {
+                loads += reference.times;
+                moved += 0.5 * lanes * reference.times;
+            }
+            Some(_) => {
+                loads += reference.times * lanes;
+                moved += reference.times * lanes;
+            }
+        }
+    }
+    let mut stores = count(&work.stores);
+    let mut first = true;
+    for (distance, times) in &work.spilled {
+        if *distance > machine[C::Registers] {
+            loads += times;
+            stores += if first { *times } else { 0.0 };
+            first = !first;
+        }
+    }
+    let quotient = if is_vector { machine[C::DivideVector] } else { machine[C::Divide] };
+    let root = machine[C::Root] * quotient / machine[C::Divide].max(1e-9);
+    let calls: f64 = std::iter::zip(work.calls, [C::Exponential, C::Trigonometric, C::Power, C::Function])
+        .map(|(n, constant)| n * machine[constant])
+        .sum::<f64>()
+        * (lanes / if is_vector { machine[C::CallLanes].min(lanes) } else { 1.0 });
+    // A load that one operation needs is part of it.
+    let instructions = work.arithmetic.max(loads)
+        + stores
+        + work.integers
+        + work.quotients
+        + work.roots
+        + moved
+        + if iname.is_some() { 2.0 } else { 0.0 };
+    let chain = match iname {
+        // From the store to the next load it takes about as long again.
+        Some(_) if work.reductions_in_memory > 0.0 => 2.0 * machine[C::Latency],
+        Some(_) if work.reductions > 0.0 => machine[C::Latency],
+        _ => 0.0,
+    };
+    let resources = [
+        (work.arithmetic * machine[C::Arithmetic], Bound::Arithmetic),
+        (loads * machine[C::Load], Bound::Loads),
+        (stores * machine[C::Store], Bound::Stores),
+        (work.quotients * quotient + work.roots * root, Bound::Quotients),
+        (instructions * machine[C::Issue], Bound::Issue),
+        (moved * machine[C::Lane], Bound::Lanes),
+        (chain, Bound::Chain),
+    ];
+    let sum: f64 = resources.iter().map(|resource| resource.0).sum();
+    let (busiest, mut bound) =
+        resources.iter().fold((0.0, Bound::Issue), |most, one| if one.0 > most.0 { *one } else { most });
+    let mut total = busiest + machine[C::Overlap] * (sum - busiest);
+    if calls > total {
+        bound = Bound::Calls;
+    }
+    total += calls + work.branches * machine[C::Branch];
+    if instructions > machine[C::CodeOperations] {
+        total += (instructions - machine[C::CodeOperations]) * machine[C::Fetch];
+    }
+    (total, bound)
+}
+
+/// How far apart in its array the elements of two iterations are; `None` if that is not known.
+fn stride(reference: &Reference, iname: InameId) -> Option<i64> {
+    Some(reference.position.as_ref()?.coefficient(Var::Iname(iname)))
+}
+
+impl Sized {
+    /// Bytes of the largest element that a loop works on.
+    fn widest(&self, work: &Work) -> u64 {
+        let all = work.loads.iter().chain(&work.stores);
+        all.map(|reference| self.element[reference.array.index()]).max().unwrap_or(8)
+    }
+
+    fn is_vectorizable(&self, work: &Work, iname: InameId, machine: &Machine) -> bool {
+        let calls = work.calls.iter().sum::<f64>() > 0.0;
+        if work.is_scalar
+            || calls && machine[C::CallLanes] <= 1.0
+            || work.reductions > 0.0 && machine[C::Reassociates] < 0.5
+        {
+            return false;
+        }
+        work.stores.iter().all(|store| {
+            matches!(stride(store, iname), Some(1 | -1))
+                && accesses(work, store.array).all(|other| !meets(store, other, iname))
+        })
+    }
+
+    /// Nanoseconds in which the data of a loop come from where they are.
+    fn traffic(&self, work: &Work, iname: Option<InameId>, trips: f64, machine: &Machine) -> f64 {
+        let Some(iname) = iname else { return 0.0 };
+        let footprint: f64 = self.bytes.iter().sum();
+        let per_byte = if footprint <= machine[C::L1Bytes] {
+            return 0.0;
+        } else if footprint <= machine[C::L2Bytes] {
+            machine[C::L2Byte]
+        } else if footprint <= machine[C::L3Bytes] {
+            machine[C::L3Byte]
+        } else {
+            machine[C::MemoryByte]
+        };
+        let mut seen: Vec<(ArrayId, i64)> = Vec::new();
+        let mut bytes = 0.0;
+        let writes = work.stores.iter().map(|store| (store, 2.0));
+        for (reference, factor) in writes.chain(work.loads.iter().map(|load| (load, 1.0))) {
+            let array = reference.array.index();
+            let size = self.element[array] as f64;
+            let step = stride(reference, iname).map_or(LINE, |stride| (stride.unsigned_abs() as f64 * size).min(LINE));
+            // Neighbours in a row come along; other rows and planes come on their own where they do not fit a cache.
+            let row = reference.position.as_ref().map_or(0, |position| position.constant.div_euclid(NEIGHBOURS));
+            if step > 0.0 && self.bytes[array] > machine[C::L1Bytes] && !seen.contains(&(reference.array, row)) {
+                seen.push((reference.array, row));
+                let share = if self.rows_stay(reference, machine)
+                    && seen.iter().filter(|s| s.0 == reference.array).count() > 1
+                {
+                    0.25
+                } else {
+                    1.0
+                };
+                bytes += step * factor * share;
+            }
+        }
+        bytes * trips * per_byte
+    }
+
+    /// Whether what neighbouring iterations of outer loops read of an array stays in the second cache.
+    fn rows_stay(&self, reference: &Reference, machine: &Machine) -> bool {
+        self.bytes[reference.array.index()] > machine[C::L2Bytes]
+    }
+}
+
+/// Takes accesses out of a loop that are the same in all its iterations, where these are all accesses to a stored array; answers how many elements
+/// are stored after the loop instead.
+fn keep_in_registers(work: &mut Work, iname: InameId) -> f64 {
+    let is_kept = |store: &Reference| {
+        stride(store, iname) == Some(0) && accesses(work, store.array).all(|other| other.position == store.position)
+    };
+    let arrays: Vec<ArrayId> = work.stores.iter().filter(|store| is_kept(store)).map(|store| store.array).collect();
+    let is_other = |reference: &Reference| !arrays.contains(&reference.array);
+    let before = count(&work.stores);
+    work.stores.retain(is_other);
+    work.loads.retain(is_other);
+    let kept = before - count(&work.stores);
+    work.reductions += kept;
+    kept
+}
+
+/// Up to this distance, elements of several iterations come in one vector.
+const MAX_PERMUTED: u64 = 8;
+
+/// Bytes that a cache takes at once.
+const LINE: f64 = 64.0;
+
+/// Elements that come along with another.
+const NEIGHBOURS: i64 = 16;
+
+fn accesses(work: &Work, array: ArrayId) -> impl Iterator<Item = &Reference> {
+    work.loads.iter().chain(&work.stores).filter(move |reference| reference.array == array)
+}
+
+/// Whether two elements of an array may be the same in different iterations.
+fn meets(store: &Reference, other: &Reference, iname: InameId) -> bool {
+    let (Some(a), Some(b)) = (&store.position, &other.position) else { return true };
+    let Some(difference) = a.plus(b, -1) else { return true };
+    match difference.as_constant() {
+        Some(0) => false,
+        // Different elements of a row that one iteration writes in full.
+        Some(distance) => {
+            let stride = a.coefficient(Var::Iname(iname));
+            stride == 0 || distance % stride == 0 && (distance / stride).unsigned_abs() < 64
+        }
+        None => difference.coefficient(Var::Iname(iname)) != 0 || difference.inames().count() == 0,
+    }
+}

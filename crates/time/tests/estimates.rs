@@ -1,0 +1,325 @@
+//! Estimates of small kernels, and what must hold for all of them; what machine files may say.
+
+#![allow(clippy::unwrap_used)]
+
+use expect_test::{Expect, expect};
+use miette::Diagnostic;
+use nestegg_ir::LinearizedKernel;
+use nestegg_span::Source;
+use nestegg_time::{Constant, Machine, Profile, Timed, estimate, fit, misfit};
+
+fn kernel(text: &str) -> LinearizedKernel {
+    let read = nestegg_dump::read(&Source::new("k.knl", text)).unwrap();
+    read.program.into_linearized().unwrap()
+}
+
+/// A machine of round numbers, so that estimates can be checked by head.
+fn machine() -> Machine {
+    let mut machine = Machine::default();
+    for constant in Constant::ALL {
+        machine[*constant] = match constant {
+            Constant::VectorBytes => 32.0,
+            Constant::Registers | Constant::UnrollTrips => 16.0,
+            Constant::Reassociates | Constant::Fuses | Constant::CallLanes => 1.0,
+            Constant::UnrollOperations => 200.0,
+            Constant::Arithmetic | Constant::Load | Constant::Store => 1.0,
+            Constant::Latency => 4.0,
+            Constant::Divide => 8.0,
+            Constant::DivideVector => 16.0,
+            Constant::Exponential | Constant::Power => 50.0,
+            Constant::CodeOperations | Constant::L1Bytes => 1e6,
+            _ => 0.0,
+        };
+    }
+    machine
+}
+
+fn check(text: &str, expected: &Expect) {
+    expected.assert_eq(&estimate(&kernel(text), &[], &machine()).unwrap().to_string());
+}
+
+fn loop_over(n: usize, statement: &str) -> String {
+    format!(
+        "kernel k linearized\ndomain {{ [i] : 0 <= i < {n} }}\narg x : float64[2000] read\narg y : float64[2000] readwrite\nfor i\n  {statement}\nend\n"
+    )
+}
+
+#[test]
+fn consecutive_elements_run_in_lanes_with_a_remainder() {
+    check(
+        &loop_over(43, "y[i] = y[i] + 2.5*x[i]"),
+        &expect![[r#"
+        24.0 ns
+          outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+          i: 24.0 ns each time, bound by loads, 43 iterations, 4 lanes
+    "#]],
+    );
+}
+
+#[test]
+fn strided_stores_keep_a_loop_scalar() {
+    check(
+        &loop_over(40, "y[2*i] = 2.5*x[i]"),
+        &expect![[r#"
+        40.0 ns
+          outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+          i: 40.0 ns each time, bound by arithmetic, 40 iterations, 1 lanes
+    "#]],
+    );
+}
+
+#[test]
+fn a_carried_value_keeps_a_loop_scalar() {
+    check(
+        &loop_over(40, "y[i + 1] = 2.5*y[i]"),
+        &expect![[r#"
+        40.0 ns
+          outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+          i: 40.0 ns each time, bound by arithmetic, 40 iterations, 1 lanes
+    "#]],
+    );
+}
+
+#[test]
+fn sums_wait_for_each_other() {
+    check(
+        &loop_over(40, "y[0] = y[0] + x[i]"),
+        &expect![[r#"
+        57.0 ns
+          outside: 1.0 ns each time, bound by loads, 1 iterations, 1 lanes
+          i: 56.0 ns each time, bound by chain, 40 iterations, 4 lanes
+    "#]],
+    );
+}
+
+#[test]
+fn quotients_by_what_stays_are_products() {
+    check(
+        &loop_over(40, "y[i] = y[i]/x[0]"),
+        &expect![[r#"
+        18.0 ns
+          outside: 8.0 ns each time, bound by quotients, 1 iterations, 1 lanes
+          i: 10.0 ns each time, bound by arithmetic, 40 iterations, 4 lanes
+    "#]],
+    );
+}
+
+#[test]
+fn calls_are_dearer_than_sums() {
+    check(
+        &loop_over(40, "y[i] = pow(x[i], 1.5)"),
+        &expect![[r#"
+        2040.0 ns
+          outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+          i: 2040.0 ns each time, bound by calls, 40 iterations, 1 lanes
+    "#]],
+    );
+}
+
+#[test]
+fn short_inner_loops_are_unrolled() {
+    check(
+        "kernel k linearized\ndomain { [q, j] : 0 <= q < 40 and 0 <= j < 4 }\narg x : float64[40, 4] read\narg y : float64[40, 4] readwrite\nfor q, j\n  y[q, j] = y[q, j] + 2.5*x[q, j]\nend\n",
+        &expect![[r#"
+            80.0 ns
+              outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+              q: 80.0 ns each time, bound by loads, 40 iterations, 1 lanes
+        "#]],
+    );
+}
+
+fn straight(values: [&str; 4]) -> String {
+    let mut text = "kernel k linearized\narg x : float64[8] read\narg y : float64[8] readwrite\ntemp d : float64\ntemp a : float64\ntemp b : float64\nd = x[6] + x[7]\na = x[0] + x[3]\nb = x[1]*x[5]\n".to_owned();
+    for (at, value) in values.iter().enumerate() {
+        text += &format!("y[{at}] = {value} + y[{at}]\n");
+    }
+    text
+}
+
+/// Numbers, signs and what all lanes share are one factor; different values are put together; sums beside differences are left alone.
+#[test]
+fn consecutive_stores_are_vectors_where_their_values_are_alike() {
+    let alike = ["0.5*x[0]*d", "-(0.25*x[1]*d)", "0.5*x[2]*d", "2.0*x[3]*d"];
+    check(
+        &straight(alike),
+        &expect![[r#"
+        5.0 ns
+          outside: 5.0 ns each time, bound by loads, 1 iterations, 1 lanes
+    "#]],
+    );
+    let different = ["a", "b", "a*b", "x[4]"];
+    check(
+        &straight(different),
+        &expect![[r#"
+        11.0 ns
+          outside: 11.0 ns each time, bound by loads, 1 iterations, 1 lanes
+    "#]],
+    );
+    let of = |values| estimate(&kernel(&straight(values)), &[], &machine()).unwrap().nanoseconds;
+    assert!(of(alike) < of(["0.5*x[0]*d", "x[1]*x[1]", "x[2]*d*a", "2.0"]));
+}
+
+/// Names of names end, and values that each use the one before many times take no time that grows without bound.
+#[test]
+fn straight_code_of_any_kind_has_an_estimate() {
+    let head = "kernel k linearized\narg x : float64[8] read\narg y : float64[8] readwrite\n";
+    let round = format!("{head}temp a : float64\ntemp b : float64\na = b\nb = a\ny[0] = a\ny[1] = b\ny[2] = -a\n");
+    assert!(estimate(&kernel(&round), &[], &machine()).is_ok());
+    let (mut declared, mut text) = (head.to_owned(), String::new());
+    for at in 0..240 {
+        declared += &format!("temp t{at} : float64\n");
+        let operand = |of: usize| {
+            if at < 40 {
+                format!("x[{}]", of % 8)
+            } else {
+                format!("t{}", at % 2 + 2 * (of % 10) + (at - 40) / 40 * 40)
+            }
+        };
+        let terms: Vec<String> = (0..40).map(|of| format!("{}.5*{}", of + at + 1, operand(of))).collect();
+        text += &format!("t{at} = {}\n", terms.join(" + "));
+    }
+    text += "y[0] = t230\ny[1] = t231\ny[2] = t232\ny[3] = t233\n";
+    assert!(estimate(&kernel(&(declared + &text)), &[], &machine()).unwrap().nanoseconds > 1000.0);
+}
+
+/// A kernel that says what its lanes are runs in them, whatever a compiler would make of its accesses.
+#[test]
+fn lanes_of_batches_are_vectors() {
+    let text = |tag: &str| {
+        format!(
+            "kernel k linearized\ndomain {{ [block] : 0 <= block < 16 }}\ndomain {{ [lane] : 0 <= lane < 4 }}\narg x : float64[64, 3] read\narg y : float64[64] readwrite\ntemp v : float64[4]\n{tag}for block, lane\n  v[lane] = x[4*block + lane, 0]*x[4*block + lane, 1]\n  y[4*block + lane] = y[4*block + lane] + v[lane]*x[4*block + lane, 2]\nend\n"
+        )
+    };
+    check(
+        &text("tag lane vec\n"),
+        &expect![[r#"
+        64.0 ns
+          outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+          block: 64.0 ns each time, bound by loads, 16 iterations, 1 lanes
+    "#]],
+    );
+    let of = |text: &str| estimate(&kernel(text), &[], &machine()).unwrap().nanoseconds;
+    assert!(of(&text("tag lane vec\n")) < 0.5 * of(&text("")));
+}
+
+#[test]
+fn more_work_never_takes_less_time() {
+    let statements = [
+        "y[i] = y[i] + x[i]",
+        "y[3*i] = y[3*i]*x[i]",
+        "y[i] = exp(x[i]) + y[i]",
+        "y[i] = y[i]/x[i + 1]",
+        "y[0] = y[0] + sqrt(x[i])",
+    ];
+    for machine in [machine(), Machine::default()] {
+        let of = |text: &str| estimate(&kernel(text), &[], &machine).unwrap().nanoseconds;
+        for statement in statements {
+            for n in [1, 7, 32, 600] {
+                let base = of(&loop_over(n, statement));
+                let more = [
+                    loop_over(n + 32, statement),
+                    loop_over(n, &format!("{statement} + pow(x[i + 5], 0.3)")),
+                    loop_over(n, &format!("{statement} + 1.5*x[i + 7]")),
+                    loop_over(n, &format!("{statement}\n  y[i + 1000] = x[i + 40]")),
+                ];
+                for text in more {
+                    assert!(of(&text) >= base, "{} < {base}:\n{text}", of(&text));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_kernel_takes_the_same_time() {
+    let text = loop_over(43, "y[i] = y[i] + 2.5*x[i]");
+    let of = || estimate(&kernel(&text), &[], &machine()).unwrap();
+    assert_eq!(of(), of());
+}
+
+/// From wrong constants, those with which kernels were timed are found again.
+#[test]
+fn constants_are_found_from_times() {
+    let right = machine();
+    let texts = [
+        loop_over(64, "y[i] = y[i] + 2.5*x[i]"),
+        loop_over(64, "y[i] = y[i]/x[i]"),
+        loop_over(64, "y[i] = pow(x[i], 1.5)"),
+    ];
+    let timed: Vec<Timed> = texts
+        .iter()
+        .map(|text| {
+            let profile = Profile::new(&kernel(text), &[], &right).unwrap();
+            Timed { nanoseconds: profile.on(&right).nanoseconds, profile }
+        })
+        .collect();
+    let mut wrong = right.clone();
+    let free = [Constant::Power, Constant::DivideVector, Constant::Load];
+    free.iter().for_each(|constant| wrong[*constant] *= 3.0);
+    assert!(misfit(&wrong, &timed) > 0.5);
+    assert!(misfit(&fit(&wrong, &free, &timed), &timed) < 0.02);
+}
+
+/// What is wrong with a file, and the text at its place.
+fn check_error(change: impl Fn(String) -> String, expected: &Expect) {
+    let source = Source::new("m.machine", change(machine().to_text()));
+    let error = Machine::read(&source).unwrap_err();
+    let place = error.labels().and_then(|mut labels| labels.next());
+    let place =
+        place.map_or(String::new(), |label| source.text[label.offset()..label.offset() + label.len()].to_owned());
+    let code = error.code().map(|code| code.to_string()).unwrap_or_default();
+    let help = error.help().map(|help| help.to_string()).unwrap_or_default();
+    expected.assert_eq(&format!("{code}: {error}\nat: {place}\nhelp: {help}\n"));
+}
+
+#[test]
+fn machine_files_are_checked() {
+    check_error(
+        |text| text + "laod = 3\n",
+        &expect![[r#"
+        machine::unknown_constant: machines have no constant `laod`
+        at: laod
+        help: did you mean `load`?
+    "#]],
+    );
+    check_error(
+        |text| text + "load = 3\n",
+        &expect![[r#"
+        machine::defined_twice: `load` is defined twice
+        at: load
+        help: remove one of the two
+    "#]],
+    );
+    check_error(
+        |text| text + "faster\n",
+        &expect![[r#"
+        machine::no_definition: this line is no definition
+        at: faster
+        help: constants are defined as `load = 0.08`
+    "#]],
+    );
+    check_error(
+        |text| text.replace("latency ", "# latency "),
+        &expect![[r#"
+        machine::not_defined: `latency` is not defined
+        at: 
+        help: it says: ns from a sum to the next that needs it; `nestegg calibrate` writes a whole file
+    "#]],
+    );
+    check_error(
+        |text| text.replace("divide             = 8", "divide = eight"),
+        &expect![[r#"
+        machine::value: `divide` cannot be `eight`
+        at: eight
+        help: it is a number from 0 to 1000000: ns for a quotient of scalars
+    "#]],
+    );
+    check_error(
+        |text| text.replace("overlap            = 0", "overlap = 2"),
+        &expect![[r#"
+        machine::value: `overlap` cannot be `2`
+        at: 2
+        help: it is a number from 0 to 1: how much of the time of all resources but the busiest is not hidden behind it
+    "#]],
+    );
+}
