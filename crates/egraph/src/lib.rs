@@ -19,4 +19,5 @@ pub mod pattern;
 pub mod rational;
 pub mod region;
 pub mod saturate;
+pub mod table;
 pub mod vocabulary;

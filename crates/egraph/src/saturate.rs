@@ -21,7 +21,7 @@ use nestegg_rules::{Name, ResolvedStrategy, Rule, RuleKind};
 use crate::analysis::Graph;
 use crate::apply::{APPLIERS, Pass, count_uses, refresh_grouped};
 use crate::judge::{Gap, Judge, Wrong};
-use crate::pattern::{Functions, PatternRule};
+use crate::pattern::{Functions, PatternRule, RootIndex};
 use crate::rational::Rational;
 
 /// Why a phase ended.
@@ -144,6 +144,8 @@ fn run_pass(
     let uses = count_uses(graph);
     let no_limits: IndexMap<Name, u64> = IndexMap::new();
     let mut fired = Vec::new();
+    // Which e-classes a pattern may match; stale once the e-graph changes.
+    let mut index: Option<RootIndex> = None;
     for rule in rules {
         let limits = match &rule.kind {
             RuleKind::Guided { limits, .. } => limits,
@@ -161,8 +163,13 @@ fn run_pass(
             equations: judge.judges(rule).then(Vec::new),
         };
         match &rule.kind {
-            RuleKind::Pattern { lhs, rhs, when } => {
-                PatternRule { lhs, rhs, when: when.as_ref(), functions }.apply(&mut pass);
+            RuleKind::Pattern { lhs, rhs, when, is_two_way } => {
+                let index = index.get_or_insert_with(|| RootIndex::new(pass.graph, &classes));
+                let rule = PatternRule { lhs, rhs, when: when.as_ref(), functions };
+                rule.apply(&mut pass, index);
+                if *is_two_way {
+                    PatternRule { lhs: rhs, rhs: lhs, ..rule }.apply(&mut pass, index);
+                }
             }
             RuleKind::Guided { apply, .. } => {
                 let applier = APPLIERS.iter().find(|applier| applier.name == apply.as_str());
@@ -180,6 +187,7 @@ fn run_pass(
         if !graph.clean {
             graph.rebuild();
             refresh_grouped(graph);
+            index = None;
         }
     }
     if let Some((first, second)) = graph.analysis.contradiction.take() {

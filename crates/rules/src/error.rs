@@ -391,6 +391,20 @@ pub enum RuleError {
         first: Span,
     },
 
+    /// A test of children that asks for what is bound after it.
+    #[error("`?{variable}` is not known yet where this test is asked")]
+    #[diagnostic(
+        code(rules::asked_too_early),
+        help("plain children are matched first, from left to right, then those with tests, then the rest: reorder them")
+    )]
+    AskedTooEarly {
+        /// The variable's name.
+        variable: Name,
+        /// The rest variable with its test.
+        #[label("asked here")]
+        at: Span,
+    },
+
     /// A rest variable that is bound as children of one operator and used as children of another.
     #[error("`?{variable}...` holds children of `{bound_in}`, not of `{used_in}`")]
     #[diagnostic(

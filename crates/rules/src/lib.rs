@@ -72,7 +72,7 @@ pub use condition::{Argument, Condition, ConditionId, ConditionNode, Test};
 pub use error::RuleError;
 pub use lawful::Grant;
 pub use name::Name;
-pub use pattern::{Pattern, PatternId, PatternNode};
+pub use pattern::{InameVariable, Pattern, PatternId, PatternNode};
 pub use read_strategy::{MAX_NODES, MAX_PASSES};
 pub use report::{LocatedError, MAX_ERRORS, RuleErrors};
 pub use resolve::{ResolvedPhase, ResolvedStrategy};
