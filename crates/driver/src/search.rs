@@ -387,7 +387,9 @@ fn optimized(
     stages.now_on(&seed.name);
     pass.verified("seeds", &seed.linearized)?;
     let named = || nestegg_transform::name_bound_inames(seed.linearized.clone());
-    let form = &stages.run("encode", || pass.done("encode", named()))?;
+    let mut named = stages.run("encode", || pass.done("encode", named()))?;
+    introduce(&mut named.kernel, strategy);
+    let form = &named;
     let context = nestegg_isl::Context::new();
     let (search, licence) = (selection(strategy, worth_proving), pass.semantics.licence);
     let (domains, mut encoded) = stages.run("encode", || {
@@ -519,6 +521,20 @@ fn selection(strategy: &ResolvedStrategy<'_>, worth_proving: Cost) -> Search {
     match strategy.options.get("selection") {
         Some(OptionValue::Word(word)) if *word == "as-is" => Search::BottomUp,
         _ => Search::Local(worth_proving),
+    }
+}
+
+/// Adds the functions of math.h that right sides of rules call, unless the kernel means something else by that name.
+fn introduce(kernel: &mut Kernel, strategy: &ResolvedStrategy<'_>) {
+    let rules: Vec<&nestegg_rules::Rule> = strategy.phases.iter().flat_map(|phase| phase.rules.iter().copied()).collect();
+    for name in nestegg_egraph::pattern::introduced(&rules, &functions(kernel)) {
+        let is_taken = kernel.name == name
+            || kernel.arrays.iter().any(|array| array.name == name)
+            || kernel.inames.iter().any(|iname| iname.name == name)
+            || kernel.parameters.iter().any(|parameter| parameter.name == name);
+        if !is_taken {
+            kernel.function(&name);
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 use egg::Id;
 use nestegg_ir::{FunctionId, Op, ReduceOp};
-use nestegg_rules::{Condition, Name, Pattern};
+use nestegg_rules::{Condition, Name, Pattern, PatternNode, Rule, RuleKind};
 use rustc_hash::FxHashMap;
 
 use crate::apply::Pass;
@@ -192,6 +192,39 @@ impl PatternRule<'_> {
             }
         }
     }
+}
+
+/// The functions of right sides that a kernel has no name for, of rules whose left sides it has all functions for.
+#[must_use]
+pub fn introduced(rules: &[&Rule], functions: &Functions) -> Vec<String> {
+    let mut res: Vec<String> = Vec::new();
+    for rule in rules {
+        let RuleKind::Pattern { lhs, rhs, is_two_way, .. } = &rule.kind else { continue };
+        let sides = if *is_two_way { vec![(lhs, rhs), (rhs, lhs)] } else { vec![(lhs, rhs)] };
+        for (from, to) in sides {
+            if !calls(from).all(|name| functions.contains_key(name)) {
+                continue;
+            }
+            for name in calls(to) {
+                if !functions.contains_key(name) && !res.iter().any(|known| known == name) {
+                    res.push(name.to_owned());
+                }
+            }
+        }
+    }
+    res
+}
+
+/// The functions that a pattern calls.
+fn calls(pattern: &Pattern) -> impl Iterator<Item = &str> {
+    pattern.nodes().filter_map(|(_, node)| match node {
+        PatternNode::Apply { operator, children } => {
+            let is_op = |n: usize| Op::from_spelling(operator, n).is_some();
+            let is_operator = is_op(children.len()) || is_op(2) || matches!(operator.as_str(), "+" | "*" | "-");
+            (!is_operator).then_some(operator.as_str())
+        }
+        _ => None,
+    })
 }
 
 /// The reduction that a binder of patterns names.

@@ -255,6 +255,9 @@ impl Maker<'_> {
 
     fn apply(&mut self, operator: Operator, operands: Vec<Operand>) -> Option<Id> {
         let is_strict = self.graph.analysis.context.is_strict();
+        if operator == Operator::Sum && operands.is_empty() {
+            return Some(build::number(self.graph, Rational::ZERO, self.kind));
+        }
         if !is_strict && operator == Operator::Sum && operands.iter().all(|operand| operand.exponent == 1) {
             return Some(build::sum(self.graph, operands.into_iter().map(|o| (o.coefficient, o.class))));
         }
