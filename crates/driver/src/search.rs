@@ -526,7 +526,8 @@ fn selection(strategy: &ResolvedStrategy<'_>, worth_proving: Cost) -> Search {
 
 /// Adds the functions of math.h that right sides of rules call, unless the kernel means something else by that name.
 fn introduce(kernel: &mut Kernel, strategy: &ResolvedStrategy<'_>) {
-    let rules: Vec<&nestegg_rules::Rule> = strategy.phases.iter().flat_map(|phase| phase.rules.iter().copied()).collect();
+    let rules: Vec<&nestegg_rules::Rule> =
+        strategy.phases.iter().flat_map(|phase| phase.rules.iter().copied()).collect();
     for name in nestegg_egraph::pattern::introduced(&rules, &functions(kernel)) {
         let is_taken = kernel.name == name
             || kernel.arrays.iter().any(|array| array.name == name)

@@ -15,6 +15,7 @@ pub mod defined;
 pub mod encode;
 pub mod judge;
 pub mod language;
+pub mod lint;
 pub mod pattern;
 pub mod rational;
 pub mod region;

@@ -45,7 +45,10 @@ fn reductions(words: Vocabulary) -> Vocabulary {
         .binder("product", "Product over all points; 1 if there are none.")
         .binder("min", "Least value over all points.")
         .binder("max", "Greatest value over all points.")
-        .spread("open", "The operands of sums among terms, or of products among factors, that nothing else uses, to any depth.")
+        .spread(
+            "open",
+            "The operands of sums among terms, or of products among factors, that nothing else uses, to any depth.",
+        )
         .spread("reciprocals", "For divisors, the reciprocal of each with its exponent: `1/y` squared for `y**-2`.")
         .spread("inverse", "For divisors, what they divide by: `y**2` for `y**-2`.")
 }

@@ -395,7 +395,9 @@ pub enum RuleError {
     #[error("`?{variable}` is not known yet where this test is asked")]
     #[diagnostic(
         code(rules::asked_too_early),
-        help("plain children are matched first, from left to right, then those with tests, then the rest: reorder them")
+        help(
+            "plain children are matched first, from left to right, then those with tests, then the rest: reorder them"
+        )
     )]
     AskedTooEarly {
         /// The variable's name.

@@ -192,7 +192,9 @@ impl Reader<'_> {
             (ArgumentKind::Inames | ArgumentKind::Bound | ArgumentKind::Term, NodeKind::Variable(name)) => {
                 Some(Argument::Variable(name.clone()))
             }
-            (ArgumentKind::Inames | ArgumentKind::Bound | ArgumentKind::Some, NodeKind::Rest(name)) => Some(Argument::Rest(name.clone())),
+            (ArgumentKind::Inames | ArgumentKind::Bound | ArgumentKind::Some, NodeKind::Rest(name)) => {
+                Some(Argument::Rest(name.clone()))
+            }
             (ArgumentKind::Number | ArgumentKind::Term, NodeKind::Number(value)) => {
                 Some(Argument::Number(value.clone()))
             }

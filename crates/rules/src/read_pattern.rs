@@ -101,7 +101,9 @@ impl Reader<'_> {
                         Shape::Filtered | Shape::Spread | Shape::Size => false,
                     };
                 elements[subtree.index(item)].clone_from(&own);
-                if let (Shape::Each, Some(NodeKind::Rest(name))) = (shape, items.get(1).map(|&id| &document.node(id).kind)) {
+                if let (Shape::Each, Some(NodeKind::Rest(name))) =
+                    (shape, items.get(1).map(|&id| &document.node(id).kind))
+                {
                     elements[subtree.index(item)].push(name.clone());
                 }
             }
@@ -180,7 +182,9 @@ impl Reader<'_> {
                 self.report(RuleError::RestOutsideNary { variable, at: document.span(root) });
                 complete = false;
             }
-            NodeKind::List { items, .. } if matches!(self.shape(items), Shape::Filtered | Shape::Each | Shape::Spread) => {
+            NodeKind::List { items, .. }
+                if matches!(self.shape(items), Shape::Filtered | Shape::Each | Shape::Spread) =>
+            {
                 self.unexpected(root, "one value");
                 complete = false;
             }
@@ -288,9 +292,16 @@ impl Reader<'_> {
         let at = document.span(list);
         let [head, binder, body] = items else {
             let operator = document.word(items[0])?.clone();
-            let help = Some("a reduction is `(sum (?q...) ?x)`: its inames in parentheses, then what is reduced".into());
+            let help =
+                Some("a reduction is `(sum (?q...) ?x)`: its inames in parentheses, then what is reduced".into());
             let n_children = items.len() - 1;
-            self.report(RuleError::WrongArity { operator, expected: "inames and 1 child".into(), n_children, at, help });
+            self.report(RuleError::WrongArity {
+                operator,
+                expected: "inames and 1 child".into(),
+                n_children,
+                at,
+                help,
+            });
             return None;
         };
         if !self.child_is_pattern(*body) || self.is_many(*body) {

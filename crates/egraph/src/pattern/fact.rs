@@ -151,7 +151,12 @@ impl Matcher<'_> {
         // The iname sets of an operand and of its value are the same, and so is where they are zero.
         let needs_value = !matches!(
             ask.fact,
-            Fact::FreeOf | Fact::Within | Fact::FewerInames | Fact::SameInames | Fact::HasFactorFreeOf | Fact::Invariant
+            Fact::FreeOf
+                | Fact::Within
+                | Fact::FewerInames
+                | Fact::SameInames
+                | Fact::HasFactorFreeOf
+                | Fact::Invariant
         );
         let class = if needs_value { self.value_of(operator, operand) } else { operand.class };
         self.holds(ask, Some(class), bindings)
@@ -161,9 +166,8 @@ impl Matcher<'_> {
         let graph = &*self.graph;
         let arguments = ask.arguments.as_slice();
         let classes = |idx: usize| classes(arguments.get(idx), child, bindings);
-        let all = |test: &dyn Fn(&Data) -> bool| {
-            (0..arguments.len()).flat_map(classes).all(|class| test(&graph[class].data))
-        };
+        let all =
+            |test: &dyn Fn(&Data) -> bool| (0..arguments.len()).flat_map(classes).all(|class| test(&graph[class].data));
         let inames = |idx: usize| inames(graph, arguments.get(idx), child, bindings);
         let others = || (1..arguments.len()).fold(InameSet::new(), |all, idx| all.union(&inames(idx)));
         match ask.fact {
@@ -229,7 +233,8 @@ impl Matcher<'_> {
                     Fact::LessOrEqual => below(&a, &b, true) || is_same(),
                     Fact::Equal => (is_point(&a) && a == b) || is_same(),
                     _ => {
-                        let is_zero = |range: &Range| range.lower.as_ref().is_some_and(Rational::is_zero) && is_point(range);
+                        let is_zero =
+                            |range: &Range| range.lower.as_ref().is_some_and(Rational::is_zero) && is_point(range);
                         let nonzero = |idx: usize| classes(idx).iter().all(|&class| graph[class].data.nonzero);
                         below(&a, &b, false)
                             || below(&b, &a, false)

@@ -169,7 +169,11 @@ impl<'a> Matcher<'a> {
         match query {
             Query::Variable(slot) => self.bind(bindings, *slot, class).into_iter().collect(),
             Query::Number(value) => {
-                if self.graph[class].data.constant.as_ref() == Some(value) { vec![bindings] } else { Vec::new() }
+                if self.graph[class].data.constant.as_ref() == Some(value) {
+                    vec![bindings]
+                } else {
+                    Vec::new()
+                }
             }
             Query::Apply(apply) => {
                 let mut res = Vec::new();

@@ -1,6 +1,6 @@
 //! Right sides, compiled, and the forms that they give.
 //!
-//! What a right side gives is in normal form as everything else: constants are gathered, numbers leave sums over inames, a reduction over no inames is
+//! What a right side gives is in normal form as everything else: constants are gathered, a number that an operand has leaves a sum over inames with it, a reduction over no inames is
 //! what is reduced. Nothing is given if a reduction would run over other points than the left side does (see [bound](super::bound)),
 //! or if the size of a domain is not one number.
 
@@ -126,9 +126,7 @@ impl Maker<'_> {
                     _ => None,
                 }
             }
-            Template::Number(value) => {
-                Some(Operand::plain(fact::number(self.graph, value.clone(), self.kind)))
-            }
+            Template::Number(value) => Some(Operand::plain(fact::number(self.graph, value.clone(), self.kind))),
             Template::Size(slots) => {
                 let n = fact::size(self.graph, slots, self.bindings)?;
                 Some(Operand::plain(fact::number(self.graph, Rational::from_int(n), self.kind)))
@@ -238,8 +236,7 @@ impl Maker<'_> {
         }
         let (mut coefficient, mut class) = (Rational::ONE, body.class);
         if op == ReduceOp::Sum && body.exponent == 1 && !self.graph.analysis.context.is_strict() {
-            let (sign, base) = build::unscaled(self.graph, class, Rational::is_unit);
-            (coefficient, class) = (body.coefficient.times(&sign), base);
+            coefficient = body.coefficient;
             if self.graph[class].data.constant.as_ref().is_some_and(Rational::is_zero) {
                 return Some(Operand::plain(class));
             }
