@@ -381,7 +381,12 @@ pub enum RuleError {
 
     /// Two rest variables in one list of a left side.
     #[error("a list on the left side has at most one rest variable")]
-    #[diagnostic(code(rules::second_rest), help("with two of them there is no telling which children belong to which"))]
+    #[diagnostic(
+        code(rules::second_rest),
+        help(
+            "with two of them there is no telling which children belong to which: say so of one, as `(?xs... test …)`"
+        )
+    )]
     SecondRest {
         /// The second rest variable.
         #[label("a second one")]

@@ -335,7 +335,7 @@ impl Reader<'_> {
         let document = self.document;
         let NodeKind::Rest(rest) = &document.node(items[0]).kind else { return None };
         if side == Side::Right {
-            self.unexpected(list, "a rest variable without a test, as tests are for left sides,");
+            self.unexpected(list, "a rest variable alone on a right side");
             return None;
         }
         let Some(name) = items.get(1).and_then(|&id| document.word(id)) else {

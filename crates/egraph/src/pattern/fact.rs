@@ -163,9 +163,28 @@ impl Matcher<'_> {
     }
 
     fn holds(&mut self, ask: &Ask, child: Option<Id>, bindings: &Bindings) -> bool {
-        let graph = &*self.graph;
         let arguments = ask.arguments.as_slice();
-        let classes = |idx: usize| classes(arguments.get(idx), child, bindings);
+        // Terms count with their coefficients, factors with their exponents.
+        let is_of_values = matches!(
+            ask.fact,
+            Fact::Constant
+                | Fact::Nonzero
+                | Fact::Nonnegative
+                | Fact::Float
+                | Fact::Integer
+                | Fact::OfType
+                | Fact::Table
+                | Fact::Zero
+        );
+        let mut lists: Vec<Vec<Id>> = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            lists.push(match argument {
+                Arg::Slot(slot) if is_of_values => self.values(&bindings[*slot]),
+                _ => classes(Some(argument), child, bindings),
+            });
+        }
+        let graph = &*self.graph;
+        let classes = |idx: usize| lists.get(idx).cloned().unwrap_or_default();
         let all =
             |test: &dyn Fn(&Data) -> bool| (0..arguments.len()).flat_map(classes).all(|class| test(&graph[class].data));
         let inames = |idx: usize| inames(graph, arguments.get(idx), child, bindings);
@@ -243,6 +262,24 @@ impl Matcher<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// The values that a variable stands for, as classes.
+    fn values(&mut self, value: &Value) -> Vec<Id> {
+        match value {
+            Value::Rest(operands) => operands
+                .iter()
+                .map(|operand| {
+                    let class = match operand.exponent {
+                        1 => operand.class,
+                        exponent => build::product(self.graph, [(exponent, operand.class)]),
+                    };
+                    build::scale(self.graph, operand.coefficient.clone(), class)
+                })
+                .collect(),
+            Value::One(class) => vec![*class],
+            Value::Nothing | Value::Inames(_) => Vec::new(),
         }
     }
 
