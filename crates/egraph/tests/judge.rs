@@ -123,7 +123,7 @@ const TRUE: [(&str, &str, &str); 40] = [
 
 /// Wrong rules about reductions.
 const FALSE_LOOPS: [(&str, &str, &str); 18] = [
-    ("(* ?a (sum (?q...) ?b))", "(sum (?q...) (* ?a ?b))", "z[j]*sum(j, w[i, j])"),
+    ("(+ ?a (sum (?q...) ?b))", "(sum (?q...) (+ ?a ?b))", "a[i] + sum(j, w[i, j])"),
     ("(sum (?q...) (* ?a ?b))", "(* ?a (sum (?q...) ?b))", "sum(j, z[j]*w[i, j])"),
     ("(sum (?q...) (* (?a... free-of ?q...) ?b...))", "(sum (?q...) (* ?b...))", "sum(j, a[i]*w[i, j])"),
     (

@@ -45,7 +45,7 @@ fn left_sides_that_the_normal_form_hides_are_named() {
         let all = warnings(&[&format!("(rule trial (exp {hidden}) (cos {hidden}))")]);
         assert!(all.iter().any(|warning| warning.contains("never stands in an e-graph")), "{hidden}: {all:?}");
     }
-    assert!(warnings(&["(rule trial (sqrt (* ?x ?x)) (fabs ?x))"]).is_empty());
+    assert!(warnings(&["(rule trial (cbrt (* ?x ?x)) (fabs ?x))"]).is_empty());
 }
 
 #[test]
