@@ -9,7 +9,7 @@ use nestegg_driver::validation::{Comparison, compare};
 use nestegg_driver::{Notation, optimize};
 use nestegg_ir::{LinearizedKernel, Program};
 use nestegg_span::Source;
-use nestegg_testgen::spell::{FAMILIES, beside, spellings};
+use nestegg_testgen::spell::{self, FAMILIES, beside, spellings};
 use nestegg_tests::root;
 
 /// Fixtures that together with [`NESTED`] have something for every family.
@@ -44,6 +44,9 @@ fn main() {
         trials.push(Trial::test(format!("alike/{name}"), move || spellings_cost_the_same(name)));
     }
     trials.push(Trial::test("beside", two_kernels_are_both));
+    for level in ["O2", "O3"] {
+        trials.push(Trial::test(format!("beside/{level}"), move || two_kernels_share_what_they_read(level)));
+    }
     libtest_mimic::run(&arguments, trials).exit();
 }
 
@@ -129,7 +132,7 @@ fn spellings_cost_the_same(name: &str) -> Result<(), Failed> {
 
 fn two_kernels_are_both() -> Result<(), Failed> {
     let (first, second) = (kernel(KERNELS[0])?.1, kernel(KERNELS[1])?.1);
-    let both = beside(&first, &second).ok_or("both are plain")?;
+    let both = beside(&first, &second, spell::Arguments::Apart).ok_or("both are plain")?;
     let is_of_second = |name: &str| name.ends_with("_second");
     let n_second = both.kernel.arguments().filter(|&array| is_of_second(&both.kernel[array].name)).count();
     if n_second != second.kernel.arguments().count() {
@@ -138,4 +141,21 @@ fn two_kernels_are_both() -> Result<(), Failed> {
     let source = Source::new("both", Notation::Json.write(&Program::Linearized(both)));
     optimize(&source, &Config::default()).map_err(|error| error.to_string())?;
     Ok(())
+}
+
+/// Kernels on one cell, in one kernel, cost less than both alone: they share its geometry.
+fn two_kernels_share_what_they_read(level: &str) -> Result<(), Failed> {
+    let (first, second) = (kernel("tsfc/helmholtz_tri_2")?.1, kernel("tsfc/elasticity_tri_2")?.1);
+    let both = beside(&first, &second, spell::Arguments::Shared).ok_or("both are plain")?;
+    let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::default() };
+    let mut costs = Vec::new();
+    for kernel in [first, second, both] {
+        let source = Source::new("kernel", Notation::Json.write(&Program::Linearized(kernel)));
+        let report = optimize(&source, &config).map_err(|error| error.to_string())?.report;
+        costs.push(report.after.total);
+    }
+    match costs[..] {
+        [first, second, both] if both < first + second => Ok(()),
+        _ => Err(format!("{costs:?}: together as much as alone").into()),
+    }
 }

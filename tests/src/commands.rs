@@ -15,12 +15,13 @@
 //! | `optimize` | `level=O1` `rules=tests/error/unsound.rules` `float=strict` `traps=keep` `param=n:5` `max-statements=9` `seeds=rolled,split` `forms=basis` `phase=hoist` `grant=fast` `selection=as-is` | answers result and story; asserts that the result is validated, that nothing better failed, and that `validate` finds what is written of it equal. The last five make a strategy that extends the level: with those seeds alone, with those forms, with a phase of those rules, with an own licence, with another selection |
 //! | `refuse` | as `optimize` | answers the rendered error; asserts that there is one |
 //! | `run` | `seed=0` `param=n:5` | answers the outputs of the interpreter |
+//! | `batch` | as `optimize`, and `batch=4` `shared=w,phi` `layout=interleaved` | answers what was made of the elements, the kernel of many, and its C; asserts that it is validated, and that compilers accept the C without a warning |
 //! | `c` | `level=O1` | answers the C; asserts that compilers accept it without a warning |
 
 use std::fmt::Write;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
-use nestegg_driver::config::{Config, Strategy};
+use nestegg_driver::config::{BatchLayout, BatchRequest, Config, Strategy};
 use nestegg_driver::report::{Report, Validated};
 use nestegg_driver::validation::{Comparison, compare};
 use nestegg_driver::{Notation, emit, parameters};
@@ -32,12 +33,38 @@ use crate::compilers;
 use crate::header::TestCommand;
 
 /// Names of commands that answer a text.
-const ANSWERING: [&str; 11] =
-    ["check", "convert", "count", "linearize", "normalise", "realize", "schedule", "optimize", "refuse", "run", "c"];
+const ANSWERING: [&str; 12] = [
+    "check",
+    "convert",
+    "count",
+    "linearize",
+    "normalise",
+    "realize",
+    "schedule",
+    "optimize",
+    "refuse",
+    "run",
+    "c",
+    "batch",
+];
 
 /// Options of commands that optimize.
-const OPTIMIZE: [&str; 11] =
-    ["level", "rules", "param", "max-statements", "float", "traps", "seeds", "forms", "phase", "grant", "selection"];
+const OPTIMIZE: [&str; 14] = [
+    "level",
+    "rules",
+    "param",
+    "max-statements",
+    "float",
+    "traps",
+    "seeds",
+    "forms",
+    "phase",
+    "grant",
+    "selection",
+    "batch",
+    "shared",
+    "layout",
+];
 
 /// Whether the command answers a text.
 #[must_use]
@@ -68,6 +95,7 @@ pub fn run(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<Optio
         "refuse" => refuse(command, source),
         "run" => interpret(command, source),
         "c" => c(command, source),
+        "batch" => batch(command, source),
         other => Err(format!("there is no command `{other}`")),
     }
     .map(Some)
@@ -178,8 +206,21 @@ fn config(command: &TestCommand) -> Result<Config, String> {
         },
         max_statements: max_statements.map_err(|error| format!("`max-statements`: {error}"))?,
         parameters: command.parameters()?,
+        batch: command.option("batch").map(|width| request(command, width)).transpose()?,
         ..Config::default()
     })
+}
+
+/// How a command wants elements put together.
+fn request(command: &TestCommand, width: &str) -> Result<BatchRequest, String> {
+    let width = if width == "auto" { None } else { Some(width.parse().map_err(|_| "`batch` is `auto` or a number")?) };
+    let shared = command.option("shared").map(|names| names.split(',').map(str::to_owned).collect());
+    let layout = match command.option("layout") {
+        None | Some("contiguous") => BatchLayout::Contiguous,
+        Some("interleaved") => BatchLayout::Interleaved,
+        Some(other) => return Err(format!("there is no layout `{other}`")),
+    };
+    Ok(BatchRequest { width, shared: shared.unwrap_or_default(), layout })
 }
 
 /// The level that a command names, or a strategy that extends it.
@@ -249,6 +290,21 @@ fn c(command: &TestCommand, source: &Source) -> Result<String, String> {
     for product in &products {
         compilers::accept(product.extension, &product.text)?;
         let _ = writeln!(text, "/* .{} */\n{}", product.extension, product.text);
+    }
+    Ok(text)
+}
+
+fn batch(command: &TestCommand, source: &Source) -> Result<String, String> {
+    command.allow(&OPTIMIZE)?;
+    let optimized = optimized(command, source)?;
+    let batched = optimized.batched.as_ref().ok_or("elements are not put together: say `batch=4`")?;
+    let report = optimized.report.batch.as_ref().ok_or("the report says nothing of elements")?;
+    let Validated::Equal { .. } = report.validation else { return Err(format!("not validated: {report}")) };
+    let products = emit::c(&optimized).map_err(|error| rendered(&error))?;
+    let mut text = format!("{report}\n\n{}", emit::text(&batched.program).text);
+    for product in &products {
+        compilers::accept(product.extension, &product.text)?;
+        let _ = writeln!(text, "\n/* .{} */\n{}", product.extension, product.text);
     }
     Ok(text)
 }

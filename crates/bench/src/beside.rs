@@ -15,7 +15,7 @@ use nestegg_driver::Notation;
 use nestegg_driver::config::{Config, Strategy, Validation};
 use nestegg_ir::{LinearizedKernel, Program};
 use nestegg_span::Source;
-use nestegg_testgen::spell::beside;
+use nestegg_testgen::spell::{Arguments, beside};
 use nestegg_testgen::{Choices, Seeded};
 use rayon::prelude::*;
 
@@ -35,6 +35,9 @@ pub struct BesideArgs {
     /// Pairs that are drawn beside those of neighbours
     #[arg(long, default_value_t = 100)]
     random: usize,
+    /// Arguments of one name and type that both kernels only read are the same argument
+    #[arg(long)]
+    shared: bool,
 }
 
 /// What a level makes of a kernel.
@@ -71,6 +74,7 @@ pub fn run(args: &BesideArgs) -> miette::Result<String> {
         .collect();
     let alone_at =
         |idx: usize, level: &String| singles.iter().position(|single| *single == (idx, level)).and_then(|at| alone[at]);
+    let arguments = if args.shared { Arguments::Shared } else { Arguments::Apart };
     let work: Vec<((usize, usize), &String)> = pairs(kernels.len(), args.random)
         .into_iter()
         .flat_map(|pair| args.levels.iter().map(move |level| (pair, level)))
@@ -79,7 +83,7 @@ pub fn run(args: &BesideArgs) -> miette::Result<String> {
         .par_iter()
         .progress_with(bar("side by side", work.len())?)
         .map(|&((a, b), level)| {
-            let together = count(&beside(&kernels[a].1, &kernels[b].1)?, level)?;
+            let together = count(&beside(&kernels[a].1, &kernels[b].1, arguments)?, level)?;
             let (first, second) = (alone_at(a, level)?, alone_at(b, level)?);
             Some(Pair {
                 name: format!("{} + {}", kernels[a].0.full_name(), kernels[b].0.full_name()),

@@ -1,4 +1,5 @@
-//! What benchmarks measure and compare with: the fixtures, the figures published for them, kernels of any size, mutants.
+//! What the benchmarks measure and compare with: the fixtures, their published figures, kernels of any size, and
+//! mutants.
 
 pub mod fixtures;
 pub mod generate;

@@ -2,10 +2,14 @@
 //!
 //! Both are compiled with the same flags, linked into one program, and called in turn in rounds, so that what disturbs the
 //! machine disturbs both. A kernel's figure is the median over the rounds of the ratio of the two.
+//!
+//! With `--batch` elements are put together instead, and the best programs of peers as well: see [`batched`].
+
+mod batched;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
@@ -40,6 +44,12 @@ pub struct RuntimeArgs {
     /// How long a function runs in one round, at least
     #[arg(long, value_name = "MS", default_value_t = 5)]
     milliseconds: u32,
+    /// Numbers of elements that are put together, with commas: then elements at once are set beside one at a time
+    #[arg(long, value_name = "W", value_delimiter = ',')]
+    batch: Vec<u32>,
+    /// A folder that keeps the C of `--batch`
+    #[arg(long, value_name = "FOLDER", requires = "batch")]
+    keep: Option<PathBuf>,
 }
 
 /// Results in float64 must agree to this, relative to the larger value: the optimizer reassociates.
@@ -61,6 +71,9 @@ struct Measured {
 
 /// Compiles and times every chosen kernel.
 pub fn run(args: &RuntimeArgs) -> miette::Result<String> {
+    if !args.batch.is_empty() {
+        return batched::run(args);
+    }
     let mut measured = Vec::new();
     let mut failures = Vec::new();
     for fixture in args.common.chosen()? {

@@ -50,6 +50,8 @@ pub enum Command {
     Rules(RulesArgs),
     /// Print the JSON schema of kernel dumps
     Schema,
+    /// Print the recommended flags for compiling emitted C
+    Cflags,
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -103,6 +105,16 @@ pub struct OptimizeArgs {
     /// No report and no progress; errors are still shown
     #[arg(short, long, conflicts_with = "report")]
     pub quiet: bool,
+    /// Put W elements together, one in each lane of vectors: 1, 2, 4, 8, 16, or `auto`. A kernel of one element becomes `NAME_batch`, of as many as a
+    /// new parameter says; a kernel that is a loop over elements keeps its interface [default: one element at a time]
+    #[arg(long, value_name = "W", value_parser = batch_width)]
+    pub batch: Option<BatchWidth>,
+    /// Arguments that all elements share, with commas: the others get a leading axis of elements [default: none]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "batch")]
+    pub batch_shared: Vec<String>,
+    /// How the arguments of elements lie in memory
+    #[arg(long, value_enum, default_value_t = Layout::Contiguous, requires = "batch")]
+    pub batch_layout: Layout,
     /// Write the best result without comparing it with the input: nothing says then that it is right
     #[arg(long, alias = "no-validate")]
     pub unvalidated: bool,
@@ -208,6 +220,26 @@ pub enum Emit {
     Text,
     /// C11, with a header
     C,
+    /// The header alone; with `c` beside it
+    H,
+}
+
+/// How many elements are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchWidth {
+    /// As many as fill a vector.
+    Auto,
+    /// So many.
+    Lanes(u32),
+}
+
+/// How the arguments of elements lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Layout {
+    /// One element after the other
+    Contiguous,
+    /// Blocks of W elements, the values of a block side by side: `[n/W][…][W]`
+    Interleaved,
 }
 
 /// What `optimize` makes small.
@@ -274,6 +306,16 @@ impl TypedValueParser for Level {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let shown = |(name, doc): (String, String)| PossibleValue::new(name).help(doc);
         Some(Box::new(built_in_strategies().into_iter().map(shown)))
+    }
+}
+
+/// A number of lanes, or `auto`.
+fn batch_width(text: &str) -> Result<BatchWidth, String> {
+    let width = text.parse().ok().filter(|width| nestegg_driver::batch::WIDTHS.contains(width));
+    match width {
+        Some(width) => Ok(BatchWidth::Lanes(width)),
+        None if text == "auto" => Ok(BatchWidth::Auto),
+        None => Err(format!("`{text}` is neither `auto` nor 1, 2, 4, 8 or 16")),
     }
 }
 

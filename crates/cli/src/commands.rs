@@ -1,5 +1,6 @@
 //! One module per command; each takes its arguments and answers the exit status.
 
+pub mod cflags;
 pub mod check;
 pub mod completions;
 pub mod convert;

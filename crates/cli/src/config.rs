@@ -4,13 +4,13 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use nestegg_driver::Notation;
-use nestegg_driver::config::{Config, CostModel, Judged, Strategy, Validation};
+use nestegg_driver::config::{BatchLayout, BatchRequest, Config, CostModel, Judged, Strategy, Validation};
 use nestegg_driver::emit::Product;
 use nestegg_driver::rules;
 use nestegg_ir::Licence;
 use nestegg_span::Source;
 
-use crate::args::{Cost, Emit, Float, OptimizeArgs, ReportFormat, Traps, path_of};
+use crate::args::{BatchWidth, Cost, Emit, Float, Layout, OptimizeArgs, ReportFormat, Traps, path_of};
 use crate::files::{self, Output};
 use crate::terminal::Failure;
 
@@ -109,6 +109,17 @@ impl OptimizeConfig {
             None => None,
             Some(n) => Some(NonZeroUsize::new(n).ok_or(UsageError::NoThreads)?),
         };
+        let batch = args.batch.map(|width| BatchRequest {
+            width: match width {
+                BatchWidth::Auto => None,
+                BatchWidth::Lanes(width) => Some(width),
+            },
+            shared: args.batch_shared,
+            layout: match args.batch_layout {
+                Layout::Contiguous => BatchLayout::Contiguous,
+                Layout::Interleaved => BatchLayout::Interleaved,
+            },
+        });
         let driver = Config {
             strategy: strategy(&args.level)?,
             rules: read_rules(&args.rules)?,
@@ -130,6 +141,7 @@ impl OptimizeConfig {
             validation: if args.unvalidated { Validation::Off } else { Validation::Explained },
             judged: Judged::Given,
             accuracy: args.accuracy,
+            batch,
             memory_probe: None,
             watcher: None,
         };
@@ -199,6 +211,7 @@ fn emit_of(output: Option<&Path>) -> Option<Emit> {
         "json" => Some(Emit::Dump),
         "knl" => Some(Emit::Text),
         "c" => Some(Emit::C),
+        "h" => Some(Emit::H),
         _ => None,
     }
 }

@@ -381,6 +381,35 @@ fn a_wrong_rule_is_bad_input_and_writes_nothing() {
     assert!(text.contains("wrong.rules:4:1"), "{text}");
 }
 
+/// A right side may call functions that the kernel does not.
+#[test]
+fn rules_bring_functions_along() {
+    let kernel = KERNEL.replace("a*x[i] + a*x[i]", "sqrt(x[i]**2)");
+    let rule =
+        |name: &str, right: &str| format!(";; On trial.\n\n;; On trial.\n(rule {name} (sqrt (** ?x 2)) {right})\n");
+    let folder = folder(&[
+        ("k.knl", &kernel),
+        ("right.rules", &rule("right", "(fabs ?x)")),
+        ("wrong.rules", &rule("wrong", "(sin ?x)")),
+    ]);
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--rules", "right.rules"]);
+    exits(&output, 0);
+    assert!(stdout(&output).contains("right 1"), "{}", stdout(&output));
+    assert!(fs::read_to_string(folder.path().join("out.knl")).unwrap().contains("fabs(x[i])"));
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "none.knl", "--rules", "wrong.rules"]);
+    exits(&output, 2);
+    assert!(!folder.path().join("none.knl").exists());
+}
+
+#[test]
+fn a_difference_has_two_operands() {
+    let rule = ";; On trial.\n\n;; On trial.\n(rule three (- ?a ?b ?c) ?a)\n";
+    let folder = folder(&[("k.knl", KERNEL), ("three.rules", rule)]);
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "--rules", "three.rules"]);
+    exits(&output, 2);
+    assert!(stderr(&output).contains("rules::wrong_arity"), "{}", stderr(&output));
+}
+
 /// A kernel that reads `x` at the index.
 fn reading(index: &str) -> String {
     format!(
@@ -423,6 +452,10 @@ fn empty_loops_are_compared_at_another_size() {
     let output = nestegg(folder.path(), &["optimize", "k.knl", "--param", "n=0", "-o", "out.json"]);
     exits(&output, 0);
     assert!(stdout(&output).contains("at n = 3") && !stdout(&output).contains("at n = 0"), "{}", stdout(&output));
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "--param", "n=-5", "-o", "out.json"]);
+    exits(&output, 0);
+    let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
+    assert!(words.join(" ").contains("; not at n = -5: array `x` has no usable size"), "{}", stdout(&output));
 }
 
 #[test]

@@ -14,8 +14,8 @@
 //! # Complexity
 //! Linear in the operations of the instructions, plus isl's work for each distinct loop.
 //! # Not done
-//! Nothing is optimized: no loop is moved, no operation rewritten. `vec` and `parallel` are only comments. Inames that an inlined
-//! rule binds are not renamed.
+//! Nothing is optimized: no loop is moved, no operation rewritten. `vec` is vectors where the iname is the lane of a block ([`lanes`]), else
+//! a comment, as `parallel` is. Inames that an inlined rule binds are not renamed.
 
 use std::collections::BTreeMap;
 
@@ -33,18 +33,21 @@ mod facts;
 pub mod harness;
 mod helpers;
 mod interface;
+mod lanes;
 mod layout;
 mod literal;
 mod loops;
 mod math;
 mod names;
 mod operation;
+mod packing;
 mod plan;
 mod source;
 mod statements;
 mod symbols;
 mod temporaries;
 mod text;
+mod vectors;
 mod writer;
 
 pub use error::CodegenError;
@@ -52,7 +55,7 @@ pub use error::CodegenError;
 use interface::Interface;
 use layout::Code;
 use plan::ROOT;
-use source::assemble;
+use source::{Function, assemble};
 use statements::Temporaries;
 use temporaries::Declaration;
 use writer::{Signature, Writer};
@@ -106,11 +109,29 @@ impl CText {
 /// # Ok::<(), nestegg_codegen::c::CodegenError>(())
 /// ```
 pub fn emit(kernel: &LinearizedKernel, options: &COptions) -> Result<CText, CodegenError> {
+    Ok(function(kernel, options)?.into_text())
+}
+
+/// The C of a kernel of one element and of the same kernel of many, in one source with one header; the second has the notes and the symbol
+/// of its own options.
+///
+/// # Errors
+/// As [`emit`].
+pub fn emit_both(
+    one: (&LinearizedKernel, &COptions),
+    many: (&LinearizedKernel, &COptions),
+) -> Result<(CText, CText), CodegenError> {
+    Ok(function(one.0, one.1)?.with(function(many.0, many.1)?))
+}
+
+/// One function, and what it needs.
+fn function(kernel: &LinearizedKernel, options: &COptions) -> Result<Function, CodegenError> {
     let LinearizedKernel { kernel, linearization } = without_rules(kernel)?;
     let tree = to_tree(&linearization)?;
     let mut writer = Writer::new(&kernel, &linearization, options.symbol.as_deref())?;
+    let lanes = writer.lanes.clone();
     let mut runs = |iname, open: &[InameId]| Ok(writer.loop_over(iname, open)?.trip_count.is_some_and(|n| n > 0));
-    let declarations = temporaries::declarations(&kernel, &tree, &mut runs)?;
+    let declarations = temporaries::declarations(&kernel, &tree, lanes.as_deref(), &mut runs)?;
     let temporaries = Temporaries { notes: notes(&writer, options, &declarations), declarations };
     let extents = extents(&mut writer)?;
     let statements = writer.statements(&tree, &temporaries, &mut Vec::new())?;

@@ -1,24 +1,28 @@
-//! How many digits a result loses against its input: the accuracy guard.
+//! The accuracy guard: how many digits a result loses compared with its input.
 //!
 //! # Input
-//! A program, a result that is equal to it but for rounding and the tolerance for tables, and values of parameters.
+//! A program, a result that equals it up to rounding and the tolerance for tables, and values of parameters.
 //! # Output
-//! An [`Accuracy`]: for each family of data the largest errors of input and result, and how many times the one is the other.
+//! An [`Accuracy`]: for each family of data, the largest errors of input and result, and their ratio.
 //! # Method
-//! Elements of both are evaluated in floats on friendly data and on each [`Family`] of hard data that is about the kernel, on [`SEEDS`] of each. Where
-//! they are within [`LIMIT_EXACT`] roundoffs of each other the result is within the guard. Of the rest, the families on which the limit may be exceeded are measured
-//! against exact values of the input ([`Reference`]), and the one on which both are furthest apart. An error is the largest one of an element over the largest magnitude in its output; of the seeds of a family the
-//! largest error of the input stands beside the largest of the result, for a single error may be small by chance. Errors below
-//! the unit roundoff count as that. Data on which the input has an error above [`LOST`] prove nothing about the result, and are left out.
+//! The guard evaluates elements of both in floats on friendly data and on each [`Family`] of hard data that concerns
+//! the kernel, with [`SEEDS`] seeds each. Where they are within [`LIMIT_EXACT`] roundoffs of each other, the result
+//! passes. Of the rest, the guard measures the families on which the limit may be exceeded, and the one on which both
+//! are furthest apart, against exact values of the input ([`Reference`]). An error is the largest error of an element
+//! over the largest magnitude in its output. Over the seeds of a family, the largest error of the input stands beside
+//! the largest of the result, because a single error may be small by chance. Errors below the unit roundoff count as
+//! the unit roundoff. Data on which the input has an error above [`LOST`] prove nothing about the result, and are left
+//! out.
 //! # Complexity
-//! Parameters are at most [`MAX_PARAMETER`]: errors of elements do not depend on how many there are. [`SAMPLE`] bounds the elements and the
-//! steps of each of some thirty data. The largest element of an output is looked for quickly, and thoroughly where the limit seems to be exceeded
-//! or data to be lost: a smaller element in its place makes all errors seem larger.
+//! Parameters are at most [`MAX_PARAMETER`]: errors of elements do not depend on how many there are. [`SAMPLE`] bounds
+//! the elements and the steps on each of some thirty data. The search for the largest element of an output is quick,
+//! and thorough only where the limit seems to be exceeded or data to be lost: a smaller element in its place makes all
+//! errors seem larger.
 //! # Source
-//! As for the data: [`nestegg_interp::Hard`].
+//! For the data, see [`nestegg_interp::Hard`].
 
-use std::cell::OnceCell;
 use std::fmt;
+use std::sync::OnceLock;
 
 use indexmap::IndexMap;
 use nestegg_interp::{Case, Family, Reference, Sample};
@@ -149,7 +153,7 @@ pub struct Guard<'k> {
     sample: Sample,
     /// The input on its data with the largest elements as far as a quick look finds them, and as a thorough one does, once that is needed.
     quick: Measured<'k>,
-    thorough: OnceCell<Measured<'k>>,
+    thorough: OnceLock<Measured<'k>>,
 }
 
 /// An input on its data, or why it cannot be measured.
@@ -163,7 +167,7 @@ impl<'k> Guard<'k> {
         let sample = Sample { close, max_exact: MAX_EXACT, max_steps_of_all: MAX_STEPS, ..SAMPLE };
         let parameters = parameters(input, values);
         let quick = reference(input, guide, &parameters, Sample { max_steps_of_looking: QUICK, ..sample });
-        Self { input, guide, parameters, sample, quick, thorough: OnceCell::new() }
+        Self { input, guide, parameters, sample, quick, thorough: OnceLock::new() }
     }
 
     /// Measures a result, to tell whether it is within its limit.

@@ -1,15 +1,15 @@
-//! Results that compete to be the one: each is judged, and the best that holds is taken.
+//! Results compete, each is judged, and the best that holds is taken.
 //!
 //! # Input
-//! Candidates one after the other, the best first, made only when they are asked for; and a judge.
+//! Candidates, the best first, each made only on demand; and a judge.
 //! # Output
-//! The first candidate that holds, with the evidence; and those before it, with what is wrong with them.
+//! The first candidate that holds, with the evidence; and the candidates before it, with what is wrong with each.
 //! # Method
 //! A candidate that is the same program as one that failed is not judged again.
 //! # Complexity
 //! One judgement where nothing fails.
 //! # Not done
-//! Nothing here knows how candidates are made, or how they are judged.
+//! Nothing here knows how candidates are made or judged.
 
 use indexmap::IndexMap;
 use nestegg_forms::Tolerance;
@@ -21,6 +21,7 @@ use crate::count::operations;
 use crate::error::Error;
 use crate::report::{FailureKind, Gap, LimitHit, Unjudged, Validated};
 use crate::same::is_same;
+use crate::seeds::Fired;
 use crate::stated::Stated;
 
 /// A result that may be taken.
@@ -39,7 +40,7 @@ pub(crate) struct Candidate {
     /// Whether its coefficients were fitted to the input's.
     pub(crate) is_fitted: bool,
     /// Rules that found something, with how often.
-    pub(crate) rules: IndexMap<String, u64>,
+    pub(crate) rules: Fired,
     /// Limits that were hit.
     pub(crate) limits: Vec<LimitHit>,
     /// Equations of rules that could not be judged.
@@ -61,7 +62,7 @@ impl Candidate {
             is_of_form: false,
             approximated: None,
             is_fitted: false,
-            rules: IndexMap::new(),
+            rules: Fired::default(),
             limits: Vec::new(),
             unjudged: Vec::new(),
             gap: Gap::NotProved,

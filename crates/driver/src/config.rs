@@ -1,4 +1,4 @@
-//! What a run of the optimizer is told.
+//! The configuration of one run of the optimizer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,10 @@ use std::sync::Arc;
 pub use nestegg_egraph::judge::Judged;
 use nestegg_ir::{Licence, Traps};
 use nestegg_span::Source;
+pub use nestegg_transform::batch::BatchLayout;
 use serde::Serialize;
+
+pub use crate::batch::BatchRequest;
 
 /// What a run of the optimizer is told; [`Config::default`] is what the command line does without flags.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct Config {
     /// How many times the rounding error of the input that of a result may be; infinity allows all. `None` means 10, and 100
     /// for a result with computed tables.
     pub accuracy: Option<f64>,
+    /// How elements are put together, if they are.
+    pub batch: Option<BatchRequest>,
     /// Measures the memory of each stage, if given.
     pub memory_probe: Option<MemoryProbe>,
     /// Is told what runs, if given.
@@ -134,6 +139,15 @@ impl Config {
             Some(factor) if factor.is_finite() => add("accuracy", factor.to_string()),
             Some(_) => add("accuracy", "off".to_owned()),
         }
+        if let Some(BatchRequest { width, shared, layout }) = &self.batch {
+            add("batch", width.map_or("auto".to_owned(), |width| width.to_string()));
+            if !shared.is_empty() {
+                add("batch-shared", shared.join(","));
+            }
+            if *layout == BatchLayout::Interleaved {
+                add("batch-layout", "interleaved".to_owned());
+            }
+        }
         words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 }
@@ -162,6 +176,7 @@ impl Default for Config {
             validation: Validation::Explained,
             judged: Judged::Given,
             accuracy: None,
+            batch: None,
             memory_probe: None,
             watcher: None,
         }

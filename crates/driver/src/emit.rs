@@ -1,7 +1,8 @@
-//! What is written of a result: a dump, the text form, C.
+//! The outputs of a result: a dump, the text form, C. Of a batch, dump and text hold the kernel of many elements, and C holds both functions.
 
 use nestegg_codegen::c::{self, COptions};
 use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_transform::batch::{Batched, Batching};
 
 use crate::error::Error;
 use crate::notation::Notation;
@@ -40,7 +41,15 @@ pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
         optimized.report.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.to_string()));
     let options = COptions { notes: described.collect(), symbol: None };
     let refused = |error| Error::Refused { pass: "emit", kernel: kernel.name.clone(), source: Box::new(error) };
-    let emitted = c::emit(&optimized.program, &options).map_err(refused)?;
+    let emitted = match &optimized.batched {
+        None => c::emit(&optimized.program, &options),
+        // The kernel's own loop over elements is in blocks: the interface is the same.
+        Some(Batched { program, batching: Batching::InPlace { .. } }) => c::emit(program, &options),
+        Some(Batched { program, batching: Batching::Elements { .. } }) => {
+            c::emit_both((&optimized.program, &options), (program, &options)).map(|(one, _)| one)
+        }
+    };
+    let emitted = emitted.map_err(refused)?;
     let header = Product { is_companion: true, ..product("h", emitted.header) };
     Ok(vec![product("c", emitted.source), header])
 }

@@ -1,4 +1,4 @@
-//! What can go wrong between a kernel and its result.
+//! The errors between a kernel and its result.
 
 use std::sync::Arc;
 
@@ -121,6 +121,15 @@ pub enum Error {
         /// Why.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Elements cannot be put together.
+    #[error("the elements of `{kernel}` cannot be put together: {reason}")]
+    #[diagnostic(code(driver::batch), help("without `--batch` the kernel of one element is written"))]
+    Batch {
+        /// The kernel's name.
+        kernel: String,
+        /// Why.
+        reason: String,
     },
     /// A pass made something that is no kernel: a bug of nestegg.
     #[error("{pass} broke `{kernel}`: {violations}")]

@@ -1,7 +1,7 @@
 //! The beginning of an expression as a line of text, for reports and comments.
 //!
-//! Expressions are DAGs that as text can be exponentially long, so the text is written up to a budget and then cut
-//! off. It reads like the text form but is made for eyes: what is cut off ends with `…`.
+//! Expressions are DAGs whose text can be exponentially long, so the text is written up to a budget and then cut off.
+//! It reads like the text form but is made for eyes: a cut ends with `…`.
 
 use nestegg_ir::{Expr, ExprId, Kernel, Op};
 

@@ -1,12 +1,14 @@
-//! Results whose coefficients are moved in their last digits.
+//! Results whose coefficients are adjusted in their last digits.
 //!
-//! Tables come with the noise of their last digits, and forms that compute with tables take numbers for equal that are nearly so: the result is
-//! off by that noise, though its rounding errors are small. Its coefficients are then fitted to the input.
+//! Tables come with noise in their last digits, and forms that compute with tables equate numbers that are nearly
+//! equal: the result is off by that noise, though its rounding errors are small. Its coefficients are then fitted to
+//! the input.
 //!
 //! # Input
-//! The input, and a candidate whose errors are beyond what is allowed.
+//! The input, and a candidate whose errors exceed the limit.
 //! # Output
-//! The candidate with other coefficients and the same operations, to be judged anew; `None` if coefficients are not what it is off by.
+//! The candidate with other coefficients and the same operations, to be judged anew; `None` if coefficients are not the
+//! cause.
 //! # Source
 //! [`nestegg_interp::fit`].
 

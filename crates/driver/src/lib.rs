@@ -1,9 +1,10 @@
 //! The order of the passes, and everything that the command line does without touching files.
 //!
-//! [`optimize`] is the main job: text of a kernel in, a linearized kernel and the story of the run out. [`read`],
-//! [`read_defined`], [`count()`], and [`Notation`] are the small ones.
+//! [`optimize`] does the main job: it takes the text of a kernel, and returns a linearized kernel and the story of the
+//! run. [`read`], [`read_defined`], [`count()`], and [`Notation`] do the small ones.
 
 pub mod accuracy;
+pub mod batch;
 mod candidates;
 pub mod config;
 pub mod count;
@@ -19,12 +20,14 @@ mod probabilities;
 pub mod report;
 pub mod rules;
 mod same;
+mod screen;
 mod search;
 mod seeds;
 pub mod smallest;
 pub mod stages;
 mod stated;
 pub mod temporaries;
+mod together;
 pub mod validation;
 
 pub use count::count;

@@ -1,14 +1,14 @@
 //! Results of the parts of a kernel, put together.
 //!
 //! # Input
-//! The parts of a value form, which have nothing to do with each other, and for each of them its results, the best first.
+//! The parts of a value form, which can run in any order, and the results of each part, the best first.
 //! # Output
-//! Results of the whole: the best of each part together; then the same with the next best of one part, as often as [`MAX_NEXT`], and with the best of each part that is equal to
-//! it exactly. So a kernel never costs more than its parts alone, and where a form of one part does not hold, the others keep theirs.
+//! Results of the whole: the best of each part together; then the same with the next best of one part, as often as
+//! asked, and with the best result of each part that equals it exactly. So a kernel never costs more than its parts
+//! alone, and if a form of one part does not hold, the others keep theirs.
 //! # Complexity
 //! One copy and one schedule of the whole for each result.
 
-use indexmap::IndexMap;
 use nestegg_ir::join::in_sequence;
 use nestegg_ir::{Kernel, Licence, LinearizedKernel, Program};
 
@@ -16,9 +16,7 @@ use crate::candidates::Candidate;
 use crate::count::operations;
 use crate::error::Error;
 use crate::report::Gap;
-
-/// So many further results of each part are tried beside the best of the others.
-const MAX_NEXT: usize = 6;
+use crate::seeds::{Fired, add_fired};
 
 /// A part and its results, the best first.
 pub(crate) struct Part {
@@ -41,9 +39,10 @@ fn written(kernel: &Kernel) -> impl Iterator<Item = &str> {
     arrays.filter(|&array| kernel[array].is_argument()).map(|array| kernel[array].name.as_str())
 }
 
-/// Results of the whole; none if a part has none.
-pub(crate) fn together(
+/// Results of the whole, for each part with up to `n_next` further ones beside the best of the others; none if a part has none.
+pub(crate) fn in_order(
     parts: &[Part],
+    n_next: usize,
     licence: Licence,
     values: &[(String, i64)],
     refused: impl Fn(nestegg_schedule::ScheduleError) -> Error,
@@ -54,7 +53,7 @@ pub(crate) fn together(
         if part.ranking.is_empty() {
             return Ok(Vec::new());
         }
-        choices.extend((1..part.ranking.len().min(MAX_NEXT + 1)).map(|next| {
+        choices.extend((1..part.ranking.len().min(n_next + 1)).map(|next| {
             let mut choice = best.clone();
             choice[idx] = next;
             choice
@@ -93,10 +92,10 @@ fn whole(
         let form = in_sequence(&forms)?;
         Some((form, tolerance))
     });
-    let mut rules: IndexMap<String, u64> = IndexMap::new();
+    let mut rules = Fired::default();
     let (mut limits, mut unjudged) = (Vec::new(), Vec::new());
     for (_, candidate) in chosen {
-        candidate.rules.iter().for_each(|(rule, times)| *rules.entry(rule.clone()).or_default() += times);
+        add_fired(&mut rules, candidate.rules.iter().map(|(rule, &times)| (rule, times)));
         limits.extend(candidate.limits.iter().filter(|hit| !limits.contains(*hit)).cloned().collect::<Vec<_>>());
         unjudged.extend(candidate.unjudged.iter().cloned());
     }

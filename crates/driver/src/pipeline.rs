@@ -1,26 +1,31 @@
-//! The order of the passes, and what is checked between them.
+//! The order of the passes, and the checks between them.
 //!
 //! # Input
 //! The text of a kernel, and a [`Config`].
 //! # Output
-//! The linearized result and the story of the run; or an error, and then there is no result.
+//! The linearized result and the story of the run; or an error and no result.
 //! # Method
-//! The stages of `ARCHITECTURE.md`, in this order. After every pass the result is verified; at the end it is compared
-//! with the input by the interpreter, and its rounding errors with those of the input. What fails is not the result: the same with
-//! [other coefficients](crate::fitted) is, or the next best, down to the value form without any rule, the input without its dead code, and the input as it came. Failures are reported. They are errors only where a rule of the caller's
-//! had a part in what is not equal to the input, or where nothing holds.
-//! A result with more operations than the input is not taken: then the input
-//! itself is the result, without its dead code; and so it is where it came with an order and only that would change.
+//! The stages of `ARCHITECTURE.md`, in this order. After every pass its output is verified; at the end the interpreter
+//! compares the result with the input, and its rounding errors with those of the input. If a result fails, the pipeline
+//! takes the same result with [other coefficients](crate::fitted), or the next best, down to the value form without any
+//! rule, the input without its dead code, and the unchanged input. Failures are reported. They are errors only where a
+//! rule of the caller's took part in a result that differs from the input, or where nothing holds. A result with more
+//! operations than the input is not taken: the input without its dead code takes its place, as it does where the input
+//! came with an order and only that order would change.
 //! # Not done
 //! Nothing here decides about a kernel: rules propose, the extractor chooses, the scheduler orders.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::OnceLock;
 
+use nestegg_interp::Runnable;
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_span::Source;
+use nestegg_transform::batch::Batched;
 
 use crate::accuracy::{self, Accuracy, Guard};
+use crate::batch;
 use crate::candidates::{Accepted, Candidate, Refusal, Trials, first_that_holds};
 use crate::config::{Config, Validation};
 use crate::count::operations;
@@ -42,6 +47,8 @@ use crate::validation::{self, Steps, Subject};
 pub struct Optimized {
     /// The result.
     pub program: LinearizedKernel,
+    /// The result with its elements put together, if that was asked for.
+    pub batched: Option<Batched>,
     /// Its story.
     pub report: Report,
 }
@@ -57,7 +64,8 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
         let kernel = input.program.kernel();
         kernel.insn_ids().find(|&insn| kernel[insn].id == id).map(|insn| input.spans.instruction(insn))
     };
-    match optimize_program(Subject::of(source, &input), config, stages) {
+    let res = optimize_program(Subject::of(source, &input), config, stages);
+    match res.and_then(|optimized| batched(&input.program, optimized, config)) {
         Err(Error::NotEqual { kernel, difference, rules, .. }) if config.validation == Validation::Explained => {
             let smallest = smallest_wrong(
                 &input.program,
@@ -85,6 +93,24 @@ fn smallest_wrong(input: &Program, config: &Config, wrong: Wrong) -> Result<Opti
     Ok(smallest::smallest(linearized(input)?, wrong, licence, &goes_wrong))
 }
 
+/// The result with its elements put together, if that is asked for.
+fn batched(input: &Program, mut optimized: Optimized, config: &Config) -> Result<Optimized, Error> {
+    let Some(request) = &config.batch else { return Ok(optimized) };
+    let (book, name) = rules::of_config(config)?;
+    let licence = rules::licensed(&book, &name, config)?.licence;
+    let assumed = parameters::assumed(input.kernel(), &config.parameters)?;
+    let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone());
+    let (values, compared) = (parameters::values(&assumed), config.validation != Validation::Off);
+    let in_order = linearized(input)?;
+    let made =
+        stages.run("batch", || batch::together(&in_order, &optimized.program, request, (&values, licence), compared));
+    let (batched, report) = made?;
+    optimized.report.stages.extend(stages.into_done());
+    optimized.report.batch = Some(report);
+    optimized.batched = Some(batched);
+    Ok(optimized)
+}
+
 fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -> Result<Optimized, Error> {
     let input = subject.program;
     let file = subject.written.map_or("", |(source, _)| &*source.name);
@@ -104,7 +130,8 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
     };
     let found = search(input, told, &mut stages)?;
     let in_order = linearized(input)?;
-    let guard = OnceCell::new();
+    let (guard, runnable) = (OnceLock::new(), Runnable::from(input));
+    let subject = Subject { runnable: Some(&runnable), ..subject };
     let judge = Judge { input: subject, in_order: &in_order, guard, found: &found, told, of_caller: &of_caller };
     if config.validation == Validation::EachSeed {
         stages.run(VALIDATE, || judge.each_seed())?;
@@ -165,10 +192,11 @@ fn optimize_program(subject: Subject<'_>, config: &Config, mut stages: Stages) -
         gap,
         validation: validated,
         accuracy,
+        batch: None,
         failures,
         stages: stages.into_done(),
     };
-    Ok(Optimized { program, report })
+    Ok(Optimized { program, batched: None, report })
 }
 
 /// Candidates that are left, the best first.
@@ -242,7 +270,7 @@ struct Judge<'a> {
     /// The input, in its order.
     in_order: &'a LinearizedKernel,
     /// What results are measured beside, once one is.
-    guard: OnceCell<Guard<'a>>,
+    guard: OnceLock<Guard<'a>>,
     found: &'a Found,
     told: Told<'a>,
     /// Rules of the caller's.
@@ -265,7 +293,10 @@ impl Judge<'_> {
             let stated = Stated::of_steps(self.folds(candidate).len(), tolerance, None);
             return Ok(Ok(Accepted { validated, stated, accuracy: None }));
         }
-        let (validated, stated) = match stages.run(VALIDATE, || self.check(candidate))? {
+        // Hardly ever is one of them in vain.
+        let (checked, measured) =
+            stages.both((VALIDATE, || self.check(candidate)), (ACCURACY, || self.measure(candidate)));
+        let (validated, stated) = match checked? {
             Ok(checked) => checked,
             Err(Refusal::NotEqual(difference)) if candidate.rules.keys().any(|rule| self.of_caller.contains(rule)) => {
                 let rules = candidate.rules.keys().cloned().collect();
@@ -273,13 +304,13 @@ impl Judge<'_> {
             }
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let measured = stages.run(ACCURACY, || self.measure(candidate));
         Ok(measured.map(|accuracy| Accepted { validated, stated, accuracy }))
     }
 
     fn check(&self, candidate: &Candidate) -> Result<Result<(Validated, Stated), Refusal>, Error> {
         let steps = Steps { folds: self.folds(candidate), approximated: candidate.approximated.as_ref() };
         let output = Program::Linearized(candidate.program.clone());
+        let output = Runnable::from(&output);
         validation::check(self.input, steps, Subject::from(&output), self.told.values, self.told.semantics.licence)
     }
 
@@ -404,7 +435,7 @@ end
     /// What loses no digits at all is the input alone, so that all other candidates are refused.
     #[test]
     fn the_input_is_the_last_candidate() {
-        let Optimized { program, report } = optimized(Config { accuracy: Some(0.0), ..o3() });
+        let Optimized { program, report, .. } = optimized(Config { accuracy: Some(0.0), ..o3() });
         let input = read(&Source::new("k.knl", KERNEL)).unwrap().program;
         assert!(is_same(&program, &as_it_came(&input).unwrap()));
         assert_eq!(report.seed, AS_IT_CAME);
@@ -424,7 +455,7 @@ end
 
     #[test]
     fn where_nothing_fails_nothing_is_reported() {
-        let Optimized { program, report } = optimized(o3());
+        let Optimized { program, report, .. } = optimized(o3());
         assert!(report.failures.is_empty());
         assert!(report.after.total < report.before.total);
         assert!(!Stated::of(&program.kernel).is_exact(), "the constant is rounded");

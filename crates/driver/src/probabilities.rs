@@ -1,7 +1,7 @@
 //! Stated probabilities of conditions: `meta {"probabilities": {"x[i] > 0": 0.1}}`.
 //!
-//! The keys are conditions as text, as reports write expressions; in a condition that reads temporaries, these stand for their values. What is
-//! no number from 0 to 1 says nothing, for `meta` is free.
+//! The keys are conditions as text, as reports write expressions; temporaries in a condition stand for their values. A
+//! value that is not a number from 0 to 1 says nothing, because `meta` is free.
 
 use std::collections::BTreeMap;
 

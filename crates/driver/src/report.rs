@@ -1,7 +1,7 @@
-//! The story of one run: what was there, what is there now, and why that is believed.
+//! The story of one run: the input, the result, and the reasons to trust it.
 //!
 //! # Output
-//! Plain data, serializable (`--report json`), and a text of it for people (`Display`). Everything but
+//! Plain data, serializable (`--report json`), and a text of it for people (`Display`). Everything except
 //! [`Report::stages`] is the same for the same input and flags.
 
 mod text;
@@ -14,6 +14,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::accuracy::Accuracy;
+use crate::batch::BatchReport;
 use crate::config::CostModel;
 use crate::stages::Stage;
 
@@ -54,6 +55,9 @@ pub struct Report {
     pub validation: Validated,
     /// Rounding errors of the result beside those of the input, if they were measured.
     pub accuracy: Option<Accuracy>,
+    /// What was made of the elements, if they were put together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchReport>,
     /// Results with fewer operations that were not taken, the best first.
     pub failures: Vec<Failure>,
     /// Each stage with its time, in order.

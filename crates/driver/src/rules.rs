@@ -1,4 +1,4 @@
-//! The rules and strategies of a run: the built-in ones with those of the caller's files.
+//! The rules and strategies of a run: the built-in ones and those of the caller's files.
 
 use std::collections::BTreeSet;
 

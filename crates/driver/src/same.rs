@@ -1,10 +1,10 @@
-//! Whether two kernels are the same but for names.
+//! Whether two kernels are the same up to names.
 //!
 //! # Input
-//! Kernels made of one kernel: their arguments and parameters are the same.
+//! Kernels made from one kernel: their arguments and parameters are the same.
 //! # Output
-//! Whether they have the same instructions in the same order. The names of instructions, what they are said to depend on, the order in which expressions are kept, and
-//! those that nothing uses make no difference.
+//! Whether they have the same instructions in the same order. The names of instructions, their stated dependences, the
+//! order in which expressions are kept, and unused expressions make no difference.
 //! # Complexity
 //! Linear.
 

@@ -1,26 +1,32 @@
-//! From a kernel as it came to the cheapest equal one that a strategy finds.
+//! From an input kernel to the cheapest equal one that a strategy finds.
 //!
 //! # Input
 //! A checked program, a strategy, and values for parameters.
 //! # Output
 //! A linearized kernel with the same meaning, and what happened on the way.
 //! # Method
-//! The stages in their order: linearize, normalise, fold, join, encode, saturate, select, realize, schedule. A strategy without phases
-//! that takes forms as they are leaves the kernel as it came, but for dead code. Every pass takes what the one before it
-//! made; none knows of another.
-//! Parts of a kernel that have nothing to do with each other are searched one by one, and their results put together.
-//! Each seed that the strategy asks for gets an e-graph of its own. Of what selection made of those that came near the best, with its reductions in order and its
-//! temporaries in arrays, further seeds are made. All results are kept, those with the fewest operations first, of equals what is equal to the kernel exactly, and then the first made.
-//! A seed that a pass refuses or breaks is a failure of that seed alone.
+//! The stages in their order: linearize, normalise, fold, join, encode, saturate, select, realize, schedule. A strategy
+//! without phases that selects forms as they are only removes dead code. Every pass takes the output of the pass before
+//! it; none knows of another.
+//!
+//! Parts of a kernel that share nothing are searched one by one, and their results put together. Groups of stores that
+//! share only values are searched together and apart; results found apart are [chosen together](crate::together).
+//!
+//! Each seed that the strategy asks for gets an e-graph of its own, unless it [costs many times what others
+//! do](crate::screen) from the start. Results within a factor of two of the best are
+//! tried again, with tabulated temporaries and with even and odd parts, once selection has put their reductions in
+//! order and their temporaries in arrays. All results are kept: those with the fewest operations first, among equals
+//! those that equal the kernel exactly, and then the first made. If a pass refuses or breaks a seed, that seed alone
+//! fails.
 
 use indexmap::IndexMap;
 use nestegg_egraph::judge::{Judge, Judged};
-use nestegg_egraph::pattern::Functions;
+use nestegg_egraph::pattern::{Functions, introduced};
 use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Cost, Extracted, Search};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{Array, FunctionId, Item, Kernel, Licence, LinearizedKernel, Program, Semantics, Traps};
-use nestegg_rules::{OptionValue, ResolvedStrategy};
+use nestegg_rules::{OptionValue, ResolvedStrategy, Rule};
 use rayon::prelude::*;
 
 use crate::candidates::Candidate;
@@ -30,9 +36,10 @@ use crate::error::Error;
 use crate::parts::{self, Part};
 use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit, Unjudged};
-use crate::seeds::{self, Seed};
+use crate::screen;
+use crate::seeds::{self, Seed, add_fired};
 use crate::stages::Stages;
-use crate::temporaries;
+use crate::{temporaries, together};
 
 /// The name of the input among seeds, where no seed gave anything better.
 pub(crate) const AS_IT_CAME: &str = "as it came";
@@ -107,6 +114,7 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
     for form in forms {
         let mut race = Race::new(told);
         race.run(&form, &pass, stages)?;
+        race.run_apart(&form, &pass, stages)?;
         race.ranking.sort_by_key(Candidate::rank);
         let part = Part { form, ranking: race.ranking };
         let name = |seed: String| if is_whole { seed } else { format!("{}: {seed}", part.name()) };
@@ -119,18 +127,26 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
         Some(whole) if parts.is_empty() => whole.ranking,
         last => {
             parts.extend(last);
-            let refused = |source| pass.refused("schedule", source);
-            let mut ranking =
-                stages.run("parts", || parts::together(&parts, pass.semantics.licence, told.values, refused))?;
-            for candidate in &ranking {
-                pass.verified("parts", &candidate.program)?;
-            }
+            let mut ranking = in_order(&parts, NEXT_OF_PARTS, &pass, stages)?;
             ranking.retain(|candidate| is_within_memory(candidate, told, &mut found.limits));
             ranking.sort_by_key(Candidate::rank);
             ranking
         }
     };
     Ok(found)
+}
+
+/// So many further results of each part are tried beside the best of the others.
+const NEXT_OF_PARTS: usize = 6;
+
+/// Results of parts, one after the other.
+fn in_order(parts: &[Part], n_next: usize, pass: &Passes<'_>, stages: &mut Stages) -> Result<Vec<Candidate>, Error> {
+    let refused = |source| pass.refused("schedule", source);
+    let res = stages.run("parts", || parts::in_order(parts, n_next, pass.semantics.licence, pass.values, refused))?;
+    for candidate in &res {
+        pass.verified("parts", &candidate.program)?;
+    }
+    Ok(res)
 }
 
 /// Whether the temporaries of a result take no more memory than is allowed; where they do, the limit is noted.
@@ -194,6 +210,8 @@ fn value_form(
     let joined = || nestegg_transform::join_reductions(form, pass.semantics.licence);
     let form = stages.run("join", || pass.done("join reductions", joined()))?;
     pass.verified("join reductions", &form)?;
+    let form = stages.run("slice tables", || nestegg_transform::slice_tables(form));
+    pass.verified("slice tables", &form)?;
     Ok((form, folds))
 }
 
@@ -269,6 +287,8 @@ impl<'a> Race<'a> {
         let seeds = self.seeds(form, pass, |form| {
             stages.run("seeds", || seeds::seeds(form, strategy, (values, config.max_statements)))
         })?;
+        let (seeds, left_out) = stages.run("seeds", || screen::worth_trying(seeds, pass.semantics, values));
+        self.limits.extend(left_out);
         let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
         let is_part = trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes);
         let costs = self.enter_all(&seeds, pass, &trial, stages)?;
@@ -288,6 +308,44 @@ impl<'a> Race<'a> {
         }
         self.enter_all(&further, pass, &trial, stages)?;
         Ok(())
+    }
+
+    /// Searches groups of stores apart where the strategy asks for that, and enters what they are together.
+    fn run_apart(&mut self, form: &LinearizedKernel, pass: &Passes<'_>, stages: &mut Stages) -> Result<(), Error> {
+        let Told { strategy, values, semantics, .. } = self.told;
+        if !seeds::wants(strategy, "apart") || keeps_places(form, pass)? {
+            return Ok(());
+        }
+        let groups = stages.run("parts", || {
+            let isolated = pass.done("isolate stores", nestegg_transform::isolate_stores(form.clone()))?;
+            pass.done("apart", nestegg_transform::apart(&isolated, semantics.licence))
+        });
+        let Some(groups) = self.done("apart", groups)? else { return Ok(()) };
+        let (mut parts, mut alternatives) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
+        for form in groups {
+            let mut race = Race::new(self.told);
+            race.run(&form, pass, stages)?;
+            race.run_apart(&form, pass, stages)?;
+            race.ranking.sort_by_key(Candidate::rank);
+            let ranking = std::mem::take(&mut race.ranking);
+            alternatives.push(race.alternatives());
+            parts.push(Part { form, ranking });
+        }
+        // Side by side without sharing, so that no group costs more than it does alone.
+        for candidate in in_order(&parts, 0, pass, stages)? {
+            self.take(candidate);
+        }
+        let together = stages.run("parts", || together::seeds(&alternatives, values, semantics));
+        let Some(seeds) = self.done("together", together)? else { return Ok(()) };
+        self.enter_all(&seeds, pass, strategy, stages)?;
+        Ok(())
+    }
+
+    /// What selection made of the seeds, the cheapest first.
+    fn alternatives(self) -> Vec<Seed> {
+        let mut res: Vec<(u128, Seed)> = self.selected.into_values().collect();
+        res.sort_by_key(|(cost, seed)| (*cost, seed.tolerance.is_some()));
+        res.into_iter().map(|(_, seed)| seed).collect()
     }
 
     /// The seeds of a value form; of one whose floats may trap under its conditions, or of which no others can be made, the form itself.
@@ -331,10 +389,10 @@ impl<'a> Race<'a> {
     }
 
     /// What selection made of seeds that came near the best.
-    fn promising(&mut self) -> Vec<Seed> {
+    fn promising(&self) -> Vec<Seed> {
         let Some(best) = self.best_cost() else { return Vec::new() };
-        let all = std::mem::take(&mut self.selected).into_values();
-        all.filter(|(cost, _)| *cost <= best.saturating_mul(PROMISING)).map(|(_, seed)| seed).collect()
+        let all = self.selected.values();
+        all.filter(|(cost, _)| *cost <= best.saturating_mul(PROMISING)).map(|(_, seed)| seed.clone()).collect()
     }
 
     /// Optimizes seeds, some side by side; answers for each the cost of the result, and whether all e-nodes were allowed that it wanted. `None` if it failed.
@@ -365,13 +423,17 @@ impl<'a> Race<'a> {
         if self.selected.get(&seed.name).is_none_or(|known| cost < known.0) {
             self.selected.insert(seed.name.clone(), (cost, selected));
         }
-        if !is_within_memory(&candidate, self.told, &mut self.limits) {
-            return Ok(Some((cost, is_finished)));
-        }
-        let known = self.costs.entry(candidate.seed.clone()).or_insert(cost);
-        *known = cost.min(*known);
-        self.ranking.push(candidate);
+        self.take(candidate);
         Ok(Some((cost, is_finished)))
+    }
+
+    /// Ranks a result whose temporaries are within the limit of memory.
+    fn take(&mut self, candidate: Candidate) {
+        if is_within_memory(&candidate, self.told, &mut self.limits) {
+            let known = self.costs.entry(candidate.seed.clone()).or_insert(candidate.cost);
+            *known = candidate.cost.min(*known);
+            self.ranking.push(candidate);
+        }
     }
 }
 
@@ -387,9 +449,9 @@ fn optimized(
     stages.now_on(&seed.name);
     pass.verified("seeds", &seed.linearized)?;
     let named = || nestegg_transform::name_bound_inames(seed.linearized.clone());
-    let mut named = stages.run("encode", || pass.done("encode", named()))?;
-    introduce(&mut named.kernel, strategy);
-    let form = &named;
+    let form = &mut stages.run("encode", || pass.done("encode", named()))?;
+    let functions = functions(&mut form.kernel, strategy);
+    let form = &*form;
     let context = nestegg_isl::Context::new();
     let (search, licence) = (selection(strategy, worth_proving), pass.semantics.licence);
     let (domains, mut encoded) = stages.run("encode", || {
@@ -397,7 +459,6 @@ fn optimized(
         let encoded = pass.done("encode", encode::encode(form, &domains, pass.semantics))?;
         Ok::<_, Error>((domains, encoded))
     })?;
-    let functions = functions(&form.kernel);
     let probabilities = Probabilities::of(&form.kernel);
     let probability = |condition| probabilities.get(&form.kernel, condition);
     let mut judge = Judge::new(&form.kernel, &domains, pass.judged);
@@ -408,7 +469,9 @@ fn optimized(
     })?;
     let Extracted { constructed, selection } = extracted;
     pass.verified("select", &constructed.linearized)?;
-    let selected = Seed { linearized: constructed.linearized.clone(), name: seed.name.clone(), ..*seed };
+    let mut rules = seed.rules.clone();
+    add_fired(&mut rules, saturation.fired.iter().map(|(rule, &times)| (rule, times as u64)));
+    let selected = Seed { linearized: constructed.linearized.clone(), rules: rules.clone(), ..seed.clone() };
     let realized = stages.run("realize", || {
         pass.done("realize", nestegg_schedule::realize_reductions_under(constructed.linearized, licence))
     })?;
@@ -431,7 +494,7 @@ fn optimized(
         is_of_form: true,
         approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
         is_fitted: false,
-        rules: saturation.fired.iter().map(|(rule, &times)| (rule.clone(), times as u64)).collect(),
+        rules,
         limits: limits(strategy, &saturation, &selection.limits_hit),
         unjudged: saturation.unjudged.iter().map(Unjudged::from).collect(),
         gap,
@@ -524,23 +587,28 @@ fn selection(strategy: &ResolvedStrategy<'_>, worth_proving: Cost) -> Search {
     }
 }
 
-/// Adds the functions of math.h that right sides of rules call, unless the kernel means something else by that name.
-fn introduce(kernel: &mut Kernel, strategy: &ResolvedStrategy<'_>) {
-    let rules: Vec<&nestegg_rules::Rule> =
-        strategy.phases.iter().flat_map(|phase| phase.rules.iter().copied()).collect();
-    for name in nestegg_egraph::pattern::introduced(&rules, &functions(kernel)) {
-        let is_taken = kernel.name == name
-            || kernel.arrays.iter().any(|array| array.name == name)
-            || kernel.inames.iter().any(|iname| iname.name == name)
-            || kernel.parameters.iter().any(|parameter| parameter.name == name);
-        if !is_taken {
+/// Whether something of a kernel that is no function has this name.
+fn is_taken(kernel: &Kernel, name: &str) -> bool {
+    kernel.name == name
+        || kernel.arrays.iter().any(|array| array.name == name)
+        || kernel.inames.iter().any(|iname| iname.name == name)
+        || kernel.parameters.iter().any(|parameter| parameter.name == name)
+        || kernel.substitutions.iter().any(|rule| rule.name == name)
+}
+
+/// The functions that rules may call: those that the kernel calls, and those of math.h that right sides call. These are added to the
+/// kernel, unless it means something else by that name.
+fn functions(kernel: &mut Kernel, strategy: &ResolvedStrategy<'_>) -> Functions {
+    let rules: Vec<&Rule> = strategy.phases.iter().flat_map(|phase| phase.rules.iter().copied()).collect();
+    for name in introduced(&rules, &named_functions(kernel)) {
+        if !is_taken(kernel, &name) {
             kernel.function(&name);
         }
     }
+    named_functions(kernel)
 }
 
-/// The functions that rules may call: those that the kernel calls.
-fn functions(kernel: &Kernel) -> Functions {
+fn named_functions(kernel: &Kernel) -> Functions {
     kernel.functions.iter().enumerate().map(|(idx, name)| (name.clone(), FunctionId::new(idx))).collect()
 }
 

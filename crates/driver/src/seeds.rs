@@ -1,16 +1,17 @@
-//! Kernels that a strategy starts from: the kernel as it is, and whole-expression forms of it.
+//! The kernels that a strategy starts from: the kernel itself, and whole-expression forms of it.
 //!
 //! # Input
 //! A kernel in value form, and a strategy with its options `seeds`, `forms` and `max-statements`.
 //! # Output
-//! Seeds, each an equal kernel in value form; those that would repeat another are left out. The first is the kernel itself.
+//! Seeds, each an equal kernel in value form, without repetitions. The first is the kernel itself.
 //! # Method
-//! Forms meant for one seed explode in another, so that each gets a small e-graph of its own and the cheapest result wins: on real kernels that
-//! beats one large e-graph in result and in time.
-//! The work is listed first, then done in parallel; seeds come in the order of the list.
-//! A seed that computes with tables is equal within the tolerance for tables only; it says so, and is compared with the kernel it came
-//! from in floats, and what is made of it with the seed itself, exactly.
+//! Forms meant for one seed explode in another, so each seed gets a small e-graph of its own and the cheapest result
+//! wins: on real kernels this beats one large e-graph in result and in time. The work is listed first, then done in
+//! parallel; seeds come in the order of the list. A seed that computes with tables is equal only within the tolerance
+//! for tables, and says so. It is compared in floats with the kernel it came from; its results are compared with the
+//! seed itself, exactly.
 
+use indexmap::IndexMap;
 use nestegg_forms::{
     LinearMaps, Options, Shape, Sums, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts,
     paired_tables, point_features, share_symmetric, split_digits, tabulate,
@@ -19,7 +20,8 @@ use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
-    SplitOptions, eliminate_dead, isolate_stores, restrict_to_bands, split_at_zeros, write_out_components,
+    SplitOptions, eliminate_dead, factor_sums, isolate_stores, multiply_out, restrict_to_bands, roll_up,
+    split_at_zeros, write_out_components,
 };
 use rayon::prelude::*;
 
@@ -36,7 +38,10 @@ const AS_IT_IS: &str = "rolled";
 /// The name of the seed in which sums over components are written out.
 const WRITTEN_OUT: &str = "written out";
 
-/// The name of a form of one of these two.
+/// The name of the seed in which loops that were written out are loops again.
+const ROLLED_UP: &str = "rolled up";
+
+/// The name of a form of one of these.
 fn named(of: &str, what: &str) -> String {
     if of == AS_IT_IS { what.to_owned() } else { format!("{of}, {what}") }
 }
@@ -50,6 +55,16 @@ pub(crate) struct Seed {
     pub(crate) linearized: LinearizedKernel,
     /// What was done to numbers; `None` where the seed is equal exactly.
     pub(crate) tolerance: Option<Tolerance>,
+    /// The rules that fired on the way to it, with how often.
+    pub(crate) rules: Fired,
+}
+
+/// Rules that fired, with how often.
+pub(crate) type Fired = IndexMap<String, u64>;
+
+/// Adds how often rules fired.
+pub(crate) fn add_fired<'a>(to: &mut Fired, more: impl IntoIterator<Item = (&'a String, u64)>) {
+    more.into_iter().for_each(|(rule, times)| *to.entry(rule.clone()).or_default() += times);
 }
 
 /// The seeds that a strategy asks for, with these `values` of parameters, and the limits that left some out; the kernel itself if nothing else is.
@@ -66,6 +81,13 @@ pub(crate) fn seeds(
     {
         work.extend(maker.work(WRITTEN_OUT, &written, &mut limits)?);
     }
+    for (name, base) in respelled(&maker, form)? {
+        let of_base = maker.work(name, &base, &mut limits)?;
+        // Sums that factoring made are not those in which digits cancel, and maps of them take long to find.
+        let is_of_other_sums =
+            |work: &Work| name != ROLLED_UP && matches!(work, Work::LinearMaps { sums: Sums::Kept, .. });
+        work.extend(of_base.into_iter().filter(|work| !is_of_other_sums(work)));
+    }
     let work = without_repetition(work);
     let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|work| maker.make(work, values)).collect();
     let mut found = Vec::new();
@@ -76,6 +98,24 @@ pub(crate) fn seeds(
         found.push(rolled(form));
     }
     Ok((found, limits))
+}
+
+/// The kernel written in other ways, as far as a strategy asks for them, each with its name.
+fn respelled(maker: &Maker, form: &LinearizedKernel) -> Result<Vec<(&'static str, LinearizedKernel)>, Error> {
+    let mut res = Vec::new();
+    if maker.wishes.wants("rolled-up") {
+        let rolled = maker.done("roll up", roll_up(form))?;
+        res.extend(rolled.map(|rolled| (ROLLED_UP, rolled)));
+    }
+    let out = multiply_out(form);
+    if maker.wishes.wants("factored") {
+        res.extend(factor_sums(form).map(|factored| ("factored", factored)));
+        res.extend(out.as_ref().and_then(factor_sums).map(|factored| ("factored anew", factored)));
+    }
+    if maker.wishes.wants("multiplied-out") {
+        res.extend(out.map(|out| ("multiplied out", out)));
+    }
+    Ok(res)
 }
 
 /// What a strategy asks to be made of a kernel that selection made; `None` if that is nothing.
@@ -91,6 +131,11 @@ pub(crate) fn of_selected(selected: &Seed, strategy: &ResolvedStrategy<'_>) -> R
         }
     }
     Ok(res)
+}
+
+/// Whether a strategy asks for a kind of seeds.
+pub(crate) fn wants(strategy: &ResolvedStrategy<'_>, kind: &str) -> bool {
+    Wishes::of(strategy, None).wants(kind)
 }
 
 /// The kernel itself, whatever a strategy asks for.
@@ -142,12 +187,12 @@ impl Wishes {
 
 impl Seed {
     fn exact(name: &str, linearized: LinearizedKernel) -> Self {
-        Self { name: name.to_owned(), linearized, tolerance: None }
+        Self { name: name.to_owned(), linearized, tolerance: None, rules: Fired::default() }
     }
 
     /// A kernel with computed tables.
     fn computed(name: String, LinearMaps { linearized, tolerance, .. }: LinearMaps) -> Self {
-        Self { name, linearized: eliminate_dead(linearized), tolerance: Some(tolerance) }
+        Self { name, linearized: eliminate_dead(linearized), tolerance: Some(tolerance), rules: Fired::default() }
     }
 
     /// A form of this seed; it is no more exact than the seed.
@@ -159,6 +204,7 @@ impl Seed {
                 (Some(before), Some(after)) => Some(before.and(after)),
                 (before, after) => after.or(before),
             },
+            rules: self.rules.clone(),
         }
     }
 }
@@ -276,7 +322,7 @@ impl Maker {
         {
             let is_exact = tolerance.n_changed == 0;
             let tolerance = (!is_exact).then_some(tolerance);
-            res.push(Seed { name: named(name, "digits"), linearized, tolerance });
+            res.push(Seed { tolerance, ..Seed::exact(&named(name, "digits"), linearized) });
         }
         if self.wishes.wants("deltas") {
             let isolated = self.isolated(form)?;

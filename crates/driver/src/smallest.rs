@@ -1,20 +1,21 @@
-//! What is to be looked at where a result is not equal to its input: the smallest sub-expression of the input that goes wrong.
+//! Where a result differs from its input: the smallest sub-expression of the input that goes wrong.
 //!
 //! # Input
-//! A program whose result is not equal to it, and a way to ask whether that is so for another one.
+//! A program whose result differs from it, and a way to ask whether the same holds for another program.
 //! # Output
 //! A [`Smallest`]: an expression that an instruction stores, none of whose operands goes wrong in its place.
 //! # Method
-//! The kernel is taken in value form, where what an instruction stores is the whole value; where that does not go wrong, as it came. Of its
-//! instructions the one that the difference names is tried alone, else halves, quarters, and so on are left out.
-//! Then what each of them stores is replaced by parts of it. Of the operands that are more than half of it, which are one below the other,
-//! the last that goes wrong is found by bisection; then the other operands of that are tried, and so on. An operand of a reduction's
-//! body is reduced likewise; a condition is stored as 1 or 0.
+//! The search takes the kernel in value form, where an instruction stores its whole value; if that does not go wrong,
+//! it takes the original. It first tries the one instruction that the difference names alone, else it leaves out
+//! halves, quarters, and so on. Then it replaces each stored value by parts of it. Those operands that are more than
+//! half of the value lie one below the other; bisection finds the last of them that goes wrong. Then the search tries
+//! the other operands of that one, and so on. It reduces an operand inside a reduction's body likewise, and stores a
+//! condition as 1 or 0.
 //! # Complexity
-//! The logarithm of the expression's size as a tree, squared, times the operands of one operation; at most [`MAX_TRIALS`] kernels
-//! with [`MAX_EXPRESSIONS`] expressions together are optimized.
+//! The logarithm of the expression's size as a tree, squared, times the operands of one operation; at most
+//! [`MAX_TRIALS`] kernels with [`MAX_EXPRESSIONS`] expressions together are optimized.
 //! # Not done
-//! What conditions around instructions compute, and the arguments of calls with several results, are not made smaller.
+//! Conditions around instructions, and the arguments of calls with several results, are not made smaller.
 //! # Source
 //! Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", IEEE TSE 28 (2002).
 

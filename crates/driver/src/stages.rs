@@ -89,13 +89,30 @@ impl Stages {
             .collect();
         let seconds = start.elapsed().as_secs_f64();
         let (res, stages): (Vec<T>, Vec<Vec<Stage>>) = done.into_iter().unzip();
-        let stages: Vec<Stage> = stages.into_iter().flatten().collect();
+        self.share(seconds, stages.into_iter().flatten().collect());
+        res
+    }
+
+    /// Runs two stages side by side, recorded in the same way.
+    pub fn both<A: Send, B: Send>(
+        &mut self,
+        (first, a): (&'static str, impl FnOnce() -> A + Send),
+        (second, b): (&'static str, impl FnOnce() -> B + Send),
+    ) -> (A, B) {
+        let start = Instant::now();
+        let [mut of_first, mut of_second] = [self.without_stages(), self.without_stages()];
+        let res = rayon::join(|| of_first.run(first, a), || of_second.run(second, b));
+        self.share(start.elapsed().as_secs_f64(), of_first.done.into_iter().chain(of_second.done).collect());
+        res
+    }
+
+    /// Records stages that ran side by side in so many seconds.
+    fn share(&mut self, seconds: f64, stages: Vec<Stage>) {
         let of_all: f64 = stages.iter().map(|stage| stage.seconds).sum();
         let share = if of_all > 0.0 { seconds / of_all } else { 0.0 };
         for stage in stages {
             self.record(Stage { seconds: stage.seconds * share, ..stage });
         }
-        res
     }
 
     fn without_stages(&self) -> Self {

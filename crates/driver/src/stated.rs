@@ -1,14 +1,16 @@
-//! What a result says of itself in its `meta`: where it is not equal to its input exactly.
+//! What a result states in its `meta`: where it does not equal its input exactly.
 //!
-//! `{"nestegg": {"tables": {"changed": 12, "largest_change": 3e-16, "error": 1e-14}, "constants": {"rounded": 2}}}`: computing with tables
-//! changed or rounded numbers, and constants were computed as C does. A result that says nothing is equal to its input exactly.
+//! `{"nestegg": {"tables": {"changed": 12, "largest_change": 3e-16, "error": 1e-14}, "constants": {"rounded": 2}}}`:
+//! computing with tables changed or rounded numbers, and constants were computed as C does. A result that says nothing
+//! equals its input exactly.
 //!
 //! # Input
-//! The `meta` of a kernel, which is free: everything else in it is the user's.
+//! The `meta` of a kernel, which is free: everything else in it belongs to the user.
 //! # Output
-//! The statement; or the `meta` with a statement, and nothing else changed. A `meta` that is no object is kept as `"meta"` in one.
+//! The statement; or the `meta` with a statement, and nothing else changed. A `meta` that is not an object becomes the
+//! field `"meta"` of one.
 //! # Not done
-//! A statement is not believed: comparison allows no more than the tolerance that is documented, whatever is stated.
+//! Validation does not trust a statement: it allows no more than the documented tolerance, whatever is stated.
 
 use std::sync::Arc;
 

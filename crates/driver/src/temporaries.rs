@@ -1,4 +1,4 @@
-//! What each temporary of a result is, for the report and for comments in C.
+//! The meaning of each temporary of a result, for the report and for comments in C.
 
 use indexmap::IndexMap;
 use nestegg_ir::linearization::for_each_run;

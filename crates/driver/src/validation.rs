@@ -1,22 +1,25 @@
 //! Comparison of a result with its input, by the interpreter.
 //!
 //! # Input
-//! Two programs and the values that are assumed for parameters.
+//! Two programs and the assumed values of parameters.
 //! # Output
 //! The evidence that they are equal; or the first difference; or why they cannot be compared.
 //! # Method
-//! There is one notion of equality ([`Equality`], `docs/evidence.md`): two programs are equal exactly, or in floats where a result
-//! [states](crate::stated) that it is not made to be equal exactly. Where it states no more than that constants were computed as C does, the
-//! constants of its input are computed in the same way, and the rest must be equal exactly.
+//! There is one notion of equality ([`Equality`], `docs/evidence.md`): two programs are equal exactly, or in floats
+//! where a result [states](crate::stated) that it was not made to be equal exactly. If it states only that constants
+//! were computed as C does, the constants of its input are computed in the same way, and the rest must be equal
+//! exactly.
 //!
-//! They are compared at the assumed values and, where there are parameters, at small sizes: all different, all equal, 0, 1, 2, and
-//! beside each number that bounds a loop. A decision that no data bring to both ends is named.
+//! They are compared at the assumed values and, where there are parameters, at small sizes: all different, all equal,
+//! 0, 1, 2, and beside each number that bounds a loop. The evidence names each decision that no data bring to both
+//! ends.
 //!
-//! The optimizer knows more of a result than the result states: each step on the way to it is compared on its own.
+//! The optimizer knows more of a result than the result states, so it also compares each step on the way.
 //! # Parts
-//! [`equality`]: what programs state; [`form`]: a look at all elements where only some are compared; [`sizes`]: where they are compared; [`steps`]: what is between them.
+//! [`equality`]: the statements of programs; [`form`]: a look at all elements where only some are compared; [`sizes`]:
+//! the sizes at which they are compared; [`steps`]: the steps between them.
 //! # Not done
-//! Two programs are not compared where the first cannot be run (it divides by zero, or reads what has no value).
+//! Two programs are not compared where the first cannot be run (it divides by zero, or reads elements without a value).
 
 mod equality;
 mod form;
@@ -27,7 +30,8 @@ use std::collections::BTreeSet;
 
 use nestegg_dump::{Read, Spans};
 use nestegg_interp::{
-    Agreement, Difference, Evidence, Outcome, Survey, Trap, Unreached, ValidateOptions, Verdict, validate,
+    Agreement, Difference, Evidence, Outcome, Runnable, Survey, Trap, Unreached, ValidateOptions, Verdict,
+    validate_runnable,
 };
 use nestegg_ir::{Expr, ExprId, Kernel, Licence, Program};
 use nestegg_span::Source;
@@ -75,11 +79,19 @@ pub struct Subject<'a> {
     pub program: &'a Program,
     /// Where it is written, if evidence is to say where its decisions are.
     pub written: Option<(&'a Source, &'a Spans)>,
+    /// The same program, if it is compared several times.
+    pub runnable: Option<&'a Runnable<'a>>,
 }
 
 impl<'a> From<&'a Program> for Subject<'a> {
     fn from(program: &'a Program) -> Self {
-        Self { program, written: None }
+        Self { program, written: None, runnable: None }
+    }
+}
+
+impl<'a> From<&'a Runnable<'_>> for Subject<'a> {
+    fn from(runnable: &'a Runnable<'_>) -> Self {
+        Self { program: runnable.program(), written: None, runnable: Some(runnable) }
     }
 }
 
@@ -87,7 +99,7 @@ impl<'a> Subject<'a> {
     /// A program as it was read.
     #[must_use]
     pub fn of(source: &'a Source, read: &'a Read) -> Self {
-        Self { program: &read.program, written: Some((source, &read.spans)) }
+        Self { program: &read.program, written: Some((source, &read.spans)), runnable: None }
     }
 
     fn kernel(self) -> &'a Kernel {
@@ -153,9 +165,11 @@ fn compare_in(
         Some([a, b]) => [a.as_ref().map_or(first, Subject::from), b.as_ref().map_or(second, Subject::from)],
         None => [first, second],
     };
+    let own = [first, second].map(|subject| Runnable::from(subject.program));
+    let runnables = [first.runnable.unwrap_or(&own[0]), second.runnable.unwrap_or(&own[1])];
     options.parameters = values.iter().cloned().collect();
     let survey = match options.agreement {
-        Agreement::Close => surveyed(first.program, second.program, values, &options),
+        Agreement::Close => surveyed(first.program, runnables[1], values, &options),
         Agreement::Bits => None,
     };
     if let Some((Survey { suspects, failure, .. }, _)) = &survey {
@@ -170,6 +184,8 @@ fn compare_in(
     let sizes = sizes([first.program, second.program], values);
     let (mut main, mut others, mut stopped) = (None, Vec::new(), None);
     let (mut too_long, mut largest_error) = (false, 0.0_f64);
+    // Why there is nothing to compare at the assumed sizes.
+    let mut senseless = None;
     let mut unreached: Option<Vec<Unreached>> = None;
     let mut note = |evidence: &Evidence| {
         let Some(found) = &evidence.unreached else { return };
@@ -184,7 +200,7 @@ fn compare_in(
             (false, 0) => options.max_steps_of_element = MAX_STEPS_OF_ELEMENT,
             (false, _) => options.max_steps_of_element = MAX_STEPS_OF_ELEMENT_FURTHER,
         }
-        let verdict = validate(first.program, second.program, &options);
+        let verdict = validate_runnable(runnables[0], runnables[1], &options);
         if let Ok(Verdict::Equal(evidence)) = &verdict {
             note(evidence);
             largest_error = largest_error.max(evidence.largest_error);
@@ -202,6 +218,9 @@ fn compare_in(
             // Another size may do: the kernel may need more than a small one, or less than a large one.
             Err(error) => {
                 too_long |= size_idx == 0 && is_step_limit(&error);
+                if size_idx == 0 && !is_step_limit(&error) {
+                    senseless = Some(error.clone());
+                }
                 // What is no limit says more.
                 stopped = stopped.filter(|first| !is_step_limit(first)).or(Some(error));
             }
@@ -225,6 +244,9 @@ fn compare_in(
     }
     if too_long {
         evidence += &format!("; not at {}, where one element takes too long", in_equations(values));
+    }
+    if let Some(error) = senseless {
+        evidence += &format!("; not at {}: {error}", in_equations(values));
     }
     // Programs between which constants were folded have the decisions of the input.
     if equality != Equality::Bits {

@@ -2,18 +2,18 @@
 //!
 //! # Input
 //! A dump in the format `nestegg-kernel/1`, in JSON or in the text form, whose grammar is in `GRAMMAR.md` beside this
-//! crate. Any bytes may come: nothing panics, and nothing recurses on how deep the input nests.
+//! crate. Any bytes are allowed: nothing panics, and nothing recurses on how deep the input nests.
 //! # Output
-//! A checked [`Program`] with the [`Spans`] of its parts; or [`ReadErrors`], everything that is wrong with the source, in
+//! A checked [`Program`] with the [`Spans`] of its parts; or [`ReadErrors`], which holds every error in the source in
 //! one diagnostic. Writing gives a dump that reads back as the same program, byte for byte the same on every machine.
 //! # Method
-//! Both notations are read into one syntax tree with spans (`syntax`), in which expressions are an arena; one lowering
-//! (`lower`) makes the program and all checks that do not depend on the notation.
+//! Both notations are read into one syntax tree with spans (`syntax`), whose expressions live in an arena; one lowering
+//! (`lower`) builds the program and makes all checks that do not depend on the notation.
 //! # Complexity
-//! Linear in the source (some hundredths of a second for a megabyte), but for isl's work on the domains.
+//! Linear in the source (some hundredths of a second for a megabyte), except for isl's work on the domains.
 //! # Not done
-//! Reading does no data-flow: [`check_defined`] refuses kernels that read elements before they are written, or outside of their arrays.
-//! Comments of the text form are not kept.
+//! Reading does no data-flow analysis: [`check_defined`] refuses kernels that read elements before they are written, or
+//! outside their arrays. The text form's comments are not kept.
 //!
 //! ```
 //! use nestegg_dump::{read, write_json, write_text};

@@ -1,8 +1,8 @@
 //! The store of forms: a kernel's values in an e-graph.
 //!
-//! [`encode`](encode::encode) puts what the instructions of a kernel in value form evaluate into an e-graph of
-//! [`Node`](language::Node)s, annotated with [facts](analysis::Data). Saturation adds equal forms by the rules of a
-//! strategy; it removes nothing and decides nothing. What is chosen is the business of extraction.
+//! [`encode`](encode::encode) takes the values that the instructions of a kernel in value form compute, and puts them
+//! into an e-graph of [`Node`](language::Node)s, annotated with [facts](analysis::Data). Saturation adds equal forms by
+//! the rules of a strategy; it removes nothing and decides nothing. Choosing is the job of extraction.
 
 pub mod analysis;
 pub mod apply;

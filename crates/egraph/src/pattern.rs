@@ -17,6 +17,7 @@ mod index;
 mod query;
 mod template;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use egg::Id;
@@ -30,12 +31,15 @@ use crate::language::{Kind, Node};
 use crate::rational::Rational;
 use bound::Bound;
 pub use index::RootIndex;
-use query::Matcher;
+use query::{Matcher, Query};
+use template::Template;
 
 /// How many matches of one rule one e-node may have; more are left out and reported.
 pub const MATCHES_LIMIT: usize = 400;
 /// How many one e-class may have.
 pub const CLASS_LIMIT: usize = 20_000;
+/// How often rules that [take turns](take_turns) come to one e-class in a pass; reported where they would have gone on.
+pub const TURNS_LIMIT: usize = 8;
 
 /// A position among the values of a rule's variables.
 type Slot = usize;
@@ -162,57 +166,123 @@ pub struct PatternRule<'a> {
 }
 
 impl PatternRule<'_> {
-    /// Applies the rule to every e-class that the index has for it.
-    pub fn apply(&self, pass: &mut Pass<'_>, index: &RootIndex) {
+    /// The rule ready for use; `None` if a side calls a function that the kernel has no name for.
+    fn compile(&self) -> Option<Compiled<'_>> {
         let mut slots = Slots::default();
-        let Some(query) = query::compile(self.lhs, &mut slots, self.functions) else { return };
-        let Some(template) = template::compile(self.rhs, &mut slots, self.functions) else { return };
+        let mut query = query::compile(self.lhs, &mut slots, self.functions)?;
+        let template = template::compile(self.rhs, &mut slots, self.functions)?;
         let when = self.when.map(|when| fact::compile(when, &mut slots));
-        for &class in index.classes(&query) {
-            if pass.is_full() {
-                return;
+        query.require(&when.as_ref().map(fact::When::required).unwrap_or_default());
+        Some(Compiled { slots, query, template, when })
+    }
+}
+
+/// Applies rules to every e-class that the index has for the first one's left side. Several rules take turns at one e-class until none
+/// of them finds more there, then at the next. `note` hears after each rule which one it was, and takes what it did from the pass.
+pub fn apply(
+    rules: &[PatternRule<'_>],
+    pass: &mut Pass<'_>,
+    index: &RootIndex,
+    mut note: impl FnMut(usize, &mut Pass<'_>),
+) {
+    let compiled: Vec<(usize, Compiled<'_>)> =
+        rules.iter().enumerate().filter_map(|(idx, rule)| Some((idx, rule.compile()?))).collect();
+    let Some((_, first)) = compiled.first() else { return };
+    let n_turns = if compiled.len() > 1 { TURNS_LIMIT } else { 1 };
+    for class in index.classes(&first.query) {
+        for turn in 1..=n_turns {
+            let mut is_news = false;
+            for (idx, rule) in &compiled {
+                rule.apply(pass, class);
+                is_news |= pass.fired > 0;
+                if is_news && turn == TURNS_LIMIT {
+                    pass.limits_hit.insert("turns".into());
+                }
+                note(*idx, pass);
             }
-            let mut matcher = Matcher::new(pass.graph, pass.uses);
-            let found = matcher.search(&query, class, slots.0.len());
-            if matcher.hit_limit {
-                pass.limits_hit.insert("matches".into());
-            }
-            for bindings in found {
-                if pass.is_full() {
-                    return;
-                }
-                let mut matcher = Matcher::new(pass.graph, pass.uses);
-                if !when.as_ref().is_none_or(|when| matcher.fulfils(when, &bindings)) {
-                    continue;
-                }
-                let kind = Kind::of(pass.graph[class].data.dtype);
-                if let Some(form) = template::instantiate(pass.graph, pass.uses, &template, &bindings, kind) {
-                    pass.equate_where(class, form, || slots.meanings(&bindings));
-                }
+            if !is_news {
+                break;
             }
         }
     }
 }
 
-/// The functions of right sides that a kernel has no name for, of rules whose left sides it has all functions for.
+/// Whether two rules, one next to the other, take turns at each e-class: both look at the same reductions of the same operations, such
+/// as sums of products. A reduction over many inames then comes apart in one pass, iname by iname in every order, where each iname
+/// would take a pass of its own.
 #[must_use]
-pub fn introduced(rules: &[&Rule], functions: &Functions) -> Vec<String> {
-    let mut res: Vec<String> = Vec::new();
-    for rule in rules {
-        let RuleKind::Pattern { lhs, rhs, is_two_way, .. } = &rule.kind else { continue };
-        let sides = if *is_two_way { vec![(lhs, rhs), (rhs, lhs)] } else { vec![(lhs, rhs)] };
-        for (from, to) in sides {
-            if !calls(from).all(|name| functions.contains_key(name)) {
+pub fn take_turns(one: &Rule, other: &Rule) -> bool {
+    let loops = |rule: &Rule| match &rule.kind {
+        RuleKind::Pattern { lhs, is_two_way: false, .. } => match lhs.node(lhs.root()) {
+            PatternNode::Reduce { operator, body, .. } => match lhs.node(*body) {
+                PatternNode::Apply { operator: inner, .. } => Some((operator.to_string(), inner.to_string())),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    };
+    loops(one).is_some_and(|loops_of_one| loops(other) == Some(loops_of_one))
+}
+
+/// A rule whose sides and condition are compiled.
+struct Compiled<'a> {
+    slots: Slots,
+    query: Query,
+    template: Template,
+    when: Option<fact::When<'a>>,
+}
+
+impl Compiled<'_> {
+    fn apply(&self, pass: &mut Pass<'_>, class: Id) {
+        if pass.is_full() {
+            return;
+        }
+        let mut matcher = Matcher::new(pass.graph, pass.uses);
+        let found = matcher.search(&self.query, class, self.slots.0.len());
+        if matcher.hit_limit {
+            pass.limits_hit.insert("matches".into());
+        }
+        for bindings in found {
+            if pass.is_full() {
+                return;
+            }
+            let mut matcher = Matcher::new(pass.graph, pass.uses);
+            if !self.when.as_ref().is_none_or(|when| matcher.fulfils(when, &bindings)) {
                 continue;
             }
-            for name in calls(to) {
-                if !functions.contains_key(name) && !res.iter().any(|known| known == name) {
-                    res.push(name.to_owned());
-                }
+            let kind = Kind::of(pass.graph[class].data.dtype);
+            if let Some(form) = template::instantiate(pass.graph, pass.uses, &self.template, &bindings, kind) {
+                pass.equate_where(class, form, || self.slots.meanings(&bindings));
             }
         }
     }
-    res
+}
+
+/// The functions of right sides that a kernel has no name for, of rules whose left sides call only functions that the kernel has or
+/// another rule brings along.
+#[must_use]
+pub fn introduced(rules: &[&Rule], functions: &Functions) -> Vec<String> {
+    let mut res: Vec<String> = Vec::new();
+    loop {
+        let n_known = res.len();
+        for rule in rules {
+            let RuleKind::Pattern { lhs, rhs, is_two_way, .. } = &rule.kind else { continue };
+            let sides = if *is_two_way { vec![(lhs, rhs), (rhs, lhs)] } else { vec![(lhs, rhs)] };
+            for (from, to) in sides {
+                let is_known =
+                    |name: &str, res: &[String]| functions.contains_key(name) || res.iter().any(|known| known == name);
+                if calls(from).all(|name| is_known(name, &res)) {
+                    let new =
+                        calls(to).filter(|name| !is_known(name, &res)).map(str::to_owned).collect::<BTreeSet<_>>();
+                    res.extend(new);
+                }
+            }
+        }
+        if res.len() == n_known {
+            return res;
+        }
+    }
 }
 
 /// The functions that a pattern calls.
@@ -233,17 +303,12 @@ fn reduce_op(name: &str) -> Option<ReduceOp> {
 }
 
 fn terms(node: &Node) -> Vec<Operand> {
-    node.terms()
-        .into_iter()
-        .flatten()
-        .map(|(coefficient, class)| Operand { coefficient: coefficient.clone(), exponent: 1, class })
-        .collect()
+    let operand =
+        |(coefficient, class): (&Rational, Id)| Operand { coefficient: coefficient.clone(), exponent: 1, class };
+    node.terms().map(|terms| terms.map(operand).collect()).unwrap_or_default()
 }
 
 fn factors(node: &Node) -> Vec<Operand> {
-    node.factors()
-        .into_iter()
-        .flatten()
-        .map(|(exponent, class)| Operand { coefficient: Rational::ONE, exponent, class })
-        .collect()
+    let operand = |(exponent, class)| Operand { coefficient: Rational::ONE, exponent, class };
+    node.factors().map(|factors| factors.map(operand).collect()).unwrap_or_default()
 }

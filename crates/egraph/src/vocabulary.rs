@@ -104,7 +104,7 @@ pub fn vocabulary() -> Vocabulary {
     let mut words = Vocabulary::new()
         .operator("+", n_ary, "Sum of any number of terms, in any order.")
         .operator("*", n_ary, "Product of any number of factors, in any order.")
-        .operator("-", Arity::AtLeast(1), "Negation of one operand, difference of two.")
+        .operator("-", Arity::Between(1, 2), "Negation of one operand, difference of two.")
         .operator("/", two, "Quotient.")
         .operator("**", two, "Power.")
         .operator("//", two, "Floor division.")
@@ -136,10 +136,10 @@ pub fn vocabulary() -> Vocabulary {
         .option(
             "seeds",
             OptionKind::words(&[
-                "rolled", "written-out", "split", "band", "digits", "deltas", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd",
+                "rolled", "written-out", "rolled-up", "factored", "multiplied-out", "split", "band", "digits", "deltas", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd", "apart",
             ]),
             OptionValue::words(&["rolled"]),
-            "Kernels to start from, of which the one with the cheapest result is kept: as it is; short sums over elements of arrays written out; inames cut where tables change their zeros; sums over the bands of tables; values that recur at shifts or under other inames kept in arrays; stores as linear maps of scalar features, in straight-line code; the same in loops; of what came near the best, constant temporaries as tables and sums over half of the points.",
+            "Kernels to start from, of which the one with the cheapest result is kept: as it is; short sums over elements of arrays written out; inames cut where tables change their zeros; sums over the bands of tables; values that recur at shifts or under other inames kept in arrays; stores as linear maps of scalar features, in straight-line code; the same in loops; of what came near the best, constant temporaries as tables and sums over half of the points; groups of stores, each searched alone, together.",
         )
         .option(
             "forms",
@@ -170,7 +170,7 @@ pub fn vocabulary() -> Vocabulary {
         .tagged(
             "seeds",
             Licence::Reassociate.tag(),
-            &["written-out", "split", "band", "digits", "deltas", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd"],
+            &["written-out", "rolled-up", "factored", "multiplied-out", "split", "band", "digits", "deltas", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd", "apart"],
         )
         .option_needs(
             "forms",

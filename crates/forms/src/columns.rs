@@ -145,6 +145,7 @@ fn matrix(found: &Found, stores: &[(usize, Polynomial)]) -> Option<Map> {
     }
     let mut columns: IndexMap<MonomialId, Vec<f64>, FxBuildHasher> = IndexMap::default();
     let mut limits = vec![0.0; n_rows];
+    let (mut values, mut magnitudes) = (Vec::new(), Vec::new());
     for ((store_idx, value), &(_, first_row)) in stores.iter().zip(&rows) {
         let axes = &found.stores[*store_idx].axes;
         for (monomial, product, coefficient) in value.terms() {
@@ -155,11 +156,17 @@ fn matrix(found: &Found, stores: &[(usize, Polynomial)]) -> Option<Map> {
                 return None;
             }
             let column = columns.entry(monomial).or_insert_with(|| vec![0.0; n_rows]);
-            for (entry, value) in column[first_row..].iter_mut().zip(tables.values(product, axes)) {
+            tables.values_into(product, axes, &mut values);
+            for (entry, value) in column[first_row..].iter_mut().zip(&values) {
                 *entry += coefficient * value;
             }
-            for (limit, magnitude) in limits[first_row..].iter_mut().zip(tables.magnitudes(product, axes)) {
-                *limit += cluster::PART * coefficient.abs() * magnitude;
+            let limits = &mut limits[first_row..];
+            let part = cluster::PART * coefficient.abs();
+            if tables.has_magnitudes(product) {
+                tables.magnitudes_into(product, axes, &mut magnitudes);
+                limits.iter_mut().zip(&magnitudes).for_each(|(limit, magnitude)| *limit += part * magnitude);
+            } else {
+                limits.iter_mut().zip(&values).for_each(|(limit, value)| *limit += part * value.abs());
             }
         }
     }
@@ -192,6 +199,8 @@ pub(crate) fn made_from_basis<M: Copy + Eq + Hash>(columns: &[Column<M>], limits
 /// Columns of which no two are proportional; none is zero. The limits say of each row how far an entry may be moved.
 pub(crate) fn merged<M: Copy>(columns: Vec<Column<M>>, limits: &[f64]) -> Vec<Column<M>> {
     let mut res: Vec<Column<M>> = Vec::new();
+    // For each of them where its largest number stands.
+    let mut largest: Vec<usize> = Vec::new();
     // Columns with the same places of entries may be proportional.
     let mut by_shape: IndexMap<Vec<u32>, Vec<usize>, FxBuildHasher> = IndexMap::default();
     for column in columns {
@@ -201,7 +210,8 @@ pub(crate) fn merged<M: Copy>(columns: Vec<Column<M>>, limits: &[f64]) -> Vec<Co
             continue;
         }
         let alike = by_shape.entry(shape).or_default();
-        let same = alike.iter().find_map(|&idx| Some((idx, ratio(&column.values, &res[idx].values, limits)?)));
+        let same =
+            alike.iter().find_map(|&idx| Some((idx, ratio(&column.values, (&res[idx].values, largest[idx]), limits)?)));
         match same {
             Some((idx, ratio)) => {
                 let terms = column.feature.iter().map(|&(monomial, coefficient)| (monomial, coefficient * ratio));
@@ -209,6 +219,7 @@ pub(crate) fn merged<M: Copy>(columns: Vec<Column<M>>, limits: &[f64]) -> Vec<Co
             }
             None => {
                 alike.push(res.len());
+                largest.push(at_largest(&column.values));
                 res.push(column);
             }
         }
@@ -216,12 +227,17 @@ pub(crate) fn merged<M: Copy>(columns: Vec<Column<M>>, limits: &[f64]) -> Vec<Co
     res
 }
 
-/// `a / b` if that is the same at all rows, within the tolerance and the limits.
-fn ratio(a: &[f64], b: &[f64], limits: &[f64]) -> Option<f64> {
-    let (at, largest) = b
-        .iter()
-        .enumerate()
-        .fold((0, 0.0_f64), |best, (row, value)| if value.abs() > best.1 { (row, value.abs()) } else { best });
+/// Where the number of the largest magnitude stands, the first of several.
+fn at_largest(values: &[f64]) -> usize {
+    let larger = |best: (usize, f64), (row, value): (usize, &f64)| {
+        if value.abs() > best.1 { (row, value.abs()) } else { best }
+    };
+    values.iter().enumerate().fold((0, 0.0), larger).0
+}
+
+/// `a / b` if that is the same at all rows, within the tolerance and the limits; the largest number of `b` stands there.
+fn ratio(a: &[f64], (b, at): (&[f64], usize), limits: &[f64]) -> Option<f64> {
+    let largest = b[at].abs();
     let ratio = a[at] / b[at];
     let tolerance = PROPORTIONAL * largest * ratio.abs();
     let is_proportional =

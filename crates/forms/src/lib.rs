@@ -2,34 +2,37 @@
 //!
 //! | form | what it does | equal |
 //! | --- | --- | --- |
-//! | [`linear_maps`] | stores as linear maps of scalar features, in straight-line code or over blocks of elements; or only what few monomials make of them | within the tolerance |
-//! | [`paired_tables`] | bilinear stores over unordered pairs of inames | within rounding of tables |
-//! | [`point_features`] | stores as sums over points of tables times features of the points | exactly |
-//! | [`share_symmetric`] | stores of equal values computed once | exactly |
-//! | [`eliminate_deltas`] | reductions over identity tables gone | exactly |
-//! | [`split_digits`] | reduction inames of tensor-product rules as digits | exactly, or within the tolerance |
-//! | [`even_odd`] | reductions of symmetric tables over half of the points | within the tolerance |
-//! | [`tabulate`] | temporaries of constants alone as tables | within rounding |
-//! | [`interpolate`] | sums over table columns that are made of others by fewer products | within the tolerance |
+//! | [`linear_maps`] | writes stores as linear maps of scalar features, in straight-line code or over blocks of elements; or only their parts with few monomials | within the tolerance |
+//! | [`paired_tables`] | runs bilinear stores over unordered pairs of inames | within rounding of tables |
+//! | [`point_features`] | writes stores as sums over points of tables times features of the points | exactly |
+//! | [`share_symmetric`] | computes stores of equal values once | exactly |
+//! | [`eliminate_deltas`] | removes reductions over identity tables | exactly |
+//! | [`split_digits`] | splits reduction inames of tensor-product rules into digits | exactly, or within the tolerance |
+//! | [`even_odd`] | runs reductions of symmetric tables over half of the points | within the tolerance |
+//! | [`tabulate`] | replaces temporaries of constants alone by tables | within rounding |
+//! | [`interpolate`] | takes fewer products in sums over table columns that combine other columns | within the tolerance |
 //!
-//! Stores that a form replaces stay in the list of instructions and run nowhere: who uses it eliminates dead code.
+//! Stores that a form replaces stay in the list of instructions but run nowhere: the caller eliminates dead code.
 //!
 //! # The engine
-//! 1. `stores`: which stores, and over which inames (*table inames*); `integrands` takes them apart.
-//! 2. `evaluate`: their values in the multilinear normal form (`polynomial`), over tables in those inames (`table`) and monomials of scalar
-//!    atoms (`atoms`); the bodies of reductions are distributed first (`distribute`).
-//! 3. `columns`: one column of numbers for each monomial; equal values are made equal within a stated tolerance; monomials with
-//!    proportional columns are one feature, and columns that depend on others are made from them.
-//!    `moments`: the coefficients in them by few sums.
-//! 4. `write`, `components`, `blocks`: the map as straight-line code, as that in loops over components, or as loops, and the features (`scalars`) by the
-//!    solvers of `nestegg_solve`.
+//! 1. `stores` chooses the stores and their *table inames*; `integrands` takes the stores apart.
+//! 2. `evaluate` brings their values to the multilinear normal form (`polynomial`), over tables in those inames
+//!    (`table`) and monomials of scalar atoms (`atoms`); `distribute` first multiplies out the bodies of reductions.
+//! 3. `columns` makes one column of numbers for each monomial and equates values within a stated tolerance; monomials
+//!    with proportional columns are one feature, and dependent columns are made from the others. `moments` computes the
+//!    coefficients in them by few sums.
+//! 4. `write`, `components` and `blocks` write the map as straight-line code, as straight-line code in loops over
+//!    components, or as loops; `scalars` writes the features. The solvers are those of `nestegg_solve`.
 //!
 //! The other forms use the first two steps, and `scalars`.
 //! # Not done
-//! Straight-line code for values in which a reduction goes over products of run-time values at many points (geometry that is not affine): those are for
-//! [`paired_tables`], [`point_features`] and the contraction forms of the e-graph.
-//! Source: Kirby and Logg, "A compiler for variational forms", ACM TOMS 2006; Kirby, Logg, Scott and Terrel, "Topological optimization of the evaluation of finite
-//! element matrices", SISC 2006 (relations between rows); Luporini, Ham and Kelly, ACM TOMS 2017 (pre-evaluation).
+//! No straight-line code where a reduction runs over products of run-time values at many points (geometry that is not
+//! affine): [`paired_tables`], [`point_features`] and the contraction forms of the e-graph handle these.
+//!
+//! Source: Kirby
+//! and Logg, "A compiler for variational forms", ACM TOMS 2006; Kirby, Logg, Scott and Terrel, "Topological
+//! optimization of the evaluation of finite element matrices", SISC 2006 (relations between rows); Luporini, Ham and
+//! Kelly, ACM TOMS 2017 (pre-evaluation).
 
 mod atoms;
 mod blocks;

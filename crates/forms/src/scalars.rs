@@ -41,6 +41,20 @@ pub(crate) fn operations(atoms: &Atoms, polynomials: Vec<Terms>, options: &Optio
     writer.program(options).operations()
 }
 
+/// What any program of the polynomials takes at least: an operation for each that is no multiple of a value, equal ones and multiples once.
+///
+/// Polynomials with different monomials are no multiples of each other, so that those with equal ones count once. What the values themselves take is left out.
+pub(crate) fn least_operations(polynomials: &[Terms]) -> u64 {
+    let monomials = polynomials.iter().filter(|terms| terms.len() > 1).filter_map(|terms| {
+        let mut monomials: Vec<MonomialId> = terms.iter().map(|term| term.0).collect();
+        monomials.sort_unstable();
+        // Equal monomials may cancel.
+        let is_plain = monomials.is_sorted_by(|a, b| a < b) && terms.iter().all(|term| term.1 != 0.0);
+        is_plain.then_some(monomials)
+    });
+    monomials.collect::<FxHashSet<_>>().len() as u64
+}
+
 /// Polynomials that are written down together.
 struct Writer<'a> {
     atoms: &'a Atoms,

@@ -346,17 +346,35 @@ impl TableStore {
 
     /// The entries of the product of those tables that have all their axes in `axes`, at all points of these, row-major.
     pub(crate) fn values(&self, product: ProductId, axes: &[InameId]) -> Vec<f64> {
-        self.entries(product, axes, |table, offset| table.data[offset])
+        let mut res = Vec::new();
+        self.values_into(product, axes, &mut res);
+        res
+    }
+
+    /// The same in the place of what a vector holds.
+    pub(crate) fn values_into(&self, product: ProductId, axes: &[InameId], res: &mut Vec<f64>) {
+        self.entries(product, axes, res, |table, offset| table.data[offset]);
     }
 
     /// The same of the magnitudes of the terms from which the entries were added up.
-    pub(crate) fn magnitudes(&self, product: ProductId, axes: &[InameId]) -> Vec<f64> {
-        self.entries(product, axes, Table::magnitude)
+    pub(crate) fn magnitudes_into(&self, product: ProductId, axes: &[InameId], res: &mut Vec<f64>) {
+        self.entries(product, axes, res, Table::magnitude);
     }
 
-    fn entries(&self, product: ProductId, axes: &[InameId], entry: impl Fn(&Table, usize) -> f64) -> Vec<f64> {
+    /// Whether the magnitudes of a product are not just those of its values.
+    pub(crate) fn has_magnitudes(&self, product: ProductId) -> bool {
+        self.factors(product).any(|table| table.magnitudes.is_some())
+    }
+
+    fn entries(&self, product: ProductId, axes: &[InameId], res: &mut Vec<f64>, entry: impl Fn(&Table, usize) -> f64) {
         let shape: Vec<usize> = axes.iter().map(|&axis| self.extent(axis).unwrap_or(1)).collect();
-        let mut res = vec![1.0; shape.iter().product()];
+        res.clear();
+        res.resize(shape.iter().product(), 1.0);
+        if res.is_empty() {
+            return;
+        }
+        // The last axis is the inner loop, the others count like digits.
+        let (n_inner, outer) = shape.split_last().map_or((1, shape.as_slice()), |(last, outer)| (*last, outer));
         for table in self.factors(product).filter(|table| table.axes.iter().all(|axis| axes.contains(axis))) {
             let mut stride = 1;
             let mut strides = vec![0; axes.len()];
@@ -366,12 +384,25 @@ impl TableStore {
                 }
                 stride *= self.extent(axis).unwrap_or(1);
             }
-            let all: Vec<usize> = (0..axes.len()).collect();
-            for ((offset, _), value) in points(&all, &shape, &strides, &strides).iter().zip(&mut res) {
-                *value *= entry(table, *offset);
+            let of_inner = strides.last().copied().unwrap_or(0);
+            let (mut index, mut at) = (vec![0usize; outer.len()], 0);
+            for row in res.chunks_exact_mut(n_inner) {
+                let mut offset = at;
+                for value in row {
+                    *value *= entry(table, offset);
+                    offset += of_inner;
+                }
+                for position in (0..outer.len()).rev() {
+                    index[position] += 1;
+                    at += strides[position];
+                    if index[position] < outer[position] {
+                        break;
+                    }
+                    at -= index[position] * strides[position];
+                    index[position] = 0;
+                }
             }
         }
-        res
     }
 }
 

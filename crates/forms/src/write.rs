@@ -168,14 +168,23 @@ fn cheapest(
     best_of(plans, atoms, options).unwrap_or_else(|| Plan::Blocks(Vec::new()))
 }
 
-/// The plan with fewest operations, those of the features included.
+/// The plan with fewest operations, those of the features included; of several the first. A plan whose map and bound on the features are no better than
+/// the best is left out before its features are solved.
 fn best_of(mut plans: Vec<Plan>, atoms: &Atoms, options: &Options) -> Option<Plan> {
     if plans.len() < 2 {
         return plans.pop();
     }
-    let cost = |plan: &Plan| plan.operations() + scalars::operations(atoms, plan.features(), options);
-    let costs: Vec<u64> = plans.par_iter().map(cost).collect();
-    std::iter::zip(costs, plans).min_by_key(|(cost, _)| *cost).map(|(_, plan)| plan)
+    let least = |plan: &Plan| plan.operations() + scalars::least_operations(&plan.features());
+    let mut order: Vec<(u64, usize)> = plans.iter().map(least).zip(0..).collect();
+    order.sort_unstable();
+    let mut best = (u64::MAX, usize::MAX);
+    for (least, idx) in order {
+        if (least, idx) < best {
+            let cost = plans[idx].operations() + scalars::operations(atoms, plans[idx].features(), options);
+            best = best.min((cost, idx));
+        }
+    }
+    (best.1 < plans.len()).then(|| plans.swap_remove(best.1))
 }
 
 /// A map with too many elements for one statement each in loops over components; `None` if it has none.

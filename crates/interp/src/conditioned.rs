@@ -29,7 +29,7 @@ impl Scaled {
     }
 
     /// The same for a result that may underflow.
-    fn scaled(value: f64, magnitude: f64) -> Self {
+    fn beside_underflow(value: f64, magnitude: f64) -> Self {
         Self::result(value, magnitude + f64::MIN_POSITIVE)
     }
 }
@@ -94,7 +94,7 @@ impl World for Conditioned {
 
     fn quotient(&self, a: Scaled, b: Scaled) -> Option<Scaled> {
         let value = a.value / b.value;
-        Some(Scaled::scaled(value, (a.magnitude + value.abs() * b.magnitude) / b.value.abs()))
+        Some(Scaled::beside_underflow(value, (a.magnitude + value.abs() * b.magnitude) / b.value.abs()))
     }
 
     fn less(&self, a: Scaled, b: Scaled) -> bool {
@@ -124,14 +124,14 @@ impl World for Conditioned {
     fn power(&self, base: Scaled, exponent: i64) -> Option<Scaled> {
         let value = crate::float::power(base.value, exponent);
         let slope = exponent as f64 * crate::float::power(base.value, exponent.saturating_sub(1));
-        Some(Scaled::scaled(value, slope.abs() * base.magnitude))
+        Some(Scaled::beside_underflow(value, slope.abs() * base.magnitude))
     }
 
     fn power_any(&self, base: Scaled, exponent: Scaled) -> Option<Scaled> {
         let value = libm::pow(base.value, exponent.value);
         let by_base = exponent.value * libm::pow(base.value, exponent.value - 1.0);
         let by_exponent = value * libm::log(base.value.abs());
-        Some(Scaled::scaled(value, by_base.abs() * base.magnitude + by_exponent.abs() * exponent.magnitude))
+        Some(Scaled::beside_underflow(value, by_base.abs() * base.magnitude + by_exponent.abs() * exponent.magnitude))
     }
 
     fn floor_div(&self, a: Scaled, b: Scaled) -> Option<Scaled> {

@@ -43,6 +43,9 @@ use crate::world::World;
 pub(crate) use crate::demand::coverage::Coverage;
 pub(crate) use crate::demand::plan::Plan;
 
+/// Arguments of at most so many elements are drawn once.
+const MAX_GIVEN: usize = 1 << 12;
+
 /// The arguments' values at the start.
 pub(crate) trait Data<F> {
     /// An element of an argument of a float dtype, rounded to it.
@@ -76,6 +79,8 @@ pub(crate) struct Demand<'p, 'k, W: World, D> {
     data: &'p D,
     literals: Vec<W::Float>,
     tables: Vec<Option<Storage<W::Float>>>,
+    /// For each array the elements of an argument that were asked for, if these are not many.
+    given: Vec<Vec<Option<W::Float>>>,
     memo: Memo<W::Float>,
     coverage: Coverage,
     indices: Vec<ElementIndex>,
@@ -98,6 +103,7 @@ impl<'p, 'k, W: World, D: Data<W::Float>> Demand<'p, 'k, W, D> {
             data,
             literals: plan.literals.iter().map(|&literal| world.literal(literal)).collect(),
             tables: kernel.arrays.iter().map(|array| table(world, array)).collect(),
+            given: vec![Vec::new(); kernel.arrays.len()],
             memo: Memo::new(plan),
             coverage: Coverage::new(plan.decisions.len()),
             indices: (0..plan.n_indices).map(|_| ElementIndex::default()).collect(),
@@ -155,22 +161,43 @@ impl<'p, 'k, W: World, D: Data<W::Float>> Demand<'p, 'k, W, D> {
     }
 
     /// The value of an element before any instruction runs.
-    fn initial(&self, array: ArrayId, index: &[i64]) -> Option<Value<W::Float>> {
+    fn initial(&mut self, array: ArrayId, index: &[i64]) -> Option<Value<W::Float>> {
         let of_array = &self.plan.kernel[array];
         match &of_array.kind {
             ArrayKind::Argument(ArgumentAccess::Write) | ArrayKind::Temporary => None,
-            ArrayKind::Argument(_) if of_array.dtype.is_float() => Some(Value::Float(self.data.float(array, index))),
+            ArrayKind::Argument(_) if of_array.dtype.is_float() => Some(Value::Float(self.given(array, index))),
             ArrayKind::Argument(_) => Some(Value::Int(self.data.int(array, index))),
             ArrayKind::Table(_) => {
-                let shape = &self.plan.shapes[array.index()];
-                let position = index.iter().zip(shape).fold(0, |position, (index, extent)| position * extent + index);
+                let position = self.position(array, index);
                 let storage = self.tables[array.index()].as_ref()?;
                 match &storage.data {
-                    crate::memory::Data::Floats(values) => Some(Value::Float(values.get(position as usize)?.clone())),
-                    crate::memory::Data::Ints(values) => Some(Value::Int(*values.get(position as usize)?)),
+                    crate::memory::Data::Floats(values) => Some(Value::Float(values.get(position)?.clone())),
+                    crate::memory::Data::Ints(values) => Some(Value::Int(*values.get(position)?)),
                 }
             }
         }
+    }
+
+    /// An element of an argument at the start; drawn once, if the argument is small.
+    fn given(&mut self, array: ArrayId, index: &[i64]) -> W::Float {
+        let len = self.plan.lens[array.index()];
+        if len > MAX_GIVEN {
+            return self.data.float(array, index);
+        }
+        let position = self.position(array, index);
+        let known = &mut self.given[array.index()];
+        if known.is_empty() {
+            known.resize(len, None);
+        }
+        match known.get_mut(position) {
+            Some(known) => known.get_or_insert_with(|| self.data.float(array, index)).clone(),
+            None => self.data.float(array, index),
+        }
+    }
+
+    fn position(&self, array: ArrayId, index: &[i64]) -> usize {
+        let shape = &self.plan.shapes[array.index()];
+        index.iter().zip(shape).fold(0, |position, (index, extent)| position * extent + index) as usize
     }
 }
 

@@ -1,4 +1,4 @@
-//! The reference interpreter: what a kernel means, as numbers.
+//! The reference interpreter: it defines the meaning of a kernel, as numbers.
 #![warn(missing_docs)]
 
 mod builder;
@@ -16,6 +16,7 @@ mod fit;
 mod float;
 mod hard;
 mod input;
+mod lanes;
 mod machine;
 mod math;
 mod memory;
@@ -38,5 +39,6 @@ pub use input::{Inputs, Values};
 pub use rounding::{Case, Deviation, Reference, Sample, deviations};
 pub use run::{FieldValues, Output, Outputs, RunOptions, run, run_field};
 pub use validate::{
-    Agreement, Difference, Element, Evidence, Outcome, Survey, Unreached, ValidateOptions, Verdict, survey, validate,
+    Agreement, Difference, Element, Evidence, Outcome, Runnable, Survey, Unreached, ValidateOptions, Verdict, survey,
+    validate, validate_runnable,
 };

@@ -16,6 +16,8 @@
 //! Errors of single elements relative to their own size: an element of an output that cancels to nothing is as far off as its
 //! neighbours, and nobody minds. Elements without a real value (a quotient by zero, a function that high precision does not know) are not compared.
 
+mod screen;
+
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
@@ -33,6 +35,7 @@ use crate::hard::{Family, Hard, HardData};
 use crate::input::parameter_values;
 use crate::memory::Layout;
 use crate::real::{Real, RealValue};
+use crate::rounding::screen::{Group, groups};
 use crate::source::Source;
 use crate::world::{World, mix};
 
@@ -118,11 +121,15 @@ pub struct Reference<'k> {
     profile: Profile,
     parameters: IndexMap<String, i64>,
     cases: Vec<(Family, u64)>,
+    /// So many of them are looked at.
+    n_screened: usize,
     sample: Sample,
     /// Steps of one element.
     weight: u64,
     /// For each case what was evaluated on it.
     known: Vec<Known>,
+    /// Cases that are evaluated at once.
+    groups: Vec<Group>,
 }
 
 /// The elements of a program on one case.
@@ -192,8 +199,16 @@ impl<'k> Reference<'k> {
         let (profile, weight) = weights.next().unwrap_or((Profile::Signed, Ok(1)));
         let weight = weight?.max(sample.max_steps);
         let known = cases.iter().map(|_| Known::default()).collect();
+        // Where one element is much work, fewer cases have to do: the first ones.
+        let is_hardest = |case: &&(Family, u64)| Family::ALL[..Family::N_KINDS].contains(&case.0);
+        let least = cases.iter().filter(is_hardest).count();
+        let n_screened = affordable(sample.max_steps_of_all, weight, least).min(cases.len());
+        let is_present = |(family, seed)| HardData::new(data.data(seed, profile, true), &hard, family, seed).is_some();
+        let present = cases[..n_screened].iter().enumerate().filter(|(_, case)| is_present(**case));
+        let present: Vec<(usize, u64)> = present.map(|(idx, &(_, seed))| (idx, seed)).collect();
+        let groups = groups(&present, data.reads_integers);
         let (parameters, cases) = (parameters.clone(), cases.to_vec());
-        Ok(Self { ready, guide, data, hard, profile, parameters, cases, sample, weight, known })
+        Ok(Self { ready, guide, data, hard, profile, parameters, cases, n_screened, sample, weight, known, groups })
     }
 
     /// For each case the deviations of the program and of others that are to compute the same; the guide is one of these if it is that very kernel. Of the cases in which programs are not close, those are
@@ -213,23 +228,8 @@ impl<'k> Reference<'k> {
         let has_single = kernel.has_single() || others.iter().any(|other| other.kernel.has_single());
         let roundoff = if has_single { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let Sample { max_steps_of_all, max_exact, close, .. } = self.sample;
-        // Where one element is much work, fewer cases have to do: the first ones.
-        let affordable =
-            |steps: u64, least: usize| usize::try_from(steps / self.weight).unwrap_or(usize::MAX).max(least);
-        let is_hardest = |case: &&(Family, u64)| Family::ALL[..Family::N_KINDS].contains(&case.0);
-        let least = self.cases.iter().filter(is_hardest).count();
-        let n_screened = affordable(max_steps_of_all, least).min(self.cases.len());
-        // Where a case is, and how far apart the programs are on it.
-        let screen = |idx: usize| match (self.case(idx), close) {
-            (None, _) => (Case::Absent, None),
-            (Some(_), None) => (Case::NotMeasured, Some(f64::INFINITY)),
-            (Some(given), Some(close)) => match self.distance(idx, &ready, &given) {
-                None => (Case::NotMeasured, None),
-                Some(distance) if distance <= close * roundoff / 2.0 => (Case::Close, None),
-                Some(distance) => (Case::NotMeasured, Some(distance)),
-            },
-        };
-        let (mut res, distances): (Vec<Case>, Vec<Option<f64>>) = (0..n_screened).into_par_iter().map(screen).unzip();
+        let close = close.map(|close| close * roundoff / 2.0);
+        let (mut res, distances) = self.screened(&ready, close);
         res.resize(self.cases.len(), Case::NotMeasured);
         let mut distant: Vec<(f64, usize)> =
             distances.iter().zip(0..).filter_map(|(it, idx)| Some(((*it)?, idx))).collect();
@@ -239,12 +239,12 @@ impl<'k> Reference<'k> {
         distant.truncate(n_doubtful.max(1));
         let is_decided = decides_on_floats(kernel);
         if is_decided {
-            distant.truncate(max_exact.min(affordable(max_steps_of_all / STEPS_OF_REAL, 1)));
+            distant.truncate(max_exact.min(affordable(max_steps_of_all / STEPS_OF_REAL, self.weight, 1)));
         }
         // A single error may be small by chance: all seeds of a family are measured, or none.
         let families: Vec<Family> = distant.iter().map(|&(_, idx)| self.cases[idx].0).collect();
         let is_chosen = |idx: &usize| families.contains(&self.cases[*idx].0);
-        let chosen: Vec<usize> = (0..n_screened).filter(is_chosen).collect();
+        let chosen: Vec<usize> = (0..self.n_screened).filter(is_chosen).collect();
         let measure = |&idx: &usize| {
             let data = self.case(idx)?;
             let (exact, of_first) = self.known[idx].exact.get_or_init(|| match is_decided {
@@ -267,33 +267,9 @@ impl<'k> Reference<'k> {
         HardData::new(self.data.data(seed, self.profile, true), &self.hard, family, seed)
     }
 
-    /// How far the floats of others are from those of the program, over the largest of each output. `None` if it has no finite ones.
-    fn distance(&self, idx: usize, others: &[&Ready<'_>], data: &HardData<'_>) -> Option<f64> {
-        let given = Given { world: &Floats, data };
-        // What the guide computed to find the largest elements it need not compute once more.
-        let mut others: Vec<_> =
-            others.iter().map(|&other| (other, Demand::new(&Floats, &other.plan, &given))).collect();
-        if let Some((_, of_guide)) = others.iter_mut().find(|(other, _)| std::ptr::eq(*other, &self.guide)) {
-            self.known[idx].largest.get_or_init(|| self.largest(of_guide));
-            of_guide.allow(u64::MAX);
-        }
-        let elements =
-            self.known[idx].floats.get_or_init(|| self.elements(&Floats, idx, data, |value| value.is_finite()));
-        let mut res: Option<f64> = None;
-        for of_output in elements.chunk_by(|a, b| a.argument == b.argument) {
-            let scale = of_output.iter().fold(0.0_f64, |scale, element| scale.max(element.value.abs()));
-            let mut largest = 0.0_f64;
-            for Element { argument, position, value } in of_output {
-                for (other, demand) in &mut others {
-                    let Some(found) = other.element(demand, *argument, *position) else { return Some(f64::INFINITY) };
-                    largest = largest.max(if found.is_finite() { (found - value).abs() } else { f64::INFINITY });
-                }
-            }
-            if scale > 0.0 || largest > 0.0 {
-                res = Some(res.unwrap_or(0.0).max(largest / scale));
-            }
-        }
-        res
+    /// Where the evaluation of the first program's elements stops.
+    fn max_steps_of_elements(&self) -> u64 {
+        self.sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT).max(self.weight.saturating_mul(2))
     }
 
     /// Chosen elements that have a value, output by output; no further one of an output is begun after [`Sample::max_steps`].
@@ -305,8 +281,7 @@ impl<'k> Reference<'k> {
         has_value: impl Fn(&W::Float) -> bool,
     ) -> Vec<Element<W::Float>> {
         let given = Given { world, data };
-        let limit = self.sample.max_steps.saturating_mul(MAX_STEPS_OF_ELEMENT).max(self.weight.saturating_mul(2));
-        let mut demand = Demand::new(world, &self.ready.plan, &given).with_limit(limit);
+        let mut demand = Demand::new(world, &self.ready.plan, &given).with_limit(self.max_steps_of_elements());
         let mut res: Vec<Element<W::Float>> = Vec::new();
         let largest = self.known[idx].largest.get_or_init(|| {
             let given = Given { world: &Floats, data };
@@ -329,24 +304,6 @@ impl<'k> Reference<'k> {
         res
     }
 
-    /// Of each output the position of the largest of many elements, by the guide.
-    fn largest<D: Data<f64>>(&self, demand: &mut Demand<'_, '_, Floats, D>) -> Vec<Option<usize>> {
-        demand.allow(self.sample.max_steps_of_looking);
-        let mut of_output = |&(argument, array): &(usize, ArrayId)| {
-            let mut all: Vec<usize> =
-                positions(self.ready.layouts[array.index()].len, N_LOOKED_AT).into_iter().collect();
-            // Where there are too many, some from everywhere.
-            all.sort_by_key(|&position| mix(position as u64));
-            let values = all.into_iter().map_while(|position| {
-                let value = self.guide.element(demand, argument, position)?;
-                Some((value.abs(), position))
-            });
-            let finite = values.filter(|(size, _)| size.is_finite());
-            finite.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))).map(|(_, position)| position)
-        };
-        self.ready.outputs.iter().map(&mut of_output).collect()
-    }
-
     /// Elements as they are in the reals, and how far the program's floats are from them.
     fn exactly<W: Precise>(&self, world: &W, idx: usize, data: &HardData<'_>) -> (Vec<Element<TwoFloat>>, Deviation) {
         let elements = self.elements(world, idx, data, W::is_defined);
@@ -361,12 +318,12 @@ impl<'k> Reference<'k> {
 
 impl Ready<'_> {
     /// The float at a position of an argument; `None` if it has no value.
-    fn element<D: Data<f64>>(
+    fn element<W: World, D: Data<W::Float>>(
         &self,
-        demand: &mut Demand<'_, '_, Floats, D>,
+        demand: &mut Demand<'_, '_, W, D>,
         argument: usize,
         position: usize,
-    ) -> Option<f64> {
+    ) -> Option<W::Float> {
         let &(_, array) = self.outputs.iter().find(|output| output.0 == argument)?;
         match demand.element(array, &self.layouts[array.index()].index(position)) {
             Ok(Value::Float(found)) => Some(found),
@@ -387,6 +344,11 @@ fn deviation(program: &Ready<'_>, data: &HardData<'_>, exact: &[Element<TwoFloat
         res.largest = res.largest.max(largest_error(pairs));
     }
     res
+}
+
+/// How many cases may be looked at in so many steps, where one element takes `weight`.
+fn affordable(steps: u64, weight: u64, least: usize) -> usize {
+    usize::try_from(steps / weight.max(1)).unwrap_or(usize::MAX).max(least)
 }
 
 /// How many steps a first element of a program's outputs that has a value takes; an error if these are more than [`MAX_WEIGHT`].

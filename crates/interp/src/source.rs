@@ -86,7 +86,8 @@ impl Source {
             let accesses = instruction.assignees().iter();
             writes.push(accesses.map(|it| (it.array, exprs.access(it.array, it.indices.clone()))).collect());
         }
-        let reads = instructions.iter().map(|instruction| reads(&exprs, instruction)).collect();
+        let mut seen = vec![0; exprs.len()];
+        let reads = instructions.iter().zip(1..).map(|(it, number)| reads(&exprs, it, (&mut seen, number))).collect();
         let forms = forms(&exprs, parameters);
         Ok(Self {
             exprs,
@@ -106,12 +107,12 @@ impl Source {
     }
 }
 
-fn reads(exprs: &Exprs, instruction: &Instruction) -> Vec<(ArrayId, ExprId)> {
-    let mut seen = FxHashSet::default();
+/// What an instruction reads; `seen` holds for each expression the number of the instruction that it was last seen in.
+fn reads(exprs: &Exprs, instruction: &Instruction, (seen, number): (&mut [u32], u32)) -> Vec<(ArrayId, ExprId)> {
     let mut pending: Vec<ExprId> = instruction.expressions().collect();
     let mut res = Vec::new();
     while let Some(id) = pending.pop() {
-        if seen.insert(id) {
+        if std::mem::replace(&mut seen[id.index()], number) != number {
             if let Expr::Access { array, .. } = &exprs[id] {
                 res.push((*array, id));
             }

@@ -44,7 +44,9 @@ mod survey;
 mod tally;
 mod whole;
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 use nestegg_ir::{ExprId, Kernel, Program};
@@ -269,11 +271,69 @@ impl fmt::Display for Difference {
     }
 }
 
+/// What was compiled, or why nothing was.
+type Shared = Result<Arc<Compiled>, Error>;
+
+/// A program that may be compared several times: what is compiled of it is kept.
+pub struct Runnable<'p> {
+    program: Cow<'p, Program>,
+    /// The parameter values of the first comparison, and what was compiled for them.
+    compiled: OnceLock<(IndexMap<String, i64>, Shared)>,
+}
+
+impl fmt::Debug for Runnable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runnable").field("program", &self.program).finish_non_exhaustive()
+    }
+}
+
+impl<'p> From<&'p Program> for Runnable<'p> {
+    fn from(program: &'p Program) -> Self {
+        Self { program: Cow::Borrowed(program), compiled: OnceLock::new() }
+    }
+}
+
+impl From<Program> for Runnable<'_> {
+    fn from(program: Program) -> Self {
+        Self { program: Cow::Owned(program), compiled: OnceLock::new() }
+    }
+}
+
+impl Runnable<'_> {
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn kernel(&self) -> &Kernel {
+        self.program.kernel()
+    }
+
+    fn compiled(&self, parameters: &IndexMap<String, i64>) -> Shared {
+        let compile = || Ok(Arc::new(Compiled::new(&self.program, parameters)?.with_stand_ins()));
+        let (of, compiled) = self.compiled.get_or_init(|| (parameters.clone(), compile()));
+        if of == parameters { compiled.clone() } else { compile() }
+    }
+}
+
 /// Compares two programs.
 ///
 /// # Errors
 /// If the first program cannot be run, or neither world gives a meaning to what it does.
 pub fn validate(first: &Program, second: &Program, options: &ValidateOptions) -> Result<Verdict, Error> {
+    validate_runnable(&first.into(), &second.into(), options)
+}
+
+/// The same for programs that are compared several times.
+///
+/// # Errors
+/// As [`validate`].
+pub fn validate_runnable(
+    first: &Runnable<'_>,
+    second: &Runnable<'_>,
+    options: &ValidateOptions,
+) -> Result<Verdict, Error> {
     if let Some(reason) = arguments_differ(first.kernel(), second.kernel()) {
         return Ok(Verdict::Different(Difference::Arguments { reason }));
     }
@@ -283,16 +343,18 @@ pub fn validate(first: &Program, second: &Program, options: &ValidateOptions) ->
     }
 }
 
+/// The data and both programs.
+type Pair = (Plan, [Arc<Compiled>; 2]);
+
 /// The data and both programs, or why the second is none.
 fn compiled(
-    first: &Program,
-    second: &Program,
+    first: &Runnable<'_>,
+    second: &Runnable<'_>,
     options: &ValidateOptions,
-) -> Result<Result<(Plan, [Compiled; 2]), Error>, Error> {
+) -> Result<Result<Pair, Error>, Error> {
     let plan = Plan::new(first.kernel(), &[second.kernel()], &options.parameters)?;
-    let first = Compiled::new(first, plan.parameters())?.with_stand_ins();
-    let second = Compiled::new(second, plan.parameters());
-    Ok(second.map(|second| (plan, [first, second.with_stand_ins()])))
+    let (of_first, of_second) = (first.compiled(plan.parameters())?, second.compiled(plan.parameters()));
+    Ok(of_second.map(|of_second| (plan, [of_first, of_second])))
 }
 
 /// Why the arguments of two kernels are not the same, if they are not.

@@ -509,13 +509,13 @@ fn a_survey_names_the_elements_that_differ() {
     };
     let options = ValidateOptions::default();
     let form = kernel(&text("2.0", "y[i] = t[i]*x[i]"));
-    let of = |second: &str| survey(&form, &kernel(second), &options).unwrap().unwrap();
+    let of = |second: &str| survey(&(&form).into(), &kernel(second).into(), &options).unwrap().unwrap();
     let none = Survey { n_elements: 4, ..Survey::default() };
     assert_eq!(of(&text("2.0", "y[i] = x[i] + x[i]")), none);
     let suspects = vec![("y".to_owned(), vec![2])];
     assert_eq!(of(&text("2.00001", "y[i] = t[i]*x[i]")), Survey { suspects, ..none });
     let longer = text("2.0", "y[i] = t[i]*x[i]").replace("y : float64[4]", "y : float64[5]");
-    assert_eq!(survey(&kernel(&longer), &kernel(&text("2.0", "y[i] = t[i]*x[i]")), &options), Ok(None));
+    assert_eq!(survey(&kernel(&longer).into(), &kernel(&text("2.0", "y[i] = t[i]*x[i]")).into(), &options), Ok(None));
     let outside = of(&text("2.0", "y[i] = t[i + 1]*x[i]"));
     assert!(matches!(outside.failure, Some(Error::Trap { .. })), "{outside:?}");
     let not_written =

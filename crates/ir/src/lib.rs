@@ -1,7 +1,7 @@
 //! The hub of nestegg: the [`Kernel`], its expressions, and its order.
 //!
-//! A [`Kernel`] is plain data in loopy's model; a [`LinearizedKernel`] is a kernel whose instructions have an order. Stages
-//! are types: what needs an order takes the latter. This crate does not know that e-graphs or schedules are
+//! A [`Kernel`] is plain data in loopy's model; a [`LinearizedKernel`] is a kernel whose instructions have an order.
+//! Stages are types: code that needs an order takes the latter. This crate does not know that e-graphs or schedules are
 //! computed; it only holds their results.
 
 pub mod affine;

@@ -21,6 +21,11 @@ impl Names {
         Self { used: names_of(kernel), next: FxHashMap::default() }
     }
 
+    /// `name` itself if it is free, else a name that begins with it.
+    pub fn new_name_like(&mut self, name: &str) -> String {
+        if self.used.insert(name.to_owned()) { name.to_owned() } else { self.new_name(name) }
+    }
+
     /// A name that begins with `stem`.
     pub fn new_name(&mut self, stem: &str) -> String {
         loop {

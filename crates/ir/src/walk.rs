@@ -44,7 +44,7 @@ pub fn reads(exprs: &Exprs, roots: impl IntoIterator<Item = ExprId>, array: Arra
     below(exprs, roots).into_iter().any(|id| matches!(&exprs[id], Expr::Access { array: read, .. } if *read == array))
 }
 
-/// For each expression of a store whether it, or an expression below it, is such a one.
+/// For each expression of a store, whether it or an expression below it satisfies the predicate.
 #[must_use]
 pub fn each_with(exprs: &Exprs, is_such: impl Fn(&Expr) -> bool) -> Vec<bool> {
     let mut res: Vec<bool> = Vec::with_capacity(exprs.len());

@@ -1,8 +1,8 @@
 //! Integer sets and relations: the one safe wrapper of isl, and what the project needs on top of it.
 //!
 //! # The story
-//! A [`Context`] is the library handle; [`Set`]s and [`Map`]s are made in it from text, names, or plain data, and keep it alive. A domain
-//! of a kernel is a `Set` whose dimensions are inames:
+//! A [`Context`] is the library handle; [`Set`]s and [`Map`]s are made in it from text, names, or plain data, and keep
+//! it alive. A kernel's domain is a `Set` whose dimensions are inames:
 //!
 //! ```
 //! use nestegg_isl::{Context, Set};
@@ -26,19 +26,20 @@
 //! # Ok::<(), nestegg_isl::Error>(())
 //! ```
 //!
-//! Instances of instructions are tuples with names, `S3[i, j]`; many of them at once live in a [`UnionSet`], accesses and schedules in a
-//! [`UnionMap`], and [`dataflow()`] says which instance wrote what an instance reads. What leaves isl is plain data:
-//! [`Affine`], [`Constraint`], [`Bounds`].
+//! Instances of instructions are named tuples, `S3[i, j]`; a [`UnionSet`] holds many of them at once, a [`UnionMap`]
+//! holds accesses and schedules, and [`dataflow()`] says which instance wrote the value that another reads. Results
+//! leave isl as plain data: [`Affine`], [`Constraint`], [`Bounds`].
 //!
 //! # Promises
 //! - Methods have isl's names without prefix, take references and never change an object.
 //! - Everything that calls isl returns [`Result`]; isl's own errors do not print, abort, or leak. Text is checked
 //!   before isl parses it.
 //! - [`Context::set_max_operations`] bounds each call of isl.
-//! - Output does not depend on addresses or hashes: lists of isl's hash tables are sorted.
+//! - Output does not depend on addresses or hashes: lists from isl's hash tables are sorted.
 //!
-//! `unsafe` is confined to `context`, `handle`, `ffi`, `parse`, and `foreach`. The version of isl is pinned by `isl-rs`, which
-//! builds the C library; its Rust layer is not used, since it leaks the text it prints and cannot bound operations.
+//! `unsafe` is confined to `context`, `handle`, `ffi`, `parse`, and `foreach`. The version of isl is pinned by
+//! `isl-rs`, which builds the C library; its Rust layer is not used, since it leaks the text it prints and cannot bound
+//! operations.
 #![warn(missing_docs)]
 
 mod affine;

@@ -1,19 +1,19 @@
 //! Rules and strategies: reads rule files and checks them.
 //!
-//! A rule file is text of forms in parentheses, each documented by the comment above it. Pattern rules say which
+//! A rule file is a sequence of forms in parentheses, each documented by the comment above it. Pattern rules say which
 //! expressions are equal, guided rules switch on searches that are code, rule sets name several rules, and strategies
 //! run sets in phases under limits. `rules/README.md` is the reference of the language.
 //!
-//! The main type is the [`RuleBook`]: everything that a list of files says, with every name resolved. It knows nothing of
-//! kernels or e-graphs. Which operators, conditions, appliers, tags and options exist is told by whoever gives them
-//! meaning, in a [`Vocabulary`]; a book that was read is right with respect to it, so that its user needs no error paths.
+//! The main type is the [`RuleBook`]: the contents of a list of files, with every name resolved. It knows nothing of
+//! kernels or e-graphs. The code that gives operators, conditions, appliers, tags and options their meaning lists them
+//! in a [`Vocabulary`]; a book is checked against it when read, so its users need no error paths.
 //!
 //! # Input
 //! Any text, under any name; a file's name without folders and extensions becomes the set of all its rules.
 //! # Output
-//! A [`RuleBook`], or [`RuleErrors`]: everything that is wrong in all files, each with its place and the way out.
+//! A [`RuleBook`], or [`RuleErrors`]: every error in all files, each with its place and the way out.
 //! # Method
-//! Text to lists ([`MAX_DEPTH`] deep at most), lists to forms, then names to what they refer to. No recursion.
+//! Text becomes lists (at most [`MAX_DEPTH`] deep), lists become forms, and names are resolved. No recursion.
 //! # Complexity
 //! Linear in the text; strategies are composed in time linear in their inherited phases and rules.
 //! # Not done

@@ -410,6 +410,7 @@ impl Reader<'_> {
         let has_rest = children.iter().any(|&child| self.is_many(child));
         let (fits, help) = match operator.arity {
             Arity::Exactly(n) => (has_rest || children.len() == n, None),
+            Arity::Between(least, most) => (has_rest || (least..=most).contains(&children.len()), None),
             Arity::AtLeast(n) => (
                 has_rest || children.len() >= n,
                 Some("a rest variable `?xs...` stands for any number of children".into()),

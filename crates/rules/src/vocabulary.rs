@@ -45,6 +45,8 @@ pub struct Vocabulary {
 pub enum Arity {
     /// This many.
     Exactly(usize),
+    /// From so many to so many.
+    Between(usize, usize),
     /// This many or more, in any order: the operator is n-ary and may have a rest variable among its children.
     AtLeast(usize),
 }
@@ -289,6 +291,7 @@ impl fmt::Display for Arity {
             Self::Exactly(0) => f.write_str("no children"),
             Self::Exactly(1) => f.write_str("1 child"),
             Self::Exactly(n) => write!(f, "{n} children"),
+            Self::Between(least, most) => write!(f, "{least} to {most} children"),
             Self::AtLeast(1) => f.write_str("at least 1 child"),
             Self::AtLeast(n) => write!(f, "at least {n} children"),
         }

@@ -1039,7 +1039,10 @@ fn asked_too_early() {
     check(
         &["(rule a (* (+ (?a... free-of ?y) ?b...) ?y) (+ ?a... ?b...))"],
         expect![[r#"
-            no errors
+            rules::asked_too_early t.rules:2:15
+              `?y` is not known yet where this test is asked
+              2:15 "(?a... free-of ?y)": asked here
+              help: plain children are matched first, from left to right, then those with tests, then the rest: reorder them
         "#]],
     );
 }
@@ -1110,8 +1113,8 @@ fn children_with_tests() {
               expected a test after the rest variable, found a list
               2:18 "(?a...)": expected a test after the rest variable
             rules::unexpected t.rules:4:36
-              expected a rest variable without a test, as tests are for left sides,, found a list
-              4:36 "(?a... free-of ?x)": expected a rest variable without a test, as tests are for left sides,
+              expected a rest variable alone on a right side, found a list
+              4:36 "(?a... free-of ?x)": expected a rest variable alone on a right side
             rules::unknown_condition t.rules:6:25
               unknown condition `known-size`
               6:25 "(?a... known-size ?x)": not a condition

@@ -1,9 +1,9 @@
-//! From values to loops: reductions become accumulations, and the loops of a kernel are rebuilt.
+//! From values to loops: turns reductions into accumulations, and rebuilds the loops of a kernel.
 //!
-//! Two passes, both from a kernel in order to a kernel in order. [`realize_reductions`] replaces `reduce` expressions by
-//! instructions that initialise and accumulate. [`schedule`] rebuilds the loops: the loops of each nest are put in one
-//! order, fused where dependences allow, and temporaries lose the dimensions that a common loop makes needless. It never
-//! changes a value.
+//! Both passes go from a kernel in order to a kernel in order. [`realize_reductions`] replaces `reduce` expressions by
+//! instructions that initialise and accumulate. [`schedule`] rebuilds the loops: it puts the loops of each nest in one
+//! order, fuses them where dependences allow, and drops the dimensions of temporaries that a common loop makes
+//! needless. It never changes a value.
 
 mod access;
 mod conditions;

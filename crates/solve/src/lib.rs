@@ -4,8 +4,8 @@
 //!
 //! - [`linear_map`]: a constant matrix times a vector of run-time values.
 //! - [`polynomials`]: a system of polynomials in run-time values.
-//! - [`cluster`](fn@cluster): equal entries of real tables scatter; one representative for each cluster.
-//! - [`basis`](fn@basis): a few independent columns of a matrix, and the others as their combinations.
+//! - [`cluster`](fn@cluster): one representative for each cluster of nearly equal entries in real tables.
+//! - [`basis`](fn@basis): a few independent columns of a matrix, and the others as combinations of these.
 //! - [`frame`]: vectors as sparse combinations of a few of them.
 //!
 //! ```
@@ -22,8 +22,8 @@
 //! assert_eq!(polynomials(&[sum], &PolynomialOptions::ALL).operations(), 2);
 //! ```
 //!
-//! All are deterministic to the byte: limits count work, ties are broken by written rules, and nothing depends on the
-//! order of a hash map.
+//! All are deterministic to the byte: limits count work, written rules break ties, and nothing depends on the order of
+//! a hash map.
 
 pub mod basis;
 pub mod cluster;

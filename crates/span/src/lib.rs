@@ -1,7 +1,7 @@
 //! Source files and the places in them.
 //!
 //! Every stage that reads text (kernel dumps, kernel texts, rule files) keeps a [`Source`] and gives each thing it
-//! read a [`Span`] of bytes in it. Diagnostics are built with `miette`, which has types of its own for both;
+//! reads a [`Span`] of bytes in it. Diagnostics are built with `miette`, which has types of its own for both;
 //! [`Source::named_source`] and `From<Span>` are the only bridge.
 //!
 //! # Input
@@ -10,9 +10,9 @@
 //! # Output
 //! Spans, line and column positions, and miette's `SourceSpan` and `NamedSource`.
 //! # Complexity
-//! A span is eight bytes and copies. A position is found by scanning the text up to it; only diagnostics ask.
+//! A span is eight bytes and copies. Finding a position scans the text up to it; only diagnostics ask.
 //! # Not done
-//! No global table of files: a span does not know its source, whoever holds the one holds the other.
+//! No global table of files: a span does not know its source, so whoever holds the one holds the other.
 //!
 //! ```
 //! use nestegg_span::{Source, Span};

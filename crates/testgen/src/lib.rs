@@ -3,16 +3,17 @@
 //! # Input
 //! [`Knobs`], which say how often each feature of the format occurs, and [`Choices`]: a seed, or the bytes of a fuzzer.
 //! # Output
-//! A [`Generated`] kernel, the same for the same choices. It passes [`verify`](nestegg_ir::verify::verify()); for the parameter values that
-//! come with it, and all others that its assumptions allow, it accesses no element out of bounds, reads no temporary without value,
-//! divides no integer by zero and lets none overflow, whatever floats its arguments hold; and it means the
-//! same in every order of the iterations of inames that are not tagged `sequential`. Integer arguments hold small
-//! numbers, those that are read inside indices numbers that keep the index within the dimension.
+//! A [`Generated`] kernel, the same for the same choices. It passes [`verify`](nestegg_ir::verify::verify()). For the
+//! parameter values that come with it, and all others that its assumptions allow, it accesses no element out of bounds,
+//! reads no temporary without a value, divides no integer by zero and overflows none, whatever floats its arguments
+//! hold; and it means the same in every order of the iterations of inames that are not tagged `sequential`. Integer
+//! arguments hold small numbers; those read inside indices hold numbers that keep the index within the dimension.
 //! # Method
-//! The loop tree is made from the outside in, one instruction after the other, in the order in which they run. The state
-//! of generation holds what may be read at the present place: sizes and ranges as far as they are known whatever the
-//! parameters are, which elements of temporaries have values, which accesses the open loops admit, bounds of integers.
-//! Every decision is a number from the choices, zero being the simplest, so that fewer and smaller bytes are smaller kernels.
+//! The loop tree grows from the outside in, one instruction after the other, in the order in which they run. The state
+//! of generation records what may be read at the current place: sizes and ranges as far as they are known for all
+//! parameters, the elements of temporaries that have values, the accesses that the open loops admit, bounds of
+//! integers. Every decision is a number from the choices, and zero is the simplest, so fewer and smaller bytes give
+//! smaller kernels.
 //! # Complexity
 //! Close to linear in the kernel.
 //! # Not done

@@ -32,7 +32,7 @@ use nestegg_ir::{Domain, DomainId, Expr, ExprId, Exprs, Iname, InameId, Kernel, 
 use crate::compact::{compacted, roots};
 
 pub use around::N_ELEMENTS;
-pub use beside::beside;
+pub use beside::{Arguments, beside};
 
 /// A kernel written in another way.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! New inames that range over the values of others.
 //!
 //! # Method
-//! Inames whose ranges bound each other, because they share a domain that is no product, are copied together. A copy's domain is
-//! the text of the original with its names replaced: those of the copied inames and of inames that enclose them.
-//! Copies are kept and used again, so that equal values stay equal expressions.
+//! Inames whose ranges bound each other, because they share a domain that is not a product, are copied together. A
+//! copy's domain is the text of the original with two kinds of names replaced: the copied inames, and the inames that
+//! enclose them. Copies are kept and reused, so equal values stay equal expressions.
 
 use indexmap::IndexMap;
 use nestegg_ir::affine::{Affine, Var};

@@ -1,17 +1,19 @@
 //! Sums over the band of a matrix.
 //!
 //! # Output
-//! `sum(j, T[i, j]*x[j])`, where the table `T` is zero but for `-w <= j - i <= w`, runs over these `j` only: the same sum over a domain that `i` encloses.
-//! So do triangles, blocks beside a diagonal of slope 2, and sums of such tables.
+//! If the table `T` is zero outside `-w <= j - i <= w`, then `sum(j, T[i, j]*x[j])` runs over these `j` only: the same
+//! sum over a domain that `i` encloses. Triangles, blocks beside a diagonal of slope 2, and sums of such tables work
+//! likewise.
 //! # Method
-//! Which pairs `(i, j)` a body is not zero at is read from its tables: products intersect, sums unite. Among a few slopes `p` the band `low <= j - p*i <= high` with the
-//! fewest pairs is taken, if that is at most [`WORTH`] of all.
+//! The tables of a body show at which pairs `(i, j)` it is nonzero: products intersect, sums unite. Among a few slopes
+//! `p`, the band `low <= j - p*i <= high` with the fewest pairs is taken, if that is at most [`WORTH`] of all.
 //! # Legality
-//! Where `T` is zero, the product is: as for all tables, `0*x` is 0 where `x` is not finite.
+//! Where `T` is zero, the product is zero: as for all tables, `0*x` is 0 even where `x` is not finite.
 //! # Complexity
-//! The entries of tables for each reduction and each iname that they read beside its own; at most a million pairs.
+//! The table entries, for each reduction and each other iname that indexes the same tables; at most a million pairs, or
+//! as many as the tables have entries.
 //! # Not done
-//! Rows of different widths: a band holds the widest. Bands whose slope is no integer; bands of stores.
+//! Rows of different widths: a band holds the widest. Bands whose slope is not an integer; bands of stores.
 
 use std::ops::RangeInclusive;
 
@@ -30,8 +32,11 @@ use crate::ranges::Ranges;
 use crate::split_at_zeros::tables::{Content, Tables};
 use crate::substitute::with_inames;
 
-/// How many pairs of values a band is looked for among: smaller matrices have forms of their own.
-const PAIRS: RangeInclusive<usize> = 256..=1 << 20;
+/// Among fewer pairs of values no band is looked for: small matrices have forms of their own.
+const MIN_PAIRS: usize = 256;
+
+/// Among more pairs of values no band is looked for, unless the tables of the kernel hold as many entries.
+const MAX_PAIRS: usize = 1 << 20;
 
 /// The part of all pairs that a band has at most, as a fraction.
 const WORTH: (usize, usize) = (3, 4);
@@ -52,7 +57,8 @@ pub fn restrict_to_bands(linearized: &LinearizedKernel) -> Result<Option<Lineari
     let domains = Domains::new(&isl::Context::new(), &kernel)?;
     let ranges = Ranges::new(&kernel, &domains)?;
     let values = kernel.iname_ids().map(|iname| values(&kernel, &ranges, iname)).collect();
-    let bands = Bands { tables, values };
+    let n_entries = kernel.arrays.iter().filter_map(|array| array.table()).map(|values| values.len()).sum();
+    let bands = Bands { tables, values, pairs: MIN_PAIRS..=MAX_PAIRS.max(n_entries) };
     let roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
     let mut found: FxHashMap<(InameId, Band), InameId> = FxHashMap::default();
     let (mut names, mut new_inames) = (Names::new(&kernel), Vec::new());
@@ -119,6 +125,8 @@ struct Bands {
     tables: Tables,
     /// Of each iname that can be a row or a column.
     values: Vec<Option<RangeInclusive<i64>>>,
+    /// How many pairs of values a band is looked for among.
+    pairs: RangeInclusive<usize>,
 }
 
 /// The pairs of a row and a column where an expression may be other than zero; `None` for all.
@@ -139,7 +147,7 @@ impl Bands {
         for row in free {
             let Some(values) = self.values.get(row.index()).cloned().flatten() else { continue };
             let n_pairs = length(&values).saturating_mul(length(&columns));
-            if !PAIRS.contains(&n_pairs) {
+            if !self.pairs.contains(&n_pairs) {
                 continue;
             }
             let pairs = Pairs { row, rows: values, column, columns: columns.clone() };

@@ -1,16 +1,18 @@
 //! Bound inames have no names of their own.
 //!
 //! # Output
-//! Reductions over the same range at the same height above their innermost operands bind the same iname: `sum(e, f[e])*sum(d, f[d])` is the square of one value.
-//! The names are those that the kernel's reductions had; a new one is made where these do not suffice.
+//! Reductions over the same range at the same height above their innermost operands bind the same iname:
+//! `sum(e, f[e])*sum(d, f[d])` is the square of one value. The names are those of the kernel's own reductions; a new
+//! one is made where these do not suffice.
 //! # Method
-//! Operands first, each reduction gets places for names: the first ones of its range that nothing in its body has. At the end places become names.
-//! So a name says how many reductions over that range are inside, and depends on nothing else. Forms that cut the range of an iname come before: they look at all
-//! reductions that bind it.
+//! Operands first, each reduction gets places for names: the first ones of its range that nothing in its body has. At
+//! the end, places become names. So a name says how many reductions over that range are inside, and depends on nothing
+//! else. Forms that cut the range of an iname must come before, because they look at all reductions that bind it.
 //! # Complexity
 //! Linear in the bodies of reductions, each times those around it.
 //! # Not done
-//! Inames whose range depends on others, inames with tags, and the order of several inames of one range in one reduction.
+//! Inames whose range depends on others, inames with tags, and the order of several inames of one range in one
+//! reduction.
 
 use std::collections::BTreeSet;
 

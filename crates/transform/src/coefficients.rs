@@ -1,15 +1,15 @@
-//! The coefficients of a kernel, apart from it.
+//! The coefficients of a kernel, separated from it.
 //!
 //! # Output
-//! The kernel with its tables of floats, and the literals that it adds and multiplies, as elements of arguments; and their values. With other values of as many, the
-//! kernel with these in their places.
+//! The kernel with its tables of floats, and the literals that it adds and multiplies, as elements of arguments; and
+//! their values. Given other values, the kernel with these in place of the old ones.
 //! # Method
-//! A literal is one coefficient for each operation and instruction that it is an operand of: a number that stands in two places for two that are
-//! nearly equal becomes two again.
+//! A literal is one coefficient for each operation and instruction that it is an operand of: a number that stands in
+//! two places for two nearly equal ones becomes two again.
 //! # Complexity
 //! Linear in the DAG, once for each instruction.
 //! # Not done
-//! Exponents, arguments of functions and what comparisons compare with are no coefficients; one and minus one neither.
+//! Exponents, arguments of functions and bounds of comparisons are not coefficients, nor are one and minus one.
 
 use std::sync::Arc;
 

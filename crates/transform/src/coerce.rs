@@ -1,7 +1,7 @@
 //! Values as an array of some type holds them.
 //!
-//! A store converts. A value that goes past the store must be converted all the same, or it would be more precise than
-//! the array was: `t : float32` that holds a `float64` value is that value rounded.
+//! A store converts. A value that bypasses the store must be converted all the same, or it would be more precise than
+//! the array: if `t : float32` holds a `float64` value, a read of `t` is that value rounded.
 
 use nestegg_ir::types::Type;
 use nestegg_ir::{Dtype, Expr, ExprId, Float, Number, Op, ReduceOp};

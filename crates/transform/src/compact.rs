@@ -1,8 +1,8 @@
-//! Numbers a kernel anew after instructions were taken out of its linearization.
+//! Renumbers a kernel after instructions were removed from its linearization.
 //!
-//! Keeps what the runs of the linearization use: everything else goes, expressions included; arguments and
-//! parameters stay. The order of what stays is kept. A dependence on an instruction that goes becomes dependences on
-//! those that it depended on.
+//! The pass keeps everything that the runs of the linearization use, in its order, and drops the rest, expressions
+//! included; arguments and parameters stay. A dependence on a dropped instruction becomes dependences on those that it
+//! depended on.
 
 use nestegg_ir::{
     ArrayId, Assignee, DomainId, Expr, ExprId, Exprs, FunctionId, InameId, InsnId, Instruction, InstructionKind, Item,

@@ -3,11 +3,13 @@
 //! # Input
 //! A kernel with its order.
 //! # Output
-//! The same without instructions whose results no store to an argument and no opaque instruction needs, stores of elements in themselves, loops and conditions around
-//! nothing, and unused temporaries, tables, domains, inames, substitution rules, functions and expressions. Arguments and parameters stay.
+//! The same kernel without three kinds of things: instructions whose results no store to an argument and no opaque
+//! instruction needs, stores of elements in themselves, and loops and conditions left without instructions. Unused
+//! temporaries, tables, domains, inames, substitution rules, functions and expressions go too. Arguments and parameters
+//! stay.
 //! # Method
-//! The least fixpoint over arrays: a needed array makes its writers live, a live instruction makes the arrays that it and
-//! the conditions around it read needed. Then everything is numbered anew ([`compact`]).
+//! The least fixpoint over arrays: a needed array makes its writers live, and a live instruction makes every array
+//! needed that it or a condition around it reads. Then everything is renumbered ([`compact`]).
 //! # Complexity
 //! Linear.
 //! # Not done

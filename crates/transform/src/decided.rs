@@ -1,9 +1,11 @@
-//! Conditions that hold wherever they are tested go.
+//! Removes conditions that always hold where they are tested.
 //!
 //! # Output
-//! The kernel without predicates that hold at every point of the loops of their instruction, `i >= 0` over `0 <= i < n` for one, and without such conditions in its order.
+//! The kernel without predicates that hold at every point of the loops of their instruction, such as `i >= 0` over
+//! `0 <= i < n`, and without such conditions in its order.
 //! # Method
-//! isl compares the domain of the loops with its part where the condition holds; only conditions of affine comparisons are looked at.
+//! isl compares the domain of the loops with its part where the condition holds; only conditions of affine comparisons
+//! count.
 //! # Complexity
 //! One comparison for each condition and set of loops around it.
 

@@ -1,14 +1,14 @@
-//! Elimination of what never runs: instructions in loops without points, whatever the parameters are.
+//! Removes code that never runs: instructions in loops without points, whatever the parameters are.
 //!
 //! # Input
 //! A kernel with its order.
 //! # Output
-//! The same without instructions whose inames have no values under the assumptions, and without the loops and conditions around them. What only those
-//! needed is left to [`eliminate_dead`](crate::eliminate_dead).
+//! The same kernel without instructions whose inames have no values under the assumptions, and without the loops and
+//! conditions around them. [`eliminate_dead`](crate::eliminate_dead) then removes what only those needed.
 //! # Complexity
 //! One question to isl for each set of inames that instructions are within.
 //! # Not done
-//! Conditions that never hold: those are [`fold_constants`](crate::fold_constants)'s, and so are reductions over nothing.
+//! Conditions that never hold, and reductions over nothing: [`fold_constants`](crate::fold_constants) handles both.
 
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{InameSet, Item, LinearizedKernel};

@@ -1,11 +1,11 @@
-//! What is known of every expression: free inames, bound inames, memory read.
+//! Facts about every expression: free inames, bound inames, memory read.
 //!
 //! # Input
-//! A kernel whose expressions only grow.
+//! A kernel to which expressions are only added.
 //! # Output
-//! A row per expression, from its operands' rows: the inames on whose values it depends (those in the domains of its
-//! reductions too), the inames that reductions in it bind, the arrays of which it reads elements and that some instruction writes, and
-//! its type.
+//! A row per expression, computed from its operands' rows: the inames on whose values it depends (including those in
+//! the domains of its reductions), the inames that its reductions bind, the arrays that it reads and some instruction
+//! writes, and its type.
 //! # Complexity
 //! Linear in the expressions: sets are interned, and the union of two is computed once.
 

@@ -1,15 +1,17 @@
-//! Domains of loops that others enclose become one domain, where that changes nothing.
+//! Joins domains of enclosed loops into one domain, where that changes nothing.
 //!
 //! # Input
 //! A kernel with its order.
 //! # Output
-//! The same kernel: `{ [i] : 0 <= i < n }` and `[i] -> { [j] : 0 <= j <= i }` are `{ [i, j] : 0 <= i < n and 0 <= j <= i }`. In one domain
-//! a loop over `j` can stand outside the one over `i`, over all values that `j` has for any `i`: so what depends on `j` alone can be computed once.
+//! The same kernel: `{ [i] : 0 <= i < n }` and `[i] -> { [j] : 0 <= j <= i }` become
+//! `{ [i, j] : 0 <= i < n and 0 <= j <= i }`. In one domain a loop over `j` can enclose the one over `i`, over all
+//! values that `j` has for any `i`; so values that depend on `j` alone can be computed once.
 //! # Method
-//! A domain that encloses another is joined with it if every instruction in loops of the outer one is in those of the inner one too, or isl
-//! proves that the inner one has a value for every point of the outer one: else fewer points of the outer one would be left. Inames of reductions stay as they are.
+//! A domain that encloses another is joined with it if every instruction in loops of the outer one is in those of the
+//! inner one too, or if isl proves that the inner one has a value for every point of the outer one; otherwise the outer
+//! one would lose points. Inames of reductions stay as they are.
 //! # Complexity
-//! A projection and a comparison for each domain that is enclosed.
+//! A projection and a comparison for each enclosed domain.
 //! # Not done
 //! Domains that several others enclose.
 

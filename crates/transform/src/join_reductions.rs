@@ -1,12 +1,13 @@
 //! Sums of reductions become one reduction of a sum.
 //!
 //! # Output
-//! `sum(q, a[q, j]) - sum(q, b[q, j])` becomes `sum(q, a[q, j] - b[q, j])`: an integrand is one value, however its terms were summed.
+//! `sum(q, a[q, j]) - sum(q, b[q, j])` becomes `sum(q, a[q, j] - b[q, j])`: an integrand is one value, however its
+//! terms were summed.
 //! # Why
-//! Contractions are found for what one reduction sums. Code motion takes apart again what one loop less needs.
+//! Contractions are found for the body of one reduction. Code motion separates terms again that need one loop less.
 //! # Legality
-//! Sums of real numbers have no order. The reductions bind the same inames, depend on the same ones, are of one type, and are read nowhere
-//! else, so that no value is computed twice that was shared.
+//! Sums of real numbers have no order. The reductions bind the same inames, depend on the same ones, are of one type,
+//! and are read nowhere else, so no shared value is computed twice.
 //! # Complexity
 //! Linear in the DAG.
 

@@ -3,19 +3,26 @@
 //! # Input
 //! A kernel whose temporaries are resolved.
 //! # Output
-//! `A[j] = A[j] + a` and, later in the same sequence and in loops over the same inames, `A[j] = A[j] + b` are `A[j] = A[j] + (a + b)` at the place of the first. So
-//! an integrand is one value, whether its terms came in one instruction or in several.
+//! `A[j] = A[j] + a` and, later in the same sequence and in loops over the same values, `A[j] = A[j] + b` become
+//! `A[j] = A[j] + (a + b)` in the place of the first. So an integrand is one value, whether its terms came in one
+//! instruction or in several, and whatever the names of the loops around each.
 //! # Legality
-//! Between the two nothing touches the array but to add to it, and nothing writes what the second reads. Sums are those of real numbers.
+//! Between the two, code touches the array only to add to it, and writes nothing that the second reads. Sums are those
+//! of real numbers. Loops over other inames match those of the first under the renaming that makes the indices equal:
+//! each iname is in an index, and ranges over the same values whatever the others are.
 //! # Complexity
-//! Linear in the linearization, but for the arrays that each instruction reads.
+//! Linear in the linearization, except for the arrays that each instruction reads, and for the earlier stores to the
+//! same array in loops over other inames.
 
+use indexmap::IndexMap;
+use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::linearization::{LoopTree, from_tree, only_run, runs_in, to_tree};
 use nestegg_ir::{
-    ArrayId, ExprId, InameSet, InsnId, Instruction, InstructionKind, Licence, LinearizedKernel, Op, ReduceOp,
+    ArrayId, Expr, ExprId, InameId, InameSet, InsnId, Instruction, InstructionKind, Licence, LinearizedKernel, Op,
+    ReduceOp,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::workspace::Workspace;
 
@@ -43,6 +50,8 @@ fn has_two_writers(kernel: &nestegg_ir::Kernel) -> bool {
     n_writers.iter().any(|&n| n > 1)
 }
 
+type FxIndexMap<K, V> = IndexMap<K, V, FxBuildHasher>;
+
 struct Joiner {
     work: Workspace,
 }
@@ -53,6 +62,9 @@ struct Addition {
     term: ExprId,
     place: Place,
 }
+
+/// An addition that others may join: where it is in the sequence, and its instruction.
+type First = (usize, InsnId);
 
 /// Additions at the same place may be one.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -67,12 +79,15 @@ impl Joiner {
     /// The sequence with joined stores. As deep as loops nest, which is bounded.
     fn sequence(&mut self, nodes: Vec<LoopTree>) -> Vec<LoopTree> {
         let mut res: Vec<LoopTree> = Vec::with_capacity(nodes.len());
-        let mut first: FxHashMap<Place, (usize, InsnId)> = FxHashMap::default();
+        let mut first: FxIndexMap<Place, First> = FxIndexMap::default();
         // For each array where it was last written, and where it was last touched but to add to it.
         let mut written: FxHashMap<ArrayId, usize> = FxHashMap::default();
         let mut touched: FxHashMap<ArrayId, usize> = FxHashMap::default();
         for (at, node) in nodes.into_iter().enumerate() {
-            let addition = self.addition(&node);
+            let own = self.addition(&node);
+            // Its place in its own loops: where it stays.
+            let stays = own.as_ref().map(|(_, addition)| addition.place.clone());
+            let addition = own.map(|(insn, addition)| (insn, self.as_before(addition, &first)));
             if let Some((insn, addition)) = &addition {
                 let is_free = |since: usize| {
                     let reads = self.work.facts.memory(addition.term).iter();
@@ -84,8 +99,12 @@ impl Joiner {
                         self.join(to, addition);
                         continue;
                     }
-                    _ => first.insert(addition.place.clone(), (at, *insn)),
-                };
+                    _ => {
+                        // What could not be joined now cannot be later.
+                        first.shift_remove(&addition.place);
+                        first.extend(stays.map(|place| (place, (at, *insn))));
+                    }
+                }
             }
             for insn in runs_in(std::slice::from_ref(&node)) {
                 let instruction = &self.work.kernel[insn];
@@ -119,6 +138,56 @@ impl Joiner {
         let indices = assignee.indices.iter().map(|&index| self.work.canonical_index(index)).collect();
         let place = Place { array, indices, loops, predicates: instruction.predicates };
         (added.op == ReduceOp::Sum).then_some((insn, Addition { array, term: added.term, place }))
+    }
+
+    /// The addition in the inames of an earlier one, if there is one at the same place but for the names of loops.
+    fn as_before(&mut self, addition: Addition, first: &FxIndexMap<Place, First>) -> Addition {
+        let own = self.loops_by_index(&addition.place);
+        if own.is_empty() || first.contains_key(&addition.place) {
+            return addition;
+        }
+        let is_like = |place: &&Place| place.array == addition.place.array && place.loops != addition.place.loops;
+        let renamed = first.keys().filter(is_like).find_map(|place| {
+            let others = self.loops_by_index(place);
+            let is_same_range = |(&own, &other): (&InameId, &InameId)| own == other || self.is_same_range(own, other);
+            if others.len() != own.len() || !own.iter().zip(&others).all(is_same_range) {
+                return None;
+            }
+            let values: Vec<(InameId, ExprId)> =
+                own.iter().zip(&others).map(|(&own, &other)| (own, self.work.intern(Expr::Iname(other)))).collect();
+            let mut renamed = |expr: ExprId| self.work.instantiate(expr, &values, &place.loops);
+            let indices =
+                addition.place.indices.iter().map(|&index| renamed(index)).collect::<Option<Box<[ExprId]>>>()?;
+            let predicates = addition.place.predicates.iter().map(|&expr| renamed(expr)).collect::<Option<Vec<_>>>()?;
+            let term = renamed(addition.term)?;
+            let indices = indices.iter().map(|&index| self.work.canonical_index(index)).collect();
+            let there = Place { array: place.array, indices, loops: place.loops.clone(), predicates };
+            (there == *place).then_some(Addition { array: addition.array, term, place: there })
+        });
+        renamed.unwrap_or(addition)
+    }
+
+    /// The inames of the loops in the order in which affine indices have them; none if one is in no index.
+    fn loops_by_index(&self, place: &Place) -> Vec<InameId> {
+        let mut res: Vec<InameId> = Vec::new();
+        for &index in &place.indices {
+            let affine = affine::of(&self.work.kernel.exprs, index);
+            for iname in affine.iter().flat_map(Affine::inames).filter(|&iname| place.loops.contains(iname)) {
+                if !res.contains(&iname) {
+                    res.push(iname);
+                }
+            }
+        }
+        if res.len() == place.loops.len() { res } else { Vec::new() }
+    }
+
+    /// Whether two inames run over the same values, whatever others do, and in the same way.
+    fn is_same_range(&self, a: InameId, b: InameId) -> bool {
+        let Workspace { kernel, ranges, .. } = &self.work;
+        ranges.is_independent(a)
+            && ranges.is_independent(b)
+            && kernel[a].tags == kernel[b].tags
+            && ranges.text(a) == ranges.text(b)
     }
 
     /// Adds a term to what an instruction adds.

@@ -1,14 +1,24 @@
 //! `Kernel` → `Kernel` passes that are not rewrites.
 //!
-//! [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it;
-//! [`share_shifted`] keeps values that recur at shifts or under other inames in arrays;
-//! [`fold_constants`] computes what is constant; [`join_domains`] makes domains one, [`join_reductions`] reductions; [`write_out_components`] writes sums over components out; [`restrict_to_bands`] runs sums over bands of their tables; [`parts`] are what has nothing to do with each other; [`eliminate_dead`] takes away what no result needs,
-//! [`eliminate_empty`] what never runs; [`in_doubles`] exchanges float32 for float64; [`coefficients()`] takes numbers apart from a kernel.
+//! - [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it.
+//! - [`share_shifted`] stores values that recur at shifts, or under other inames, in arrays.
+//! - [`fold_constants`] computes constants.
+//! - [`join_domains`] joins domains, [`join_reductions`] reductions.
+//! - [`write_out_components`] writes out sums over components, [`roll_up`] rolls loops up again that were written out.
+//! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
+//! - [`slice_tables`] takes stacks of tables apart.
+//! - [`restrict_to_bands`] runs sums over the bands of their tables.
+//! - [`parts`] are stores that share nothing, [`apart`] stores that can be searched apart although they share values.
+//! - [`eliminate_dead`] removes instructions that no result needs, [`eliminate_empty`] those that never run.
+//! - [`in_doubles`] replaces float32 by float64.
+//! - [`coefficients()`] separates numbers from a kernel.
 #![warn(missing_docs)]
 
 mod accumulation;
 mod alias;
+mod apart;
 mod band;
+pub mod batch;
 mod bound;
 mod coefficients;
 mod coerce;
@@ -17,6 +27,7 @@ mod dead;
 mod decided;
 mod depends;
 mod empty;
+mod factor_sums;
 mod facts;
 pub mod fold;
 mod join_domains;
@@ -25,6 +36,7 @@ mod join_stores;
 mod loops;
 mod memory;
 mod merge_digits;
+mod multiply_out;
 mod nest;
 pub mod normalise;
 mod parts;
@@ -32,25 +44,33 @@ mod predicates;
 mod quasi;
 mod ranges;
 mod rename;
+mod roll_up;
 pub mod shift;
+mod slice_tables;
 pub mod split_at_zeros;
 mod substitute;
+mod table_pool;
 mod widen;
 mod workspace;
 mod write_out;
 
+pub use apart::apart;
 pub use band::restrict_to_bands;
 pub use bound::name_bound_inames;
 pub use coefficients::{Coefficients, coefficients, with_coefficients};
 pub use dead::eliminate_dead;
 pub use empty::eliminate_empty;
+pub use factor_sums::factor_sums;
 pub use fold::{Folded, fold_constants};
 pub use join_domains::join_domains;
 pub use join_reductions::join_reductions;
+pub use multiply_out::multiply_out;
 pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_under};
 pub use parts::parts;
+pub use roll_up::roll_up;
 pub use shift::{ShiftError, share_shifted};
+pub use slice_tables::slice_tables;
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
 pub use widen::in_doubles;
 pub use write_out::write_out_components;

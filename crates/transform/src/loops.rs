@@ -1,16 +1,18 @@
 //! Loops and reductions start at zero, have stride one, and run up.
 //!
 //! # Output
-//! [`from_zero`] counts every iname from zero in steps of one, where its least value and its stride are constants: `{ [i] : 3 <= i < 9 }` becomes
-//! `{ [i] : 0 <= i < 6 }`, and `x[i]` becomes `x[i + 3]`. [`run_up`] turns reductions and loops that read most of their arrays backwards: `sum(q, w[5 - q]*f[5 - q])`
-//! over `0 <= q < 6` becomes `sum(q, w[q]*f[q])`.
+//! [`from_zero`] counts every iname from zero in steps of one, where its least value and its stride are constants:
+//! `{ [i] : 3 <= i < 9 }` becomes `{ [i] : 0 <= i < 6 }`, and `x[i]` becomes `x[i + 3]`. [`run_up`] reverses reductions
+//! and loops that read most of their arrays backwards: `sum(q, w[5 - q]*f[5 - q])` over `0 <= q < 6` becomes
+//! `sum(q, w[q]*f[q])`.
 //! # Why
-//! Equal values have equal expressions then, however their loops were written; and tables are read where they begin.
+//! Equal values then have equal expressions, however their loops were written; and reads of tables begin at their first
+//! entries.
 //! # Legality
-//! Counting from zero keeps the order of iterations. A reduction over real numbers has none. A loop is turned if no element that one of its instructions
-//! writes is touched at another iteration, or only to add to it.
+//! Counting from zero keeps the order of iterations. A reduction over real numbers has none. A loop is reversed if no
+//! element that one of its instructions writes is touched at another iteration, except to add to it.
 //! # Complexity
-//! Linear in the DAG for [`from_zero`]; for [`run_up`] linear in the body of each reduction that is turned.
+//! Linear in the DAG for [`from_zero`]; for [`run_up`] linear in the body of each reversed reduction.
 //! # Not done
 //! Inames around opaque code, which knows them by name. Least values that depend on parameters or on other inames.
 

@@ -1,4 +1,4 @@
-//! Which arrays that some instruction writes an expression reads.
+//! The arrays that an expression reads and some instruction writes.
 //!
 //! # Complexity
 //! Linear in the expressions: sets are interned.

@@ -1,11 +1,13 @@
 //! Reductions over the digits of a number become reductions over the number.
 //!
 //! # Output
-//! `sum(a, sum(b, w[4*a + b]*f[4*a + b]))` over `0 <= b < 4` becomes `sum(q, w[q]*f[q])`, where everything below reads `a` and `b` as the one number `4*a + b`.
+//! `sum(a, sum(b, w[4*a + b]*f[4*a + b]))` over `0 <= b < 4` becomes `sum(q, w[q]*f[q])`, where everything below reads
+//! `a` and `b` only as the number `4*a + b`.
 //! # Why
 //! A reduction is one value however its range was cut; forms that want digits cut it where the tables say so.
 //! # Legality
-//! A reduction over real numbers has no order. Both inames take all values from zero to a constant, whatever others are.
+//! A reduction over real numbers has no order. Both inames take all values from zero to a constant, whatever others
+//! are.
 //! # Complexity
 //! Linear in the body of each reduction over several inames, times their pairs.
 

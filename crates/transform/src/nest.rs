@@ -1,6 +1,8 @@
-//! The loops and conditions of a linearization as an arena: where an instruction stands, and what encloses it.
+//! The loops and conditions of a linearization as an arena: the position of each instruction, and the nodes that
+//! enclose it.
 //!
-//! Positions are indices into the linearization; a node covers the positions from its first item to the one after its last.
+//! Positions are indices into the linearization; a node covers the positions from its first item to the one after its
+//! last.
 
 use std::ops::Range;
 

@@ -3,20 +3,21 @@
 //! # Input
 //! A verified kernel with its order.
 //! # Output
-//! A kernel of the same meaning, its expressions a DAG in SSA form: substitution rules are inlined as sharing, reads of
-//! temporaries are the expressions that were stored, with inames substituted, accumulations in loops are reductions. What remains are the
-//! stores to arguments, opaque instructions, calls with several results, and the temporaries that could not be resolved, in their order, in the loops that they
-//! need.
+//! A kernel with the same meaning, its expressions a DAG in SSA form: substitution rules are inlined as shared
+//! expressions, reads of temporaries become the stored expressions with inames substituted, and accumulations in loops
+//! become reductions. The rest stays in its order, in the loops that it needs: stores to arguments, opaque
+//! instructions, calls with several results, and temporaries that could not be resolved.
 //! # Method
-//! Instructions in program order. Operands are rewritten bottom-up; for a read of a temporary the earlier writes of it are searched
-//! backwards (`resolve`); their values are resolved already, so that a read is a substitution of inames in a known expression. A write `t = t + e` whose
-//! own read is not resolved, because it is carried by a loop, is an accumulation, which a later read sees as a reduction.
-//! Stores that accumulate in loops over which their element does not vary become one store of a reduction (`hoist`).
+//! The pass visits instructions in program order and rewrites operands bottom-up. For a read of a temporary, it
+//! searches the earlier writes backwards (`resolve`); their values are resolved already, so a read is a substitution of
+//! inames in a known expression. If the read in a write `t = t + e` cannot be resolved, because a loop carries it, the
+//! write is an accumulation, which a later read sees as a reduction. Stores that accumulate in loops over which their
+//! element does not vary become one store of a reduction (`hoist`).
 //! # Complexity
 //! Near linear in the DAG: a binary search and a walk over the nesting for each write between a read and its source.
 //! # Not done
-//! Reads of arguments are not resolved. A read whose source differs by instance stays in memory, unless the condition on
-//! which it differs is the writer's own.
+//! Reads of arguments are not resolved. A read whose source differs by instance stays in memory, unless the condition
+//! that distinguishes them is the writer's own.
 
 pub(crate) mod element;
 mod hoist;

@@ -1,12 +1,13 @@
-//! Parts of a kernel that have nothing to do with each other.
+//! Parts of a kernel that share nothing.
 //!
 //! # Input
 //! A kernel in value form.
 //! # Output
-//! For each set of instructions that has no value but those of tables in common with the others, the kernel that runs only these; in the order
-//! of their first instructions. [`in_sequence`](nestegg_ir::join::in_sequence) joins their results.
+//! For each set of instructions that shares no values with the others except those of tables, the kernel that runs only
+//! these, in the order of their first instructions. [`in_sequence`](nestegg_ir::join::in_sequence) joins their results.
 //! # Method
-//! Union-find over instructions: each array and each expression that reads one belongs to the first instruction that is met with it.
+//! Union-find over instructions: each array, and each expression that reads one, belongs to the first instruction that
+//! uses it.
 //! # Complexity
 //! Linear in the DAG.
 //! # Not done
@@ -101,7 +102,8 @@ fn values(kernel: &Kernel) -> Vec<bool> {
     res
 }
 
-fn root(parents: &mut [usize], mut at: usize) -> usize {
+/// The member that stands for the set of another, in a forest of sets.
+pub(crate) fn root(parents: &mut [usize], mut at: usize) -> usize {
     while parents[at] != at {
         parents[at] = parents[parents[at]];
         at = parents[at];

@@ -3,11 +3,11 @@
 //! # Input
 //! A kernel without substitution rules, with its order.
 //! # Output
-//! The same without the conditions that can be tested at each instruction under them: these have them as their first predicates,
-//! the outermost first. The scheduler makes conditions around neighbours again.
+//! The same kernel without the conditions that can be tested at each instruction under them: they become its first
+//! predicates, the outermost first. The scheduler makes conditions around neighbours again.
 //! # Legality
-//! Nothing under the condition writes memory that it reads, nothing under it is opaque, and it has no reduction. What a condition
-//! guards is tested after it, so it stays if a condition under it does.
+//! Nothing under the condition is opaque or writes memory that the condition reads, and the condition has no reduction.
+//! Code tests an inner condition after the outer one, so the outer one stays if the inner one does.
 //! # Complexity
 //! Linear in the linearization times the depth of conditions.
 

@@ -1,8 +1,8 @@
 //! Indices with divisions: affine functions with floors, as `//` and `%` by numbers make them.
 //!
 //! # Output
-//! Equal functions mostly get equal spellings: terms cancel, a division is taken apart where its divisor divides a term, and it is a
-//! number where the values of the inames leave it no choice. `x - 4*(x//4)` is spelled `x % 4`.
+//! Equal functions mostly get equal spellings: terms cancel, a division is split where its divisor divides a term, and
+//! it becomes a number where the values of the inames leave no choice. `x - 4*(x//4)` is spelled `x % 4`.
 //! # Complexity
 //! Linear in the expression, with divisions nested at most [`MAX_DEPTH`] deep.
 

@@ -1,7 +1,7 @@
-//! The values of each iname: constant bounds, what they depend on, and whether an index stays within them.
+//! The values of each iname: constant bounds, the inames they depend on, and whether an index stays within them.
 //!
 //! # Method
-//! Read once from the domains by isl. A domain that is the product of its projections counts as one domain for each
+//! isl reads them from the domains once. A domain that is the product of its projections counts as one domain for each
 //! of its inames; in any other, each iname depends on all the rest.
 //! # Not done
 //! Inames with dependences have bounds, but [`Ranges::containment`] decides little about them.

@@ -3,12 +3,12 @@
 //! # Input
 //! An expression; values for free inames; names that reductions in the result must not bind.
 //! # Output
-//! The expression at those values, as an expression of the same kernel. Where a reduction binds a name that must not be bound, or that
-//! occurs in one of the values, or ranges over values that depend on a replaced iname, it is made to range over a new iname, called
-//! `q_1`, `q_2`, ….
+//! The expression at those values, as an expression of the same kernel. A reduction that binds a name which must not be
+//! bound or occurs in one of the values, or that ranges over values which depend on a replaced iname, gets a new iname,
+//! called `q_1`, `q_2`, ….
 //! # Method
-//! No expression here holds a name both free and bound, nor a reduction inside one over the same iname, so
-//! one map from inames to expressions serves for both. Results are kept for each (map, expression).
+//! No expression here holds a name both free and bound, nor a reduction inside one over the same iname, so one map from
+//! inames to expressions serves for both. Results are kept for each (map, expression).
 //! # Complexity
 //! Linear in the part of the DAG in which an iname of the map occurs.
 

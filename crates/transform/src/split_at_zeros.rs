@@ -1,30 +1,30 @@
-//! Splits inames where tables change their set of non-zero entries.
+//! Splits inames where tables change their set of nonzero entries.
 //!
 //! # Input
 //! A kernel in value form: no substitution rules, reductions in expressions.
 //! # Output
-//! An equal kernel in which loops around stores and reductions of sums are cut into intervals of an iname on which each
-//! table that is indexed by it has the same non-zero entries; [`None`] if nothing is to be cut or a limit is exceeded.
-//! A store becomes one store for each combination of intervals, with inames of its own; an interval of one value
-//! becomes that value, not a loop. What is then zero because a table is, is gone: products with it, terms of sums,
-//! whole stores `A = A + 0`, in all that the kernel assigns. A table with one and the same value wherever it is read
+//! An equal kernel. Its loops around stores and its sum reductions are cut into intervals of an iname on which each
+//! table indexed by it has the same nonzero entries. The answer is [`None`] if there is nothing to cut or a limit is
+//! exceeded. A store becomes one store for each combination of intervals, with inames of its own; an interval of one
+//! value becomes that value, not a loop. Everything that a zero table entry then makes zero is removed: products, terms
+//! of sums, and whole stores `A = A + 0`, throughout the kernel. A table that has the same value wherever it is read
 //! becomes that value.
 //! # Method
-//! Entries count as zero only if they are exactly zero, so no value changes, except that `0*x` is 0 where `x` is
-//! not finite, and that sums are added up in another order.
-//! Stores first (`stores` decides which may be taken out of their loops, `clones` does it), then the reductions in
-//! them, when tables that are zero in a store are out of the way already. An iname is cut only if its
-//! domain is a box without parameters, no other domain depends on it, and it is not tagged `sequential`. If it got more than
-//! [`SplitOptions::max_pieces_per_iname`] pieces, it is only cut where a table's block of non-zero entries (from the first to the
-//! last) begins or ends; if those are too many pieces too, it stays whole. The same interval of an iname
-//! is the same new iname everywhere, so that equal reductions stay equal.
+//! Entries count as zero only if they are exactly zero, so no value changes, except that `0*x` is 0 where `x` is not
+//! finite, and that sums are added up in another order. The pass cuts stores first (`stores` decides which may leave
+//! their loops, `clones` takes them out), then the reductions in them, once the tables that are zero in a store are
+//! gone. It cuts an iname only if its domain is a box without parameters, no other domain depends on it, and it is not
+//! tagged `sequential`. An iname that would get more than [`SplitOptions::max_pieces_per_iname`] pieces is cut only
+//! where a table's block of nonzero entries (from the first to the last) begins or ends; if those are too many pieces
+//! too, it stays whole. The same interval of an iname is the same new iname everywhere, so equal reductions stay equal.
 //! # Complexity
-//! Each expression is rewritten once for each combination of intervals of those cut inames that it depends on; an output of more
-//! than [`MAX_GROWTH`] times the expressions of the input (and more than 20,000) is refused. Tables are scanned once for each access and iname.
+//! Each expression is rewritten once for each combination of intervals of those cut inames that it depends on; an
+//! output of more than [`MAX_GROWTH`] times the expressions of the input (and more than 20,000) is refused. Tables are
+//! scanned once for each access and iname.
 //! # Not done
 //! Kernels in which two float types meet are left alone, since a literal zero has no size, and so are those with
-//! substitution rules. Indices other than `j` or `j` and a
-//! constant cut nothing. Reductions nested in each other are cut inner first, each over all values of the others.
+//! substitution rules. Indices other than `j`, or `j` plus a constant, cut nothing. Nested reductions are cut inner
+//! first, each over all values of the others.
 
 mod boxes;
 mod clones;

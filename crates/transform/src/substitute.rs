@@ -1,4 +1,4 @@
-//! Expressions with affine functions in the place of inames.
+//! Expressions with affine functions substituted for inames.
 
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::{Expr, ExprId, Exprs, InameId, Rewritten};

@@ -3,7 +3,7 @@
 //! # Input
 //! A program.
 //! # Output
-//! It with every float32 array a float64 array, and every conversion to float32 one to float64.
+//! The program with every float32 array as a float64 array, and every conversion to float32 as one to float64.
 //! # Method
 //! Dtypes are exchanged, and all expressions rebuilt in their order.
 //! # Complexity

@@ -1,4 +1,4 @@
-//! A kernel whose expressions and inames grow, with facts on them.
+//! A kernel whose expressions and inames grow, with facts about them.
 
 use std::cell::RefCell;
 

@@ -1,11 +1,12 @@
 //! Short reductions over elements of arrays are written out.
 //!
 //! # Output
-//! `sum(c, x[c]*T[c, q])` is `x[0]*T[0, q] + x[1]*T[1, q]`: each read is of one element. [`write_out_reductions`] takes temporaries whose elements have a
-//! writer each, so that value form can replace the reads. [`write_out_components`] takes every array but tables: sums over the components of vectors and matrices
+//! `sum(c, x[c]*T[c, q])` becomes `x[0]*T[0, q] + x[1]*T[1, q]`, in which each read is of one element.
+//! [`write_out_reductions`] takes temporaries each of whose elements has its own writer, so that value form can replace
+//! the reads. [`write_out_components`] takes every array but tables: sums over the components of vectors and matrices
 //! then look like code written out by hand.
 //! # Complexity
-//! Linear in the DAG, times the values of the reductions that are written out, of which there are few.
+//! Linear in the DAG, times the values of the reductions that are written out, which are few.
 //! # Not done
 //! Loops around instructions.
 

@@ -129,12 +129,20 @@ pub fn optimized(path: &Path, config: &OptimizeConfig, progress: &Progress) -> R
 
 fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Done, nestegg_driver::Error> {
     let optimized = nestegg_driver::optimize(source, driver)?;
+    let program = optimized.batched.as_ref().map_or(&optimized.program, |batched| &batched.program);
     let mut products = Vec::new();
-    for kind in config.emit_for(source) {
+    let kinds = config.emit_for(source);
+    for kind in &kinds {
         match kind {
-            Emit::Dump => products.push(emit::dump(&optimized.program)),
-            Emit::Text => products.push(emit::text(&optimized.program)),
+            Emit::Dump => products.push(emit::dump(program)),
+            Emit::Text => products.push(emit::text(program)),
             Emit::C => products.extend(emit::c(&optimized)?),
+            // The header accompanies the source, if that is written.
+            Emit::H if kinds.contains(&Emit::C) => {}
+            Emit::H => {
+                let headers = emit::c(&optimized)?.into_iter().filter(|product| product.is_companion);
+                products.extend(headers.map(|header| Product { is_companion: false, ..header }));
+            }
         }
     }
     Ok(Done { products, report: optimized.report })

@@ -1,12 +1,18 @@
 //! How arrays lie in memory, and the text of their elements.
 //!
 //! Arguments and temporaries from the heap are one pointer with row-major indices flattened; tables and other
-//! temporaries are C arrays; a scalar is a variable, or a pointer if the caller reads it afterwards.
+//! temporaries are C arrays; a scalar is a variable, or a pointer if the caller reads it afterwards. What holds lanes is the same with
+//! vectors as elements; an argument that does has a copy of one block.
 
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::{ArgumentAccess, Array, ArrayId, ArrayKind, Dtype, ExprId, Kernel};
 
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
 use super::error::CodegenError;
+use super::lanes::{Held, Lanes};
 use super::literal::long;
 use super::symbols::Symbols;
 use super::text::{Precedence, Text};
@@ -49,6 +55,23 @@ pub(crate) struct Layout {
     pub(crate) extents: Vec<Extent>,
 }
 
+/// The copy of a block of an argument, as vectors.
+#[derive(Clone, Debug)]
+pub(crate) struct Copy {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its place and shape.
+    pub(crate) layout: Layout,
+    /// The pointer to the block.
+    pub(crate) pointer: String,
+    /// Where a short block is borrowed to, and whether that comes from the heap.
+    pub(crate) rest: String,
+    /// Whether [`Copy::rest`] comes from the heap.
+    pub(crate) rest_on_heap: bool,
+    /// The number of values of an element.
+    pub(crate) size: i64,
+}
+
 /// All arrays' places and shapes.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrays {
@@ -57,14 +80,28 @@ pub(crate) struct Arrays {
     pub(crate) extents: Vec<(String, ExprId)>,
     /// The values of these variables in C.
     pub(crate) extent_texts: Vec<String>,
+    /// What holds lanes, and what the lane is called.
+    lanes: Option<(Rc<Lanes>, String)>,
+    /// The copies of arguments that hold lanes, by their names.
+    pub(crate) copies: FxHashMap<ArrayId, Copy>,
+    /// Whether elements are vectors, where they hold lanes, or single lanes.
+    pub(crate) is_vector: bool,
+    /// Bytes of the temporaries that are C arrays.
+    on_stack: i64,
 }
 
 impl Arrays {
     /// The layouts of a kernel's arrays. Affine sizes are written in place, others get a variable.
     pub(crate) fn of(kernel: &Kernel, symbols: &mut Symbols) -> Result<Self, CodegenError> {
-        let mut res =
-            Self { layouts: Vec::with_capacity(kernel.arrays.len()), extents: Vec::new(), extent_texts: Vec::new() };
-        let mut on_stack = 0_i64;
+        let mut res = Self {
+            layouts: Vec::with_capacity(kernel.arrays.len()),
+            extents: Vec::new(),
+            extent_texts: Vec::new(),
+            lanes: None,
+            copies: FxHashMap::default(),
+            is_vector: false,
+            on_stack: 0,
+        };
         for id in kernel.array_ids() {
             let array = &kernel[id];
             let mut extents = Vec::with_capacity(array.shape.len());
@@ -79,17 +116,56 @@ impl Arrays {
                 (ArrayKind::Argument(_), false) => Storage::Flat,
                 (ArrayKind::Table(_), true) => Storage::Variable,
                 (ArrayKind::Table(_), false) => Storage::Nested,
-                (ArrayKind::Temporary, false) => match bytes {
-                    Some(bytes) if bytes <= MAX_ON_STACK && on_stack.saturating_add(bytes) <= MAX_STACK => {
-                        on_stack += bytes;
-                        Storage::Nested
-                    }
-                    _ => Storage::Heap,
-                },
+                (ArrayKind::Temporary, false) => res.place(bytes),
             };
             res.layouts.push(Layout { storage, extents });
         }
         Ok(res)
+    }
+
+    /// Where a local array of so many bytes goes.
+    fn place(&mut self, bytes: Option<i64>) -> Storage {
+        match bytes {
+            Some(bytes) if bytes <= MAX_ON_STACK && self.on_stack.saturating_add(bytes) <= MAX_STACK => {
+                self.on_stack += bytes;
+                Storage::Nested
+            }
+            _ => Storage::Heap,
+        }
+    }
+
+    /// Gives arrays that hold lanes vectors as elements.
+    pub(crate) fn hold(&mut self, kernel: &Kernel, symbols: &mut Symbols, lanes: &Rc<Lanes>) {
+        for id in kernel.array_ids() {
+            let extents = lanes.inner(id, &self.layouts[id.index()].extents).to_vec();
+            match lanes.held[id.index()] {
+                Held::Not => {}
+                Held::Last => {
+                    let layout = &mut self.layouts[id.index()];
+                    if extents.is_empty() {
+                        layout.storage = Storage::Variable;
+                    }
+                    layout.extents = extents;
+                }
+                Held::First | Held::Interleaved => {
+                    let element = i64::try_from(kernel[id].dtype.size()).unwrap_or(8).checked_mul(lanes.width);
+                    let bytes = element.and_then(|bytes| n_elements(&extents)?.checked_mul(bytes));
+                    let is_small = self.place(bytes) == Storage::Nested;
+                    let storage = match (extents.is_empty(), is_small) {
+                        (true, _) => Storage::Variable,
+                        (false, true) => Storage::Nested,
+                        (false, false) => Storage::Heap,
+                    };
+                    let size = n_elements(&extents).unwrap_or(1);
+                    let mut claim = |suffix: &str| symbols.names.claim(&format!("{}_{suffix}", kernel[id].name));
+                    let (name, pointer, rest) = (claim("lanes"), claim("block"), claim("rest"));
+                    let rest_on_heap = self.place(bytes) == Storage::Heap;
+                    let layout = Layout { storage, extents };
+                    self.copies.insert(id, Copy { name, layout, pointer, rest, rest_on_heap, size });
+                }
+            }
+        }
+        self.lanes = Some((lanes.clone(), symbols.inames[lanes.lane.index()].clone()));
     }
 
     fn extent(
@@ -124,9 +200,25 @@ impl Arrays {
         &self.layouts[array.index()]
     }
 
+    /// Whether an array holds lanes.
+    pub(crate) fn is_held(&self, array: ArrayId) -> bool {
+        self.lanes.as_ref().is_some_and(|(lanes, _)| lanes.holds(array))
+    }
+
     /// The element of an array at some indices.
     pub(crate) fn element(&self, name: &str, array: ArrayId, indices: &[Text]) -> Text {
-        let layout = self.layout(array);
+        let Some((lanes, lane)) = self.lanes.as_ref().filter(|(lanes, _)| lanes.holds(array)) else {
+            return Self::element_of(name, self.layout(array), indices);
+        };
+        let indices = lanes.inner(array, indices);
+        let vector = match self.copies.get(&array) {
+            Some(Copy { name, layout, .. }) => Self::element_of(name, layout, indices),
+            None => Self::element_of(name, self.layout(array), indices),
+        };
+        if self.is_vector { vector } else { Text { text: format!("{}[{lane}]", vector.text), ..vector } }
+    }
+
+    fn element_of(name: &str, layout: &Layout, indices: &[Text]) -> Text {
         let text = match layout.storage {
             Storage::Variable => name.to_owned(),
             Storage::Pointer => format!("{name}[0]"),

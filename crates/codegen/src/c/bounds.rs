@@ -162,7 +162,7 @@ impl Spelling<'_> {
     }
 
     /// An affine expression; `dtype` is that of the loop variable.
-    fn affine(&mut self, affine: &isl::Affine, dtype: Dtype) -> Text {
+    pub(crate) fn affine(&mut self, affine: &isl::Affine, dtype: Dtype) -> Text {
         let mut terms = Vec::with_capacity(affine.terms.len() + affine.floors.len() + 1);
         for (name, coefficient) in &affine.terms {
             let name = Text::primary(self.symbols.integer(name).0);

@@ -17,7 +17,7 @@ use nestegg_ir::{Dtype, Expr, ExprId, InameId, Op, ReduceOp};
 use super::error::CodegenError;
 use super::layout::Code;
 use super::plan::{Excess, Instance, MAX_INSTANCES, MAX_REGIONS, Operand, Plan, RegionId};
-use super::text::{Text, type_name};
+use super::text::{Precedence, Text, type_name};
 use super::writer::Writer;
 
 /// Levels of operators in one C expression.
@@ -113,10 +113,23 @@ impl Evaluation<'_, '_> {
             Expr::Op { op: Op::If, operands } if has_code => self.branches(instance, operands, dtype),
             Expr::Op { op: op @ (Op::And | Op::Or), operands } if has_code => self.condition(instance, *op, operands),
             _ => {
-                let texts = instance.operands.iter().map(|&operand| self.operand(operand)).collect();
+                let mut texts: Vec<Text> = instance.operands.iter().map(|&operand| self.operand(operand)).collect();
+                if self.writer.gathers(instance.expr) {
+                    // Indices are read once for each lane.
+                    for (text, &index) in texts.iter_mut().zip(expr.children()) {
+                        if self.writer.is_varying(index) && (text.height > 0 || text.precedence < Precedence::Primary) {
+                            let dtype = self.writer.facts.dtype(index);
+                            *text = self.local(instance.region, index, dtype, text);
+                        }
+                    }
+                }
                 let text = self.operation(instance, texts, dtype);
                 let long = text.height > MAX_HEIGHT || text.size > MAX_SIZE;
-                if instance.n_uses > 1 || long { self.local(instance.region, dtype, &text) } else { text }
+                if instance.n_uses > 1 || long {
+                    self.local(instance.region, instance.expr, dtype, &text)
+                } else {
+                    text
+                }
             }
         };
         self.texts[id] = Some(text);
@@ -135,9 +148,10 @@ impl Evaluation<'_, '_> {
     }
 
     /// A new local with that value.
-    fn local(&mut self, region: RegionId, dtype: Dtype, value: &Text) -> Text {
+    fn local(&mut self, region: RegionId, expr: ExprId, dtype: Dtype, value: &Text) -> Text {
         let name = self.writer.symbols.names.fresh("s");
-        self.code[region].push(Code::line(format!("const {} {name} = {};", type_name(dtype), value.text)));
+        let ty = self.writer.type_of(expr, dtype);
+        self.code[region].push(Code::line(format!("const {ty} {name} = {};", value.text)));
         Text::primary(name)
     }
 
@@ -145,6 +159,9 @@ impl Evaluation<'_, '_> {
     fn operation(&mut self, instance: &Instance, texts: Vec<Text>, dtype: Dtype) -> Text {
         let kernel = self.writer.kernel;
         let most = match &kernel.exprs[instance.expr] {
+            Expr::Op { op: Op::Min | Op::Max | Op::And | Op::Or, .. } if self.writer.is_varying(instance.expr) => {
+                usize::MAX
+            }
             Expr::Op { op: Op::Min | Op::Max, .. } => MAX_NESTED_OPERANDS,
             Expr::Op { op: Op::Add | Op::Mul | Op::And | Op::Or | Op::BitAnd | Op::BitOr | Op::BitXor, .. } => {
                 MAX_OPERANDS
@@ -165,7 +182,7 @@ impl Evaluation<'_, '_> {
             if converted.is_empty() {
                 return text;
             }
-            let partial = self.local(instance.region, dtype, &text);
+            let partial = self.local(instance.region, instance.expr, dtype, &text);
             converted.push_front(partial);
         }
     }
@@ -227,13 +244,15 @@ impl Evaluation<'_, '_> {
         let mut branch = |at: usize| {
             let value = self.operand(instance.operands[at]);
             let value = self.writer.convert(operands[at], value, dtype);
+            let value = self.writer.spread_like(instance.expr, operands[at], dtype, value);
             let mut code = std::mem::take(&mut self.code[instance.inner[at - 1]]);
             code.push(Code::line(format!("{name} = {};", value.text)));
             code
         };
         let (then, otherwise) = (branch(1), branch(2));
         let region = &mut self.code[instance.region];
-        region.push(Code::line(format!("{} {name};", type_name(dtype))));
+        let ty = self.writer.type_of(instance.expr, dtype);
+        region.push(Code::line(format!("{ty} {name};")));
         region.push(Code::Choice { condition: condition.text, then, otherwise });
         Text::primary(name)
     }

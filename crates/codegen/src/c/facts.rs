@@ -7,6 +7,7 @@ use nestegg_ir::types::Types;
 use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, InameSet, Kernel, Number, Op};
 
 use super::arrays::Arrays;
+use super::lanes::Lanes;
 use super::literal::literal;
 use super::loops::Loops;
 use super::math;
@@ -26,6 +27,7 @@ pub(crate) struct Facts {
     cheap: Vec<Option<Text>>,
     non_negative: Vec<bool>,
     harmless: Vec<bool>,
+    masked: Vec<bool>,
 }
 
 impl Facts {
@@ -39,6 +41,7 @@ impl Facts {
             cheap: vec![None; n],
             non_negative: Vec::new(),
             harmless: vec![false; n],
+            masked: vec![false; n],
         };
         facts.find_bound(kernel, &reachable);
         facts.find_harmless(kernel, &reachable);
@@ -73,6 +76,22 @@ impl Facts {
     /// overflows integers, or converts to them.
     pub(crate) fn is_harmless(&self, id: ExprId) -> bool {
         self.harmless[id.index()]
+    }
+
+    /// Whether it is a selection or condition whose operands are all evaluated, because it decides for several lanes.
+    pub(crate) fn is_masked(&self, id: ExprId) -> bool {
+        self.masked[id.index()]
+    }
+
+    /// The same facts where varying expressions are vectors.
+    pub(crate) fn mask(&mut self, kernel: &Kernel, lanes: &Lanes) {
+        for (id, expr) in kernel.exprs.iter() {
+            self.masked[id.index()] = match expr {
+                Expr::Op { op: Op::If, operands } => lanes.varying[operands[0].index()],
+                Expr::Op { op: Op::And | Op::Or, .. } => lanes.varying[id.index()],
+                _ => false,
+            };
+        }
     }
 
     fn find_harmless(&mut self, kernel: &Kernel, reachable: &[ExprId]) {
@@ -154,7 +173,7 @@ impl Facts {
                 Expr::Access { array, indices } => {
                     let cheap = indices.iter().all(|index| is_index[index.index()]);
                     let texts = if cheap { texts(indices) } else { None };
-                    let text = texts.map(|texts| element(symbols, arrays, *array, &texts));
+                    let text = texts.map(|texts| read_element(kernel, symbols, arrays, *array, &texts));
                     (text.filter(|text| text.size <= MAX_CHEAP_ELEMENT), false)
                 }
                 _ if is_literal(kernel, id) => (literal_of(kernel, id).map(|n| literal(n, self.dtype(id))), true),
@@ -207,6 +226,19 @@ pub(crate) fn element(symbols: &Symbols, arrays: &Arrays, array: ArrayId, indice
     arrays.element(&symbols.arrays[array.index()], array, indices)
 }
 
+/// The value of an element; a truth value of one lane is kept as a mask, which is 0 or -1.
+pub(crate) fn read_element(
+    kernel: &Kernel,
+    symbols: &Symbols,
+    arrays: &Arrays,
+    array: ArrayId,
+    indices: &[Text],
+) -> Text {
+    let text = element(symbols, arrays, array, indices);
+    let is_mask = kernel[array].dtype == Dtype::Bool && arrays.is_held(array) && !arrays.is_vector;
+    if is_mask { text.cast(Dtype::Int32, Dtype::Bool) } else { text }
+}
+
 /// The number that an expression is: a literal, or one negated.
 pub(crate) fn literal_of(kernel: &Kernel, id: ExprId) -> Option<Number> {
     match &kernel.exprs[id] {
@@ -236,7 +268,7 @@ fn is_literal(kernel: &Kernel, id: ExprId) -> bool {
 }
 
 /// Inferred dtypes, with the operations on `int64_t` inames widened.
-fn dtypes(kernel: &Kernel, symbols: &Symbols) -> Vec<Dtype> {
+pub(crate) fn dtypes(kernel: &Kernel, symbols: &Symbols) -> Vec<Dtype> {
     let types = Types::infer(kernel);
     let mut res: Vec<Dtype> = kernel.exprs.iter().map(|(id, _)| types.of(id).dtype()).collect();
     if !symbols.wide.iter().any(|&wide| wide) {

@@ -332,3 +332,41 @@ pub fn read_times(text: &str) -> Option<Times> {
         .collect::<Option<Vec<Vec<f64>>>>()?;
     Some(Times { difference, rounds })
 }
+
+/// A function of one element as one of `n_elements`, which calls it for each; `shared` are the arguments that all of them share. The interface is that of
+/// a kernel whose elements lie one after the other.
+///
+/// # Errors
+/// An argument whose size is no number.
+pub fn each_element(kernel: &Kernel, function: &CText, symbol: &str, shared: &[String]) -> Result<CText, CodegenError> {
+    let (mut list, mut call) = (Vec::new(), Vec::new());
+    for id in kernel.parameter_ids() {
+        let name = format!("p{}", id.index());
+        list.push(format!("{} {name}", type_name(kernel[id].dtype)));
+        call.push(name);
+    }
+    list.push("int64_t n_elements".to_owned());
+    for (at, id) in kernel.arguments().enumerate() {
+        let (name, ty) = (format!("a{at}"), type_name(kernel[id].dtype));
+        let n = n_elements(kernel, id, &vec![0; kernel.parameters.len()])?;
+        let by_value = kernel[id].shape.is_empty() && !kernel[id].is_writable();
+        let constant = if kernel[id].is_writable() { "" } else { "const " };
+        match (shared.contains(&kernel[id].name), by_value) {
+            (true, true) => list.push(format!("{ty} {name}")),
+            _ => list.push(format!("{constant}{ty} *{name}")),
+        }
+        call.push(match (shared.contains(&kernel[id].name), by_value) {
+            (true, _) => name,
+            (false, true) => format!("{name}[e]"),
+            (false, false) => format!("{name} + e*{n}"),
+        });
+    }
+    let prototype = format!("int {symbol}(\n    {})", list.join(",\n    "));
+    let body = format!(
+        "    int failed = 0;\n    for (int64_t e = 0; e < n_elements; ++e) failed |= {}({});\n    return failed;\n",
+        function.symbol,
+        call.join(", ")
+    );
+    let source = format!("{}\n{prototype};\n{prototype}\n{{\n{body}}}\n", function.source);
+    Ok(CText { source, symbol: symbol.to_owned(), prototype, ..function.clone() })
+}

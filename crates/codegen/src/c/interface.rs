@@ -54,17 +54,14 @@ impl<'w, 'k> Interface<'w, 'k> {
 
     /// The header's text.
     pub(crate) fn header(&self, title: &str) -> String {
-        let function = &self.writer.symbols.function;
-        let guard = format!("NESTEGG_{}_H", function.to_uppercase());
+        header(&self.writer.symbols.function, title, &[&self.declarations()])
+    }
+
+    /// The declaration with what a caller must know.
+    pub(crate) fn declarations(&self) -> String {
         let mut out = String::new();
-        comment("", title, &mut out);
-        let _ = write!(out, "#ifndef {guard}\n#define {guard}\n\n");
-        out.push_str(&includes(&self.prototype(false)));
-        out.push_str("#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
         comment("", &self.description(), &mut out);
         let _ = write!(out, "{};\n\n", self.prototype(false));
-        out.push_str("#ifdef __cplusplus\n}\n#endif\n\n");
-        let _ = writeln!(out, "#endif /* {guard} */");
         out
     }
 
@@ -114,6 +111,21 @@ impl<'w, 'k> Interface<'w, 'k> {
             .collect();
         harmless(&sizes.join(", "))
     }
+}
+
+/// The text of a header with declarations.
+pub(crate) fn header(function: &str, title: &str, declarations: &[&str]) -> String {
+    let guard = format!("NESTEGG_{}_H", function.to_uppercase());
+    let declarations = declarations.concat();
+    let mut out = String::new();
+    comment("", title, &mut out);
+    let _ = write!(out, "#ifndef {guard}\n#define {guard}\n\n");
+    out.push_str(&includes(&declarations));
+    out.push_str("#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    out.push_str(&declarations);
+    out.push_str("#ifdef __cplusplus\n}\n#endif\n\n");
+    let _ = writeln!(out, "#endif /* {guard} */");
+    out
 }
 
 /// The headers that types in a text need.

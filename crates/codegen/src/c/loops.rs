@@ -143,6 +143,49 @@ impl Loops {
         Ok(res)
     }
 
+    /// The number of lanes, and the last lane of a last block where blocks may be short; `None` if the lanes do not begin at 0 and end there.
+    pub(crate) fn lanes(&self, kernel: &Kernel, lane: InameId, block: InameId) -> Option<(i64, Option<isl::Affine>)> {
+        let set = self.domains.of(&[lane, block].into_iter().collect()).ok()?;
+        let bounds = set.loop_bounds(&kernel[lane].name, &[&kernel[block].name]).ok()?;
+        let ([lower], [upper]) = (bounds.lower.as_slice(), bounds.upper.as_slice()) else { return None };
+        let [lower] = lower.as_slice() else { return None };
+        if bounds.stride.is_some() || !bounds.exact || lower.ceil().ok()?.as_constant() != Some(0) {
+            return None;
+        }
+        let upper: Vec<isl::Affine> = upper.iter().map(isl::Bound::floor).collect::<Result<_, _>>().ok()?;
+        let (constant, other): (Vec<_>, Vec<_>) = upper.into_iter().partition(|bound| bound.as_constant().is_some());
+        let [last] = constant.as_slice() else { return None };
+        let mut other = other.into_iter();
+        let limit = other.next();
+        other.next().is_none().then_some((last.as_constant()?.checked_add(1)?, limit))
+    }
+
+    /// The least and the greatest value of an iname, where these are numbers.
+    pub(crate) fn range(&self, kernel: &Kernel, iname: InameId) -> Option<(i64, i64)> {
+        let name = &kernel[iname].name;
+        let set = self.domains.of(&[iname].into_iter().collect()).ok()?;
+        Some((set.dim_min_val(name).ok()??, set.dim_max_val(name).ok()??))
+    }
+
+    /// The same, if the iname takes all values between them whatever other inames are.
+    pub(crate) fn box_of(&self, kernel: &Kernel, iname: InameId) -> Option<(i64, i64)> {
+        let domain = &kernel[kernel[iname].domain];
+        let (low, high) = self.range(kernel, iname)?;
+        if !domain.enclosing.is_empty() {
+            return None;
+        }
+        let name = &kernel[iname].name;
+        let others: Vec<&str> = domain.inames.iter().map(|&other| kernel[other].name.as_str()).collect();
+        let set = self.domains.set(kernel[iname].domain);
+        let whole =
+            isl::Set::parse(self.domains.context(), &format!("{{ [{name}] : {low} <= {name} <= {high} }}")).ok()?;
+        let product = match others.len() {
+            1 => whole,
+            _ => isl::Set::combine(&[whole, set.project_out(&[name]).ok()?]).ok()?.project_onto(&others).ok()?,
+        };
+        product.is_subset(set).ok()?.then_some((low, high))
+    }
+
     /// Whether an iname or parameter, by name, is never negative.
     pub(crate) fn is_non_negative(&mut self, kernel: &Kernel, name: &str) -> bool {
         if let Some(&known) = self.non_negative.get(name) {

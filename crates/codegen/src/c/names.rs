@@ -148,8 +148,9 @@ pub(crate) fn is_free_in_c(name: &str) -> bool {
     let limit = (name.starts_with("INT") || name.starts_with("UINT"))
         && (name.ends_with("_MIN") || name.ends_with("_MAX") || name.ends_with("_C"));
     let hidden = name.starts_with("__") || (name.starts_with('_') && name[1..].starts_with(char::is_uppercase));
-    let helper = ["floor_div_", "floor_mod_", "min_", "max_", "shift_left_", "power_", "NESTEGG_"];
-    let own = helper.iter().any(|prefix| name.starts_with(prefix));
+    let helper = ["floor_div_", "floor_mod_", "min_", "max_", "shift_left_", "power_", "lanes_", "NESTEGG_"];
+    let vector = ["f32x", "f64x", "i32x", "i64x"].iter().any(|prefix| name.starts_with(prefix));
+    let own = vector || helper.iter().any(|prefix| name.starts_with(prefix));
     let known = own || math::is_standard(name) || math::is_standard(stem) || name.starts_with("FP_");
     !(RESERVED.contains(&name) || known || typelike || limit || hidden)
 }

@@ -5,7 +5,7 @@
 
 use nestegg_ir::{Dtype, Expr, ExprId, Op, ReduceOp};
 
-use super::facts::{element, literal_of};
+use super::facts::{literal_of, read_element};
 use super::helpers::{Helper, float_suffix};
 use super::literal::{int, literal};
 use super::math::{self, Kind};
@@ -18,16 +18,18 @@ impl Writer<'_> {
     pub(crate) fn convert(&self, id: ExprId, text: Text, to: Dtype) -> Text {
         match literal_of(self.kernel, id) {
             Some(number) => literal(number, to),
+            None if self.is_varying(id) => self.convert_lanes(text, self.facts.dtype(id), to),
             None => text.cast(self.facts.dtype(id), to),
         }
     }
 
     /// Operands in a dtype; of two, C itself widens the one to the other within floats and within integers.
-    fn convert_all(&self, ids: &[ExprId], texts: Vec<Text>, to: Dtype) -> Vec<Text> {
+    pub(crate) fn convert_all(&self, ids: &[ExprId], texts: Vec<Text>, to: Dtype) -> Vec<Text> {
         let has = |id: ExprId| self.facts.dtype(id) == to || literal_of(self.kernel, id).is_some();
         let same_kind =
             ids.iter().all(|&id| self.facts.dtype(id).is_float() == to.is_float() && self.facts.dtype(id) <= to);
-        let implicit = ids.len() == 2 && same_kind && ids.iter().any(|&id| has(id));
+        let in_lanes = ids.iter().any(|&id| self.is_varying(id));
+        let implicit = !in_lanes && ids.len() == 2 && same_kind && ids.iter().any(|&id| has(id));
         let convert = |(&id, text): (&ExprId, Text)| {
             if implicit && literal_of(self.kernel, id).is_none() { text } else { self.convert(id, text, to) }
         };
@@ -39,9 +41,14 @@ impl Writer<'_> {
     pub(crate) fn operation(&mut self, id: ExprId, texts: Vec<Text>) -> Text {
         let kernel = self.kernel;
         let dtype = self.facts.dtype(id);
+        if self.is_varying(id)
+            && let Some(text) = self.lanes_operation(id, dtype, &texts)
+        {
+            return text;
+        }
         match &kernel.exprs[id] {
             Expr::Op { op, operands } => self.operator(*op, dtype, operands, texts),
-            Expr::Access { array, .. } => element(&self.symbols, &self.arrays, *array, &texts),
+            Expr::Access { array, .. } => read_element(kernel, &self.symbols, &self.arrays, *array, &texts),
             Expr::Call { function, arguments } => self.call(&kernel[*function], dtype, arguments, texts),
             Expr::Cast { dtype, operand } => {
                 texts.into_iter().next().map_or_else(|| int(0), |text| self.convert(*operand, text, *dtype))
@@ -133,7 +140,23 @@ impl Writer<'_> {
         }
     }
 
-    fn comparison(&self, op: Op, ids: &[ExprId], texts: Vec<Text>) -> Text {
+    /// The dtype in which two values are compared.
+    pub(crate) fn compared_in(&self, ids: &[ExprId]) -> Dtype {
+        let known = |id: &ExprId| literal_of(self.kernel, *id).is_none();
+        let dtypes = ids.iter().filter(|id| known(id)).map(|&id| self.facts.dtype(id));
+        let literals = ids.iter().filter(|id| !known(id)).map(|&id| self.facts.dtype(id));
+        // A literal takes the dtype it meets, unless it is a float beside an integer.
+        match (dtypes.max(), literals.max()) {
+            (Some(Dtype::Bool), None) => Dtype::Bool,
+            (Some(dtype), Some(literal)) if literal.is_float() && !dtype.is_float() => literal,
+            (Some(dtype), Some(Dtype::Int64)) if !dtype.is_float() => Dtype::Int64,
+            (Some(Dtype::Bool), Some(_)) => Dtype::Int32,
+            (Some(dtype), _) | (None, Some(dtype)) => dtype,
+            (None, None) => Dtype::Int32,
+        }
+    }
+
+    pub(crate) fn comparison(&self, op: Op, ids: &[ExprId], texts: Vec<Text>) -> Text {
         let operator = match op {
             Op::Lt => "<",
             Op::Le => "<=",
@@ -142,18 +165,7 @@ impl Writer<'_> {
             Op::Eq => "==",
             _ => "!=",
         };
-        let known = |id: &ExprId| literal_of(self.kernel, *id).is_none();
-        let dtypes = ids.iter().filter(|id| known(id)).map(|&id| self.facts.dtype(id));
-        let literals = ids.iter().filter(|id| !known(id)).map(|&id| self.facts.dtype(id));
-        // A literal takes the dtype it meets, unless it is a float beside an integer.
-        let dtype = match (dtypes.max(), literals.max()) {
-            (Some(Dtype::Bool), None) => Dtype::Bool,
-            (Some(dtype), Some(literal)) if literal.is_float() && !dtype.is_float() => literal,
-            (Some(dtype), Some(Dtype::Int64)) if !dtype.is_float() => Dtype::Int64,
-            (Some(Dtype::Bool), Some(_)) => Dtype::Int32,
-            (Some(dtype), _) | (None, Some(dtype)) => dtype,
-            (None, None) => Dtype::Int32,
-        };
+        let dtype = self.compared_in(ids);
         if is_known(&self.facts, ids) {
             return Text::primary(if matches!(op, Op::Le | Op::Ge | Op::Eq) { "true" } else { "false" });
         }

@@ -198,6 +198,7 @@ impl Plan {
             !deep && operands.iter().any(|&operand| facts.cheap(operand).is_none())
         };
         match &kernel.exprs[expr] {
+            _ if facts.is_masked(expr) => Vec::new(),
             Expr::Reduce { inames, .. } => {
                 let runs = runs(self, region, inames);
                 vec![self.region(region, inames, runs)]

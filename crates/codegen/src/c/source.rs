@@ -7,20 +7,88 @@
 //! # Complexity
 //! Linear in the text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::rc::Rc;
 
+use indexmap::IndexMap;
 use nestegg_ir::{ArrayId, ArrayKind, Expr, ExprId, Kernel};
 use rustc_hash::FxHashSet;
 
-use super::arrays::{Extent, Storage, n_elements_text};
+use super::arrays::{Copy, Extent, Storage, n_elements_text};
+use super::helpers::Helpers;
 use super::interface::Interface;
+use super::lanes::Lanes;
 use super::layout::{self, Code};
 use super::names::identifiers;
 use super::statements::Temporaries;
 use super::temporaries::Place;
 use super::text::{Precedence, Text, type_name};
-use super::writer::Writer;
-use super::{CText, facts, literal, loops, math};
+use super::writer::{Signature, Writer};
+use super::{CText, facts, literal, loops, math, vectors};
+
+/// A function and what it needs.
+#[derive(Debug)]
+pub(crate) struct Function {
+    /// What comes before functions and tables, by parts.
+    preamble: Preamble,
+    /// Tables, one text each.
+    tables: Vec<String>,
+    /// The definition.
+    definition: String,
+    title: String,
+    header: String,
+    declarations: String,
+    symbol: String,
+    prototype: String,
+    externals: IndexMap<String, Signature>,
+}
+
+impl Function {
+    /// The text of one function.
+    pub(crate) fn into_text(self) -> CText {
+        let source = source(&[&self]);
+        CText { source, header: self.header, symbol: self.symbol, prototype: self.prototype, externals: self.externals }
+    }
+
+    /// The text of two functions with one preamble, the second under its own symbol.
+    pub(crate) fn with(self, other: Self) -> (CText, CText) {
+        let source = source(&[&self, &other]);
+        let header = super::interface::header(&self.symbol, &self.title, &[&self.declarations, &other.declarations]);
+        let text = |function: Self, externals| CText {
+            source: source.clone(),
+            header: header.clone(),
+            symbol: function.symbol,
+            prototype: function.prototype,
+            externals,
+        };
+        let mut externals = self.externals.clone();
+        externals.extend(other.externals.clone());
+        (text(self, externals.clone()), text(other, externals))
+    }
+}
+
+/// The source of functions.
+fn source(functions: &[&Function]) -> String {
+    let mut body = String::new();
+    let mut known: FxHashSet<&str> = FxHashSet::default();
+    for function in functions {
+        for table in function.tables.iter().filter(|table| known.insert(table.as_str())) {
+            body.push_str(table);
+        }
+    }
+    for (idx, function) in functions.iter().enumerate() {
+        if idx > 0 {
+            body.push('\n');
+        }
+        body.push_str(&function.definition);
+    }
+    let mut preamble = functions[0].preamble.clone();
+    for function in &functions[1..] {
+        preamble.join(&function.preamble);
+    }
+    format!("{}{body}", preamble.text(&functions[0].title, &body))
+}
 
 /// The parts of the text in their order.
 pub(crate) fn assemble(
@@ -28,7 +96,7 @@ pub(crate) fn assemble(
     temporaries: &Temporaries,
     extents: Vec<Code>,
     statements: Vec<Code>,
-) -> CText {
+) -> Function {
     let kernel = writer.kernel;
     let heap: Vec<ArrayId> = temporaries
         .declarations
@@ -36,36 +104,55 @@ pub(crate) fn assemble(
         .copied()
         .filter(|&id| writer.arrays.layout(id).storage == Storage::Heap)
         .collect();
+    let copies = copies(writer);
     let interface = Interface::new(writer);
     let mut statement_text = String::new();
     layout::print(&statements, 1, &mut statement_text);
+    let mut declared = declared_at_top(writer, temporaries);
+    declared.extend(copies.iter().filter(|copy| !copy.is_heap).map(|copy| Code::line(copy.declaration.as_str())));
+    declared.extend(allocations(writer, temporaries, &heap, &copies));
+    let mut declared_text = String::new();
+    layout::print(&declared, 1, &mut declared_text);
+    let mentioned: FxHashSet<&str> = identifiers(&declared_text).chain(identifiers(&statement_text)).collect();
     let mut body = extents;
-    body.extend(declared_at_top(writer, temporaries));
-    body.extend(allocations(writer, temporaries, &heap));
+    // The size of the first axis has no part in where elements lie.
+    let is_unused = |name: &&String| !mentioned.contains(name.as_str());
+    let sizes = writer.arrays.extents.iter().map(|extent| &extent.0);
+    body.extend(sizes.filter(is_unused).map(|name| Code::line(format!("(void){name};"))));
+    body.extend(declared);
     let mut body_text = String::new();
     layout::print(&body, 1, &mut body_text);
     body_text.push_str(&statement_text);
     let used: FxHashSet<&str> = identifiers(&body_text).collect();
-    let mut text = String::new();
+    let mut tables = Vec::new();
     for id in kernel.array_ids() {
         if kernel[id].table().is_some() && used.contains(writer.symbols.arrays[id.index()].as_str()) {
+            let mut text = String::new();
             table(writer, temporaries, id, &mut text);
+            tables.push(text);
         }
     }
+    let mut text = String::new();
     let _ = write!(text, "{}\n{{\n", interface.prototype(true));
     for name in unused(writer, &used) {
         let _ = writeln!(text, "    (void){name};");
     }
     text.push_str(&body_text);
+    for copy in copies.iter().rev().filter(|copy| copy.is_heap) {
+        let _ = writeln!(text, "    free({});", copy.name);
+    }
     for &id in heap.iter().rev() {
         let _ = writeln!(text, "    free({});", writer.symbols.arrays[id.index()]);
     }
     text.push_str("    return 0;\n}\n");
     let title = title(kernel);
-    let source = format!("{}{text}", preamble(writer, &title, &text, !heap.is_empty()));
-    CText {
-        source,
+    Function {
+        preamble: Preamble::new(writer, !heap.is_empty() || copies.iter().any(|copy| copy.is_heap)),
+        tables,
+        definition: text,
         header: interface.header(&title),
+        declarations: interface.declarations(),
+        title,
         symbol: writer.symbols.function.clone(),
         prototype: interface.prototype(false),
         externals: writer.signatures.clone(),
@@ -102,51 +189,127 @@ fn compares_twice(kernel: &Kernel) -> bool {
     })
 }
 
+/// What vectors need of the compiler.
+const VECTORS: &str = "\
+/* Vectors are those of gcc and clang. Compile with `nestegg cflags`:\n * -O3 -march=native -ffp-contract=fast -fno-math-errno */
+#if defined(__clang__)
+#if __has_warning(\"-Wpsabi\")
+#pragma clang diagnostic ignored \"-Wpsabi\"
+#endif
+#elif defined(__GNUC__)
+#pragma GCC diagnostic ignored \"-Wpsabi\"
+#endif
+";
+
+/// Shuffles by either builtin function.
+const SHUFFLE: &str = "\
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define NESTEGG_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+#ifndef NESTEGG_SHUFFLE
+#define NESTEGG_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (__typeof__((a) < (b))){__VA_ARGS__})
+#endif
+";
+
 /// Comment, includes, helper functions, and prototypes of functions that others define.
-fn preamble(writer: &Writer<'_>, title: &str, text: &str, uses_heap: bool) -> String {
-    let mut helpers = String::new();
-    for helper in &writer.helpers.0 {
-        helpers.push_str(&helper.definition());
-        helpers.push('\n');
+#[derive(Clone, Debug)]
+struct Preamble {
+    helpers: Helpers,
+    prototypes: BTreeMap<String, String>,
+    prototype_order: Vec<String>,
+    uses_heap: bool,
+    is_quiet: bool,
+    lanes: Option<Rc<Lanes>>,
+    lane_functions: BTreeMap<String, String>,
+}
+
+impl Preamble {
+    fn new(writer: &Writer<'_>, uses_heap: bool) -> Self {
+        let prototypes = writer.signatures.iter().map(|(name, signature)| (name.clone(), signature.prototype(name)));
+        Self {
+            helpers: writer.helpers.clone(),
+            prototypes: prototypes.collect(),
+            prototype_order: writer.signatures.keys().cloned().collect(),
+            uses_heap,
+            is_quiet: compares_twice(writer.kernel),
+            lanes: writer.lanes.clone(),
+            lane_functions: writer.lane_functions.clone(),
+        }
     }
-    let mut prototypes = String::new();
-    for (name, signature) in &writer.signatures {
-        prototypes.push_str(&signature.prototype(name));
+
+    /// Takes in what another function needs.
+    fn join(&mut self, other: &Self) {
+        self.helpers.0.extend(&other.helpers.0);
+        for name in &other.prototype_order {
+            if !self.prototypes.contains_key(name) {
+                self.prototype_order.push(name.clone());
+                self.prototypes.insert(name.clone(), other.prototypes[name].clone());
+            }
+        }
+        self.uses_heap |= other.uses_heap;
+        self.is_quiet |= other.is_quiet;
+        self.lanes = self.lanes.take().or_else(|| other.lanes.clone());
+        self.lane_functions.extend(other.lane_functions.clone());
     }
-    let all = format!("{helpers}{prototypes}{text}");
-    let words: FxHashSet<&str> = identifiers(&all).collect();
-    let mut out = String::new();
-    layout::comment("", title, &mut out);
-    let mathematical = |word: &&str| {
-        let stem = word.strip_suffix('f').unwrap_or(word);
-        math::is_standard(word) || math::is_standard(stem) || matches!(*word, "INFINITY" | "NAN")
-    };
-    if words.iter().any(mathematical) {
-        out.push_str("#include <math.h>\n");
-    }
-    if words.contains("bool") || words.contains("true") || words.contains("false") {
-        out.push_str("#include <stdbool.h>\n");
-    }
-    out.push_str("#include <stdint.h>\n");
-    if uses_heap {
-        out.push_str("#include <stdlib.h>\n");
-    }
-    out.push('\n');
-    if compares_twice(writer.kernel) {
-        out.push_str(QUIET);
+
+    fn text(&self, title: &str, text: &str) -> String {
+        let mut helpers = String::new();
+        for helper in &self.helpers.0 {
+            helpers.push_str(&helper.definition());
+            helpers.push('\n');
+        }
+        let prototypes: String = self.prototype_order.iter().map(|name| self.prototypes[name].as_str()).collect();
+        let functions: String = self.lane_functions.values().map(|definition| format!("{definition}\n")).collect();
+        let all = format!("{helpers}{prototypes}{functions}{text}");
+        let words: FxHashSet<&str> = identifiers(&all).collect();
+        let mut out = String::new();
+        layout::comment("", title, &mut out);
+        let mathematical = |word: &&str| {
+            let stem = word.strip_suffix('f').unwrap_or(word);
+            math::is_standard(word) || math::is_standard(stem) || matches!(*word, "INFINITY" | "NAN")
+        };
+        if words.iter().any(mathematical) {
+            out.push_str("#include <math.h>\n");
+        }
+        if words.contains("bool") || words.contains("true") || words.contains("false") {
+            out.push_str("#include <stdbool.h>\n");
+        }
+        out.push_str("#include <stdint.h>\n");
+        if self.uses_heap {
+            out.push_str("#include <stdlib.h>\n");
+        }
+        if words.contains("memset") {
+            out.push_str("#include <string.h>\n");
+        }
         out.push('\n');
+        if self.is_quiet {
+            out.push_str(QUIET);
+            out.push('\n');
+        }
+        if words.contains(loops::UNROLL) {
+            out.push_str(loops::MARKS);
+            out.push('\n');
+        }
+        if let Some(lanes) = &self.lanes {
+            out.push_str(VECTORS);
+            out.push_str(&vectors::types(lanes, |name| words.contains(name)));
+            out.push('\n');
+            if words.contains("NESTEGG_SHUFFLE") {
+                out.push_str(SHUFFLE);
+                out.push('\n');
+            }
+        }
+        out.push_str(&helpers);
+        if !prototypes.is_empty() {
+            out.push_str("/* Defined elsewhere. */\n");
+            out.push_str(&prototypes);
+            out.push('\n');
+        }
+        out.push_str(&functions);
+        out
     }
-    if words.contains(loops::UNROLL) {
-        out.push_str(loops::MARKS);
-        out.push('\n');
-    }
-    out.push_str(&helpers);
-    if !prototypes.is_empty() {
-        out.push_str("/* Defined elsewhere. */\n");
-        out.push_str(&prototypes);
-        out.push('\n');
-    }
-    out
 }
 
 /// Parameters and arguments that the body does not mention.
@@ -206,7 +369,10 @@ fn declared_at_top(writer: &Writer<'_>, temporaries: &Temporaries) -> Vec<Code> 
         if storage == Storage::Nested {
             let dims: String = sizes(writer, id).iter().map(|size| format!("[{size}]")).collect();
             let start = if declared.is_conditional { " = {0}" } else { "" };
-            res.push(Code::line(format!("{} {name}{dims}{start};", type_name(array.dtype))));
+            let ty = writer.element_type(array, writer.arrays.is_held(id));
+            res.push(Code::line(format!("{ty} {name}{dims}{start};")));
+        } else if writer.arrays.is_held(id) {
+            res.push(Code::line(format!("{} {name} = {{0}};", writer.element_type(array, true))));
         } else {
             let zero = literal::literal(nestegg_ir::Number::Int(0), array.dtype);
             res.push(Code::line(format!("{} {name} = {};", type_name(array.dtype), zero.text)));
@@ -218,25 +384,81 @@ fn declared_at_top(writer: &Writer<'_>, temporaries: &Temporaries) -> Vec<Code> 
     res
 }
 
-/// Memory for the large temporaries; the function returns 1 if there is not enough.
-fn allocations(writer: &Writer<'_>, temporaries: &Temporaries, heap: &[ArrayId]) -> Vec<Code> {
+/// A copy of a block of an argument.
+struct Copied {
+    name: String,
+    is_heap: bool,
+    declaration: String,
+    /// What the heap is asked for.
+    request: String,
+}
+
+/// The copies of arguments that hold lanes.
+fn copies(writer: &Writer<'_>) -> Vec<Copied> {
+    let mut res = Vec::new();
+    let Some(lanes) = &writer.lanes else { return res };
+    for id in writer.kernel.arguments() {
+        let Some(Copy { name, layout, rest, rest_on_heap, size, .. }) = writer.arrays.copies.get(&id) else { continue };
+        let (ty, scalar) = (writer.element_type(&writer.kernel[id], true), type_name(writer.kernel[id].dtype));
+        let is_heap = layout.storage == Storage::Heap;
+        let declaration = match layout.storage {
+            Storage::Variable => format!("{ty} {name};"),
+            Storage::Nested => format!("{ty} {name}{};", Writer::copy_sizes(&layout.extents)),
+            _ => format!("{ty} *restrict {name}"),
+        };
+        let count = Text::primary(n_elements_text(&layout.extents)).at_least(Precedence::Primary);
+        res.push(Copied { name: name.clone(), is_heap, declaration, request: aligned(&count, &ty) });
+        if lanes.limit.is_some() {
+            let n = size * lanes.width;
+            let declaration =
+                if *rest_on_heap { format!("{scalar} *restrict {rest}") } else { format!("{scalar} {rest}[{n}];") };
+            let request = aligned(&format!("(size_t){n}"), scalar);
+            res.push(Copied { name: rest.clone(), is_heap: *rest_on_heap, declaration, request });
+        }
+    }
+    res
+}
+
+/// Memory for vectors: a multiple of the alignment.
+fn aligned(count: &str, ty: &str) -> String {
+    format!("aligned_alloc(128, ({count}*sizeof({ty}) + 255)/128*128)")
+}
+
+/// Memory for the large temporaries and copies; the function returns 1 if there is not enough.
+fn allocations(writer: &Writer<'_>, temporaries: &Temporaries, heap: &[ArrayId], copies: &[Copied]) -> Vec<Code> {
     let mut res = Vec::new();
     let mut taken: Vec<&str> = Vec::new();
     for &id in heap {
         let name = writer.symbols.arrays[id.index()].as_str();
-        let ty = type_name(writer.kernel[id].dtype);
+        let is_held = writer.arrays.is_held(id);
+        let ty = writer.element_type(&writer.kernel[id], is_held);
         res.extend(temporaries.notes.get(&id).map(|(note, _)| Code::Comment(note.clone())));
         let count = Text::primary(n_elements_text(&writer.arrays.layout(id).extents)).at_least(Precedence::Primary);
+        let is_conditional = temporaries.declarations[&id].is_conditional;
         // One element more: a request for nothing may be answered by a null pointer.
-        let request = match temporaries.declarations[&id].is_conditional {
+        let request = match is_conditional {
+            _ if is_held => aligned(&count, &ty),
             true => format!("calloc({count} + 1, sizeof({ty}))"),
             false => format!("malloc(({count} + 1)*sizeof({ty}))"),
         };
         res.push(Code::line(format!("{ty} *restrict {name} = {request};")));
-        let mut body: Vec<Code> = taken.iter().rev().map(|name| Code::line(format!("free({name});"))).collect();
-        body.push(Code::line("return 1;"));
-        res.push(Code::Block { head: format!("if (!{name})"), body });
+        res.push(given_up(name, &taken));
+        if is_held && is_conditional {
+            res.push(Code::line(format!("memset({name}, 0, {count}*sizeof({ty}));")));
+        }
         taken.push(name);
     }
+    for copy in copies.iter().filter(|copy| copy.is_heap) {
+        res.push(Code::line(format!("{} = {};", copy.declaration, copy.request)));
+        res.push(given_up(&copy.name, &taken));
+        taken.push(&copy.name);
+    }
     res
+}
+
+/// What happens where there is no memory: what was taken is given back.
+fn given_up(name: &str, taken: &[&str]) -> Code {
+    let mut body: Vec<Code> = taken.iter().rev().map(|name| Code::line(format!("free({name});"))).collect();
+    body.push(Code::line("return 1;"));
+    Code::Block { head: format!("if (!{name})"), body }
 }

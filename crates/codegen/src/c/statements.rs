@@ -9,12 +9,17 @@
 
 use std::collections::BTreeMap;
 
-use nestegg_ir::{ArrayId, Assignee, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, LoopTree, Op};
+use nestegg_ir::linearization::runs_in;
+use nestegg_ir::{
+    ArrayId, Assignee, Dtype, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, LoopTree, Op,
+};
 
 use super::error::CodegenError;
 use super::evaluate::Evaluated;
 use super::facts::element;
+use super::lanes::Way;
 use super::layout::{Code, harmless};
+use super::loops::Loop;
 use super::plan::{ROOT, RegionId};
 use super::temporaries::{Declaration, Place};
 use super::text::{Precedence, Text, type_name};
@@ -43,11 +48,17 @@ impl Writer<'_> {
         let mut code = Vec::new();
         for node in tree {
             match node {
+                LoopTree::Loop { iname, body } if self.lanes.as_ref().is_some_and(|lanes| lanes.lane == *iname) => {
+                    code.extend(self.lanes_of(*iname, body, temporaries, open)?);
+                }
                 LoopTree::Loop { iname, body } => {
                     let one = self.loop_over(*iname, open)?;
                     open.push(*iname);
-                    let body = self.statements(body, temporaries, open)?;
+                    let mut body = self.statements(body, temporaries, open)?;
                     open.pop();
+                    if self.lanes.as_ref().is_some_and(|lanes| lanes.block == *iname) {
+                        body = self.packed(body)?;
+                    }
                     code.extend(one.around(body));
                 }
                 LoopTree::Branch { condition, body } => {
@@ -65,8 +76,65 @@ impl Writer<'_> {
         Ok(code)
     }
 
+    /// The statements of a loop over lanes: vectors where they can be, else loops over the lanes.
+    fn lanes_of(
+        &mut self,
+        lane: InameId,
+        body: &[LoopTree],
+        temporaries: &Temporaries,
+        open: &mut Vec<InameId>,
+    ) -> Result<Vec<Code>, CodegenError> {
+        let Some(lanes) = self.lanes.clone() else { return Ok(Vec::new()) };
+        let (ty, name) = (type_name(self.symbols.iname_dtype(lane)), self.symbols.inames[lane.index()].clone());
+        let head = format!("for ({ty} {name} = 0; {name} < {}; ++{name})", lanes.width);
+        let full = Loop { head, entry: None, guard: None, trip_count: Some(lanes.width), mark: None };
+        let mut code = Vec::new();
+        open.push(lane);
+        // Instructions that run lane by lane, and whether all lanes are there.
+        let mut alone: (Vec<Code>, bool) = (Vec::new(), true);
+        for insn in runs_in(body) {
+            if lanes.is_vector[insn.index()] {
+                self.close(&full, lane, open, &mut alone, &mut code)?;
+                self.switch();
+                let statements = self.instruction(insn, temporaries, open);
+                self.switch();
+                code.extend(statements?);
+                code.extend(self.flushed(insn));
+            } else {
+                let is_full = lanes.is_full[insn.index()];
+                if alone.1 != is_full {
+                    self.close(&full, lane, open, &mut alone, &mut code)?;
+                }
+                alone.1 = is_full;
+                let statements = self.instruction(insn, temporaries, open)?;
+                // Locals of one instruction are not those of the next, but their names differ.
+                alone.0.extend(statements);
+            }
+        }
+        self.close(&full, lane, open, &mut alone, &mut code)?;
+        open.pop();
+        Ok(code)
+    }
+
+    /// The loop over lanes around instructions that run lane by lane; `full` if all lanes are there.
+    fn close(
+        &mut self,
+        full: &Loop,
+        lane: InameId,
+        open: &[InameId],
+        (body, is_full): &mut (Vec<Code>, bool),
+        code: &mut Vec<Code>,
+    ) -> Result<(), CodegenError> {
+        let body = std::mem::take(body);
+        if !body.is_empty() {
+            let around: Vec<InameId> = open.iter().copied().filter(|&iname| iname != lane).collect();
+            code.extend(if *is_full { full.around(body) } else { self.loop_over(lane, &around)?.around(body) });
+        }
+        Ok(())
+    }
+
     fn as_condition(&self, id: ExprId, text: Text) -> Text {
-        self.convert(id, text, nestegg_ir::Dtype::Bool)
+        self.convert(id, text, Dtype::Bool)
     }
 
     fn instruction(
@@ -78,10 +146,13 @@ impl Writer<'_> {
         let kernel = self.kernel;
         let instruction = &kernel[insn];
         let place = || format!("instruction `{}`", instruction.id);
-        let n_guards = instruction.predicates.len();
+        let (masks, guards): (Vec<ExprId>, Vec<ExprId>) =
+            instruction.predicates.iter().partition(|&&predicate| self.is_varying(predicate));
+        let n_guards = guards.len();
         let mut roots: Vec<(ExprId, RegionId)> =
-            instruction.predicates.iter().enumerate().map(|(at, &predicate)| (predicate, at)).collect();
-        let update = update(self, instruction);
+            guards.iter().enumerate().map(|(at, &predicate)| (predicate, at)).collect();
+        roots.extend(masks.iter().map(|&mask| (mask, n_guards)));
+        let update = if masks.is_empty() { update(self, instruction) } else { None };
         match &instruction.kind {
             InstructionKind::Assignment { expression, .. } => {
                 roots.push((update.map_or(*expression, |update| update.1), n_guards));
@@ -94,15 +165,16 @@ impl Writer<'_> {
         }
         let Evaluated { mut regions, roots: texts } = self.evaluate(&roots, n_guards, open, &place)?;
         let mut texts = texts.into_iter();
-        let conditions: Vec<Text> = instruction
-            .predicates
+        let mut conditions: Vec<Text> = guards
             .iter()
+            .chain(&masks)
             .zip(texts.by_ref())
             .map(|(&predicate, text)| self.as_condition(predicate, text))
             .collect();
+        let masks = conditions.split_off(n_guards);
         let (statement, declaration) = match &instruction.kind {
             InstructionKind::Assignment { assignee, expression } => {
-                self.assignment(insn, assignee, *expression, update, &mut texts, temporaries)
+                self.assignment(insn, (assignee, *expression), update, masks, &mut texts, temporaries)
             }
             InstructionKind::Call { assignees, function, arguments } => {
                 let name = &kernel[*function];
@@ -128,21 +200,43 @@ impl Writer<'_> {
     fn assignment(
         &mut self,
         insn: InsnId,
-        assignee: &Assignee,
-        expression: ExprId,
+        (assignee, expression): (&Assignee, ExprId),
         update: Option<(&'static str, ExprId)>,
+        masks: Vec<Text>,
         texts: &mut dyn Iterator<Item = Text>,
         temporaries: &Temporaries,
     ) -> (Vec<Code>, Option<Code>) {
         let dtype = self.kernel[assignee.array].dtype;
         let value = texts.next().unwrap_or_else(|| Text::primary("0"));
-        let value = self.convert(update.map_or(expression, |update| update.1), value, dtype);
+        let source = update.map_or(expression, |update| update.1);
+        let mut value = self.convert(source, value, dtype);
         let target = self.target(assignee, texts);
+        let is_held = self.arrays.is_held(assignee.array);
+        let is_added = self.lanes.as_ref().is_some_and(|lanes| lanes.ways.get(&assignee.array) == Some(&Way::Added));
+        if is_added && update.is_some_and(|(operator, _)| operator == "-") {
+            value = Text::negation(value);
+        }
+        let update = if is_added { None } else { update };
+        if is_held && !self.arrays.is_vector && dtype == Dtype::Bool {
+            value = Text::prefix("-", value);
+        }
+        if self.arrays.is_vector && !self.is_varying(source) && update.is_none() {
+            value = self.splat(value, dtype);
+        }
+        if !masks.is_empty() {
+            let mask = if masks.len() == 1 {
+                masks[0].clone()
+            } else {
+                Text::chain("&", Precedence::Bits, Precedence::Prefix, &masks)
+            };
+            value = self.select(mask, &value, &target, dtype);
+        }
         let declared = temporaries.declarations.get(&assignee.array);
         match (declared.map(|declared| declared.place), update) {
             (Some(Place::At { insn: first, constant }), None) if first == insn => {
                 let qualifier = if constant { "const " } else { "" };
-                let mut declaration = format!("{qualifier}{} {} = {};", type_name(dtype), target.text, value.text);
+                let ty = self.element_type(&self.kernel[assignee.array], is_held);
+                let mut declaration = format!("{qualifier}{ty} {} = {};", target.text, value.text);
                 let comment = match temporaries.notes.get(&assignee.array) {
                     Some((note, true)) => Some(Code::Comment(note.clone())),
                     // The definition says what it is; the name of its instruction helps to find it in the dump.
@@ -184,9 +278,8 @@ impl Writer<'_> {
         let of_assignee = |writer: &Self, at: usize| writer.kernel[assignees[at].array].dtype;
         let signature = self.signatures.get(name).cloned();
         if let ([target], false) = (targets.as_slice(), matches!(signature, Some(Signature::Several { .. }))) {
-            let single =
-                !arguments.is_empty() && arguments.iter().all(|&a| self.facts.dtype(a) == nestegg_ir::Dtype::Float32);
-            let dtype = if single { nestegg_ir::Dtype::Float32 } else { nestegg_ir::Dtype::Float64 };
+            let single = !arguments.is_empty() && arguments.iter().all(|&a| self.facts.dtype(a) == Dtype::Float32);
+            let dtype = if single { Dtype::Float32 } else { Dtype::Float64 };
             let value = self.call(name, dtype, arguments, values).cast(dtype, of_assignee(self, 0));
             return format!("{} = {};", target.text, value.text);
         }
@@ -228,19 +321,28 @@ fn guarded(mut code: Vec<Code>, conditions: Vec<Text>, mut regions: Vec<Vec<Code
 /// The operator and operand of `x op= operand`, if an assignment is that and C computes it in the same dtype.
 fn update(writer: &Writer<'_>, instruction: &Instruction) -> Option<(&'static str, ExprId)> {
     let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
-    let Expr::Op { op, operands } = &writer.kernel.exprs[*expression] else { return None };
+    let (op, rest) = update_of(writer.kernel, instruction)?;
+    let operator = match op {
+        Op::Add => "+",
+        Op::Sub => "-",
+        _ => "*",
+    };
+    (writer.facts.dtype(*expression) == writer.kernel[assignee.array].dtype).then_some((operator, rest))
+}
+
+/// The operator and operand of `x op= operand`, if an assignment is that.
+pub(crate) fn update_of(kernel: &Kernel, instruction: &Instruction) -> Option<(Op, ExprId)> {
+    let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
+    let Expr::Op { op, operands } = &kernel.exprs[*expression] else { return None };
     let is_assignee = |id: ExprId| {
-        matches!(&writer.kernel.exprs[id], Expr::Access { array, indices }
+        matches!(&kernel.exprs[id], Expr::Access { array, indices }
             if *array == assignee.array && *indices == assignee.indices)
     };
     let [a, b] = **operands else { return None };
-    let (operator, rest) = match op {
-        Op::Add if is_assignee(a) => ("+", b),
-        Op::Add if is_assignee(b) => ("+", a),
-        Op::Sub if is_assignee(a) => ("-", b),
-        Op::Mul if is_assignee(a) => ("*", b),
-        Op::Mul if is_assignee(b) => ("*", a),
-        _ => return None,
-    };
-    (writer.facts.dtype(*expression) == writer.kernel[assignee.array].dtype).then_some((operator, rest))
+    match op {
+        Op::Add | Op::Mul if is_assignee(a) => Some((*op, b)),
+        Op::Add | Op::Mul if is_assignee(b) => Some((*op, a)),
+        Op::Sub if is_assignee(a) => Some((Op::Sub, b)),
+        _ => None,
+    }
 }

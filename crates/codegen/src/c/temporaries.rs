@@ -12,6 +12,7 @@ use nestegg_ir::{Array, ArrayId, ArrayKind, ExprId, InameId, InsnId, Instruction
 use rustc_hash::FxHashMap;
 
 use super::error::CodegenError;
+use super::lanes::Lanes;
 
 /// How many of a temporary's instructions a note names.
 const MAX_DEFINITIONS: usize = 4;
@@ -49,6 +50,7 @@ type Runs<'a> = dyn FnMut(InameId, &[InameId]) -> Result<bool, CodegenError> + '
 pub(crate) fn declarations(
     kernel: &Kernel,
     tree: &[LoopTree],
+    lanes: Option<&Lanes>,
     runs: &mut Runs<'_>,
 ) -> Result<BTreeMap<ArrayId, Declaration>, CodegenError> {
     let mut walk = Walk {
@@ -57,6 +59,7 @@ pub(crate) fn declarations(
         touched: FxHashMap::default(),
         blocks: vec![Block { parent: 0, depth: 0, n_conditions: 0 }],
         open: Vec::new(),
+        lanes,
         runs,
     };
     walk.block(tree, 0)?;
@@ -65,7 +68,7 @@ pub(crate) fn declarations(
         .iter()
         .map(|(&array, touched)| {
             let place = match touched.first {
-                Some((insn, block)) if block == touched.common && kernel[array].shape.is_empty() => {
+                Some((insn, block)) if block == touched.common && walk.is_scalar(array) => {
                     Place::At { insn, constant: touched.n_writes == 1 }
                 }
                 _ => Place::Top,
@@ -105,14 +108,25 @@ struct Walk<'a> {
     touched: FxHashMap<ArrayId, Touched>,
     blocks: Vec<Block>,
     open: Vec<InameId>,
+    lanes: Option<&'a Lanes>,
     runs: &'a mut Runs<'a>,
 }
 
 impl Walk<'_> {
+    /// Whether it is one value, or one vector.
+    fn is_scalar(&self, array: ArrayId) -> bool {
+        let n_axes = self.kernel[array].shape.len();
+        n_axes == 0 || (n_axes == 1 && self.lanes.is_some_and(|lanes| lanes.holds(array)))
+    }
+
     /// Nested at most [`MAX_NESTING`](nestegg_ir::linearization::MAX_NESTING) deep.
     fn block(&mut self, tree: &[LoopTree], block: usize) -> Result<(), CodegenError> {
         for node in tree {
             match node {
+                // Vectors are no loop.
+                LoopTree::Loop { iname, body } if self.lanes.is_some_and(|lanes| lanes.lane == *iname) => {
+                    self.block(body, block)?;
+                }
                 LoopTree::Loop { iname, body } => {
                     let runs = (self.runs)(*iname, &self.open)?;
                     let inner = self.enter(block, usize::from(!runs));
@@ -146,7 +160,12 @@ impl Walk<'_> {
             self.touch(array, block, None, written.contains(&array));
         }
         let n_conditions = self.blocks[block].n_conditions + instruction.predicates.len();
-        let plain = matches!(instruction.kind, InstructionKind::Assignment { .. }) && instruction.predicates.is_empty();
+        // In the loop over lanes a variable lives for one instruction only.
+        let is_alone =
+            self.lanes.is_some_and(|lanes| !lanes.is_vector[insn.index()] && instruction.within.contains(&lanes.lane));
+        let plain = matches!(instruction.kind, InstructionKind::Assignment { .. })
+            && instruction.predicates.is_empty()
+            && !is_alone;
         for array in written {
             self.touch(array, block, plain.then_some(insn), true);
             if let Some(touched) = self.touched.get_mut(&array) {

@@ -1,5 +1,6 @@
 //! What is shared by everything that writes a part of one kernel.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
@@ -7,8 +8,9 @@ use nestegg_ir::{Dtype, Expr, ExprId, InameId, InstructionKind, Item, Kernel};
 
 use super::arrays::Arrays;
 use super::error::CodegenError;
-use super::facts::Facts;
+use super::facts::{Facts, dtypes};
 use super::helpers::Helpers;
+use super::lanes::Lanes;
 use super::loops::{Loop, Loops};
 use super::math;
 use super::names::is_free_in_c;
@@ -94,13 +96,19 @@ pub(crate) struct Writer<'a> {
     pub(crate) arrays: Arrays,
     /// The functions that others define, by name, in order of first use.
     pub(crate) signatures: IndexMap<String, Signature>,
+    /// The lanes that are written as vectors, if there are some.
+    pub(crate) lanes: Option<Rc<Lanes>>,
+    /// What is known of expressions where those that differ between lanes are vectors; of single lanes, while vectors are written.
+    pub(crate) other_facts: Option<Facts>,
+    /// Functions on vectors used so far: their definitions by name.
+    pub(crate) lane_functions: BTreeMap<String, String>,
 }
 
 impl<'a> Writer<'a> {
     /// Prepares to write a kernel.
     pub(crate) fn new(kernel: &'a Kernel, items: &[Item], symbol: Option<&str>) -> Result<Self, CodegenError> {
         let mut symbols = Symbols::of(kernel, symbol)?;
-        let arrays = Arrays::of(kernel, &mut symbols)?;
+        let mut arrays = Arrays::of(kernel, &mut symbols)?;
         let mut loops = Loops::new(kernel)?;
         let mut roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|insn| insn.expressions()).collect();
         roots.extend(items.iter().filter_map(|item| match item {
@@ -108,9 +116,20 @@ impl<'a> Writer<'a> {
             _ => None,
         }));
         roots.extend(arrays.extents.iter().map(|extent| extent.1));
+        let lanes = Lanes::of(kernel, items, &loops, &dtypes(kernel, &symbols)).map(Rc::new);
+        let mut other_facts = None;
+        if let Some(lanes) = &lanes {
+            arrays.hold(kernel, &mut symbols, lanes);
+            arrays.is_vector = true;
+            let mut facts = Facts::of(kernel, &symbols, &arrays, &mut loops, &roots);
+            facts.mask(kernel, lanes);
+            arrays.is_vector = false;
+            other_facts = Some(facts);
+        }
         let facts = Facts::of(kernel, &symbols, &arrays, &mut loops, &roots);
         let signatures = signatures(kernel, &facts, &roots)?;
-        Ok(Self { kernel, symbols, loops, helpers: Helpers::default(), facts, arrays, signatures })
+        let (helpers, lane_functions) = (Helpers::default(), BTreeMap::new());
+        Ok(Self { kernel, symbols, loops, helpers, facts, arrays, signatures, lanes, other_facts, lane_functions })
     }
 
     /// The loop over an iname inside others.

@@ -64,6 +64,7 @@ impl Report {
             Validated::NotCompared { reason } => format!("not validated: {reason}"),
         });
         self.accuracy.iter().for_each(|accuracy| story.line(&format!("accuracy: {accuracy}")));
+        self.batch.iter().for_each(|batch| story.line(&format!("batch: {batch}")));
         self.tell_seconds(&mut story);
         story.text
     }

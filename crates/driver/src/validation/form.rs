@@ -9,7 +9,7 @@
 //! milliseconds that runs fast enough to compare every element. Where form and result differ, validation asks the input itself,
 //! so a bug in `O1` cannot make it refuse a right result.
 
-use nestegg_interp::{Survey, ValidateOptions, survey};
+use nestegg_interp::{Runnable, Survey, ValidateOptions, survey};
 use nestegg_ir::{Program, Semantics};
 
 use crate::config::{Config, Strategy, Validation};
@@ -31,10 +31,12 @@ const MAX_OPERATIONS: u128 = 20_000_000;
 /// All elements of a result beside those of a form of its input, where that is worth while; and the operations of the form.
 pub(super) fn surveyed(
     input: &Program,
-    result: &Program,
+    result: &Runnable<'_>,
     values: &[(String, i64)],
     options: &ValidateOptions,
 ) -> Option<(Survey, u128)> {
+    let runnable = result;
+    let result = runnable.program();
     let total = |program: &Program| operations(program, values).ok().map(|operations| operations.total);
     let is_long = |program: &Program| program.kernel().instructions.len() >= MIN_INSTRUCTIONS;
     let least = if is_long(input) { MAX_OPERATIONS } else { MIN_OPERATIONS };
@@ -47,7 +49,7 @@ pub(super) fn surveyed(
         return None;
     }
     let operations = total(&form).filter(|&total| total <= MAX_OPERATIONS)?;
-    Some((survey(&form, result, options).ok()??, operations))
+    Some((survey(&form.into(), runnable, options).ok()??, operations))
 }
 
 /// What `O1` makes of a program.

@@ -8,6 +8,7 @@
 use std::rc::Rc;
 
 use nestegg_forms::Tolerance;
+use nestegg_interp::Runnable;
 use nestegg_ir::{Licence, LinearizedKernel, Program};
 
 use crate::candidates::Refusal;
@@ -32,14 +33,14 @@ pub(crate) struct Steps<'a> {
 #[derive(Clone)]
 enum Stop<'a> {
     End(Subject<'a>),
-    Form(Rc<Program>),
+    Form(Rc<Runnable<'static>>),
 }
 
 impl Stop<'_> {
     fn subject(&self) -> Subject<'_> {
         match self {
             Self::End(subject) => *subject,
-            Self::Form(program) => Subject::from(&**program),
+            Self::Form(runnable) => Subject::from(&**runnable),
         }
     }
 }
@@ -68,7 +69,7 @@ fn on_the_way<'a>(
     approximated: Option<&(LinearizedKernel, Tolerance)>,
     (result, last): (Subject<'a>, Equality),
 ) -> Vec<Step<'a>> {
-    let form = |linearized: &LinearizedKernel| Stop::Form(Rc::new(Program::Linearized(linearized.clone())));
+    let form = |linearized: &LinearizedKernel| Stop::Form(Rc::new(Program::Linearized(linearized.clone()).into()));
     let mut res: Vec<Step<'a>> = Vec::new();
     let (mut from, mut name) = (Stop::End(input), "input");
     let mut go = |to: Stop<'a>, [on_arrival, after]: [&'static str; 2], equality| {

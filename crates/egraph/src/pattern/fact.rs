@@ -6,7 +6,7 @@
 use egg::Id;
 use nestegg_ir::InameSet;
 use nestegg_ir::types::Type;
-use nestegg_rules::{Argument, Condition, InameVariable, Test};
+use nestegg_rules::{Argument, Condition, ConditionId, ConditionNode, InameVariable, Test};
 
 use super::query::Matcher;
 use super::{Bindings, Operand, Operator, Slot, Slots, Value};
@@ -113,6 +113,17 @@ impl Ask {
         Self { fact, arguments }
     }
 
+    /// The inames of what a child must be free of.
+    pub(super) fn others(&self, graph: &Graph, bindings: &Bindings) -> InameSet {
+        match (self.fact, self.arguments.as_slice()) {
+            (Fact::FreeOf, [_, others @ ..]) => {
+                let inames = others.iter().map(|other| inames(graph, Some(other), None, bindings));
+                inames.fold(InameSet::new(), |all, own| all.union(&own))
+            }
+            _ => InameSet::new(),
+        }
+    }
+
     /// A test that is asked about each child.
     pub(super) fn of_each(test: &Test, slots: &mut Slots) -> Self {
         Self::new(test, slots, Some(Arg::Child))
@@ -124,6 +135,24 @@ impl Ask {
 pub(super) struct When<'a> {
     condition: &'a Condition,
     asks: Vec<Ask>,
+}
+
+impl When<'_> {
+    /// The rest variables without whose children the condition cannot hold.
+    pub(super) fn required(&self) -> Vec<Slot> {
+        let root = self.condition.root();
+        let is_needed = |id: ConditionId| match self.condition.node(root) {
+            ConditionNode::And(parts) => parts.contains(&id),
+            _ => id == root,
+        };
+        let tests = self.condition.nodes().filter(|(_, node)| matches!(node, ConditionNode::Test(_)));
+        let asks = tests.zip(&self.asks).filter(|((id, _), _)| is_needed(*id)).map(|(_, ask)| ask);
+        asks.filter_map(|ask| match (ask.fact, ask.arguments.as_slice()) {
+            (Fact::Some, [Arg::Slot(slot)]) => Some(*slot),
+            _ => None,
+        })
+        .collect()
+    }
 }
 
 pub(super) fn compile<'a>(condition: &'a Condition, slots: &mut Slots) -> When<'a> {
@@ -138,15 +167,44 @@ impl Matcher<'_> {
         when.condition.holds(|_| asks.next().is_some_and(|ask| self.holds(ask, None, bindings)))
     }
 
-    /// Whether an operand passes a test.
-    pub(super) fn passes(&mut self, ask: &Ask, operator: Operator, operand: &Operand, bindings: &Bindings) -> bool {
+    /// Whether a child of an operator passes a test, where its e-class alone tells. A child is a class with an exponent and a
+    /// coefficient, of which it matters whether that is 1 or -1; `others` are [those](Ask::others) that the test speaks of.
+    pub(super) fn quickly(
+        &self,
+        ask: &Ask,
+        operator: Operator,
+        is_unit: bool,
+        exponent: i32,
+        class: Id,
+        others: &InameSet,
+    ) -> Option<bool> {
+        let data = &self.graph[class].data;
         match ask.fact {
-            Fact::Divisor => return operator == Operator::Product && operand.exponent < 0,
+            Fact::Divisor => Some(operator == Operator::Product && exponent < 0),
             Fact::Opens => {
-                let is_plain = operand.coefficient.is_unit() && operand.exponent.abs() == 1;
-                return is_plain && opens(self.graph, self.uses.get(&operand.class).copied(), operator, operand.class);
+                let is_plain = is_unit && exponent.abs() == 1;
+                Some(is_plain && opens(self.graph, self.uses.get(&class).copied(), operator, class))
             }
-            _ => {}
+            Fact::FreeOf => Some(data.inames.is_disjoint(others)),
+            Fact::Zero if exponent > 0 && ask.arguments.len() == 1 => {
+                Some(data.constant.as_ref().is_some_and(Rational::is_zero) || data.region.is_empty())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an operand passes a test.
+    pub(super) fn passes(
+        &mut self,
+        ask: &Ask,
+        operator: Operator,
+        operand: &Operand,
+        others: &InameSet,
+        bindings: &Bindings,
+    ) -> bool {
+        let is_unit = operand.coefficient.is_unit();
+        if let Some(passes) = self.quickly(ask, operator, is_unit, operand.exponent, operand.class, others) {
+            return passes;
         }
         // The iname sets of an operand and of its value are the same, and so is where they are zero.
         let needs_value = !matches!(
@@ -174,12 +232,12 @@ impl Matcher<'_> {
                 | Fact::Integer
                 | Fact::OfType
                 | Fact::Table
-                | Fact::Zero
         );
         let mut lists: Vec<Vec<Id>> = Vec::with_capacity(arguments.len());
         for argument in arguments {
             lists.push(match argument {
                 Arg::Slot(slot) if is_of_values => self.values(&bindings[*slot]),
+                Arg::Slot(slot) if ask.fact == Fact::Zero => multiplied(&bindings[*slot]),
                 _ => classes(Some(argument), child, bindings),
             });
         }
@@ -331,6 +389,15 @@ fn inames(graph: &Graph, argument: Option<&Arg>, child: Option<Id>, bindings: &B
     classes.iter().fold(InameSet::new(), |all, &class| all.union(&graph[class].data.inames))
 }
 
+/// The classes that are zero where the values of a variable are: coefficients are not zero, and divisors are left out.
+fn multiplied(value: &Value) -> Vec<Id> {
+    match value {
+        Value::One(class) => vec![*class],
+        Value::Rest(operands) => operands.iter().filter(|o| o.exponent > 0).map(|o| o.class).collect(),
+        Value::Nothing | Value::Inames(_) => Vec::new(),
+    }
+}
+
 /// How many values or inames a variable stands for.
 fn count(argument: Option<&Arg>, bindings: &Bindings) -> usize {
     match argument {
@@ -369,17 +436,17 @@ fn has_factor_free_of(graph: &Graph, class: Id, inames: &InameSet) -> bool {
 
 /// Whether a value is a sum or product, as its user is, that nothing else uses.
 fn opens(graph: &Graph, n_uses: Option<usize>, operator: Operator, class: Id) -> bool {
-    n_uses == Some(1) && !inner(graph, operator, class).is_empty()
+    n_uses == Some(1) && inner(graph, operator, class).is_some()
 }
 
-/// The operands of the first form of a value that is a sum or product of several; none if there is none.
-pub(super) fn inner(graph: &Graph, operator: Operator, class: Id) -> Vec<Operand> {
-    let form = |node: &Node| match (operator, node) {
-        (Operator::Sum, Node::Sum { children, .. }) if children.len() > 1 => Some(super::terms(node)),
-        (Operator::Product, Node::Product { children, .. }) if children.len() > 1 => Some(super::factors(node)),
-        _ => None,
-    };
-    graph[class].nodes.iter().find_map(form).unwrap_or_default()
+/// The first form of a value that is a sum or product of several.
+pub(super) fn inner(graph: &Graph, operator: Operator, class: Id) -> Option<&Node> {
+    graph[class].nodes.iter().find(|node| match (operator, node) {
+        (Operator::Sum, Node::Sum { children, .. }) | (Operator::Product, Node::Product { children, .. }) => {
+            children.len() > 1
+        }
+        _ => false,
+    })
 }
 
 /// The class of a number of a kind.

@@ -20,17 +20,18 @@ enum Root {
     Call(FunctionId),
 }
 
-/// E-classes by the operators of their e-nodes, in increasing order.
+/// E-classes by the operators of their e-nodes, each with its place in the order of the pass.
 #[derive(Debug)]
-pub struct RootIndex(FxHashMap<Root, Vec<Id>>);
+pub struct RootIndex(FxHashMap<Root, Vec<(usize, Id)>>);
 
 impl RootIndex {
-    /// Looks through all e-nodes once.
+    /// Looks through all e-nodes once. What `classes` has become is visited in their order: operands were mostly there before
+    /// their users, and what a rule finds in an operand it sees in its users in the same pass. Canonical ids have no such order.
     #[must_use]
     pub fn new(graph: &Graph, classes: &[Id]) -> Self {
-        let mut res: FxHashMap<Root, Vec<Id>> = FxHashMap::default();
+        let mut res: FxHashMap<Root, Vec<(usize, Id)>> = FxHashMap::default();
         let mut seen: FxHashSet<Id> = FxHashSet::default();
-        for &class in classes {
+        for (place, &class) in classes.iter().enumerate() {
             let class = graph.find(class);
             if !seen.insert(class) {
                 continue;
@@ -46,8 +47,8 @@ impl RootIndex {
                     _ => continue,
                 };
                 let classes = res.entry(root).or_default();
-                if classes.last() != Some(&class) {
-                    classes.push(class);
+                if classes.last().is_none_or(|&(last, _)| last != place) {
+                    classes.push((place, class));
                 }
             }
         }
@@ -55,7 +56,7 @@ impl RootIndex {
     }
 
     /// The e-classes that a query may match.
-    pub(super) fn classes(&self, query: &Query) -> impl Iterator<Item = &Id> {
+    pub(super) fn classes(&self, query: &Query) -> impl Iterator<Item = Id> {
         let roots = match query {
             Query::Variable(_) | Query::Number(_) => Vec::new(),
             Query::Reduce(reduce) => vec![Root::Reduce(reduce.op)],
@@ -71,9 +72,9 @@ impl RootIndex {
                 own.into_iter().chain(apply.operator.op().map(Root::Op)).collect()
             }
         };
-        let mut all: Vec<&Id> = roots.iter().filter_map(|root| self.0.get(root)).flatten().collect();
+        let mut all: Vec<(usize, Id)> = roots.iter().filter_map(|root| self.0.get(root)).flatten().copied().collect();
         all.sort_unstable();
         all.dedup();
-        all.into_iter()
+        all.into_iter().map(|(_, class)| class)
     }
 }

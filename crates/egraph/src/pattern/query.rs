@@ -32,9 +32,17 @@ pub(super) enum Query {
 pub(super) struct Apply {
     pub(super) operator: Operator,
     plain: Vec<Query>,
-    /// Rest variables whose children pass a test.
-    filtered: Vec<(Slot, Ask)>,
+    filtered: Vec<Filtered>,
     rest: Option<Slot>,
+}
+
+/// A rest variable whose children pass a test.
+#[derive(Clone, Debug, PartialEq)]
+struct Filtered {
+    slot: Slot,
+    ask: Ask,
+    /// Whether the rule applies only where there are some.
+    is_required: bool,
 }
 
 /// A reduction.
@@ -53,6 +61,24 @@ pub(super) struct Reduce {
 pub(super) fn compile(pattern: &Pattern, slots: &mut Slots, functions: &Functions) -> Option<Query> {
     let mut compiler = Compiler { pattern, slots, functions, n_reductions: 0 };
     compiler.query(pattern.root(), &mut Vec::new())
+}
+
+impl Query {
+    /// Says which rest variables must have children for the rule to apply: forms without are not taken apart.
+    pub(super) fn require(&mut self, slots: &[Slot]) {
+        match self {
+            Self::Variable(_) | Self::Number(_) => {}
+            Self::Reduce(reduce) => reduce.body.require(slots),
+            Self::Apply(apply) => {
+                for filtered in &mut apply.filtered {
+                    filtered.is_required = slots.contains(&filtered.slot);
+                }
+                for child in &mut apply.plain {
+                    child.require(slots);
+                }
+            }
+        }
+    }
 }
 
 struct Compiler<'a> {
@@ -93,7 +119,8 @@ impl Compiler<'_> {
                         PatternNode::Rest(name) => res.rest = Some(self.slots.of(name)),
                         PatternNode::Filtered { rest, test } => {
                             let slot = self.slots.of(rest);
-                            res.filtered.push((slot, Ask::of_each(test, self.slots)));
+                            let ask = Ask::of_each(test, self.slots);
+                            res.filtered.push(Filtered { slot, ask, is_required: false });
                         }
                         _ => {
                             let query = self.query(child, within)?;
@@ -138,6 +165,12 @@ fn repeated(mut apply: Apply) -> Query {
     Query::Apply(Box::new(apply))
 }
 
+/// An e-node as its operands, or one that gives operands only after more work.
+enum Form {
+    Apart(Vec<Operand>),
+    Whole(Node),
+}
+
 /// The operands of one e-node.
 pub(super) struct Operands {
     pub(super) all: Vec<Operand>,
@@ -177,7 +210,7 @@ impl<'a> Matcher<'a> {
             }
             Query::Apply(apply) => {
                 let mut res = Vec::new();
-                for operands in self.operand_lists(apply, class) {
+                for operands in self.operand_lists(apply, class, &bindings) {
                     res.extend(self.match_operands(apply, &operands, bindings.clone()));
                     if res.len() > CLASS_LIMIT {
                         self.hit_limit = true;
@@ -252,11 +285,14 @@ impl<'a> Matcher<'a> {
     }
 
     /// The operands of every e-node of the class that has the operator.
-    fn operand_lists(&mut self, apply: &Apply, class: Id) -> Vec<Operands> {
+    fn operand_lists(&mut self, apply: &Apply, class: Id, bindings: &Bindings) -> Vec<Operands> {
         let operator = apply.operator;
         let has_many = apply.rest.is_some() || !apply.filtered.is_empty();
         let analysis = &self.graph.analysis;
-        let is_grouped = |node: &Node| has_many && !analysis.grouped.is_empty() && analysis.grouped.contains(node);
+        // Operands that were only grouped are searched in the form with all of them, unless it is groups that are to be opened.
+        let opens = apply.filtered.iter().any(|filtered| filtered.ask.fact == Fact::Opens);
+        let skips_grouped = has_many && !opens && !analysis.grouped.is_empty();
+        let is_grouped = |node: &Node| skips_grouped && analysis.grouped.contains(node);
         let may_be = |node: &&Node| match node {
             Node::Sum { children, .. } => match operator {
                 Operator::Sum => children.len() > 1 && !is_grouped(node),
@@ -275,12 +311,53 @@ impl<'a> Matcher<'a> {
             Node::Call(function, _) => operator == Operator::Call(*function),
             _ => false,
         };
-        let nodes: Vec<Node> = self.graph[class].nodes.iter().filter(may_be).cloned().collect();
-        let mut res: Vec<Operands> = Vec::with_capacity(nodes.len());
+        let n_plain = apply.plain.len();
+        let fits = |n: usize| n == n_plain || (has_many && n > n_plain);
+        // Most forms have no child that passes the tests, and need not be taken apart.
+        let required: Vec<(&Ask, InameSet)> = if n_plain == 0 {
+            let required = apply.filtered.iter().filter(|filtered| filtered.is_required);
+            required.map(|filtered| (&filtered.ask, filtered.ask.others(self.graph, bindings))).collect()
+        } else {
+            Vec::new()
+        };
+        let has_required = |node: &Node| {
+            required.iter().all(|(ask, others)| {
+                let may_pass = |is_unit, exponent, class| {
+                    self.quickly(ask, operator, is_unit, exponent, class, others) != Some(false)
+                };
+                match node {
+                    Node::Sum { coefficients, children } => {
+                        coefficients.iter().zip(children.iter()).any(|(c, &child)| may_pass(c.is_unit(), 1, child))
+                    }
+                    Node::Product { exponents, children } => {
+                        exponents.iter().zip(children.iter()).any(|(&exponent, &child)| may_pass(true, exponent, child))
+                    }
+                    _ => true,
+                }
+            })
+        };
+        let form = |node: &Node| match (node, operator) {
+            (Node::Sum { children, .. }, Operator::Sum) => {
+                (fits(children.len()) && has_required(node)).then(|| Form::Apart(terms(node)))
+            }
+            (Node::Product { children, .. }, Operator::Product) => {
+                (fits(children.len()) && has_required(node)).then(|| Form::Apart(factors(node)))
+            }
+            _ => Some(Form::Whole(node.clone())),
+        };
+        let forms: Vec<Form> = self.graph[class].nodes.iter().filter(may_be).filter_map(form).collect();
+        let mut res: Vec<Operands> = Vec::with_capacity(forms.len());
         let plain = |classes: &[Id]| classes.iter().copied().map(Operand::plain).collect::<Vec<Operand>>();
-        for node in nodes {
+        for form in forms {
+            let node = match form {
+                Form::Apart(all) => {
+                    let is_multiple = all.len() == 1;
+                    res.push(Operands { all, is_multiple });
+                    continue;
+                }
+                Form::Whole(node) => node,
+            };
             let own = match (&node, operator) {
-                (Node::Sum { .. }, Operator::Sum) => terms(&node),
                 (Node::Sum { coefficients, children }, Operator::Negation) => {
                     if coefficients[0] != Rational::MINUS_ONE {
                         continue;
@@ -300,7 +377,6 @@ impl<'a> Matcher<'a> {
                     res.extend(self.multiple(apply, class, &coefficients[0], children[0]));
                     continue;
                 }
-                (Node::Product { .. }, Operator::Product) => factors(&node),
                 (Node::Product { .. }, Operator::Quotient) => {
                     let (above, below): (Vec<Operand>, Vec<Operand>) =
                         factors(&node).into_iter().partition(|factor| factor.exponent > 0);
@@ -318,8 +394,7 @@ impl<'a> Matcher<'a> {
             let is_multiple = own.len() == 1;
             res.push(Operands { all: own, is_multiple });
         }
-        let n_plain = apply.plain.len();
-        res.retain(|operands| operands.all.len() == n_plain || (has_many && operands.all.len() > n_plain));
+        res.retain(|operands| fits(operands.all.len()));
         res
     }
 
@@ -395,20 +470,28 @@ impl<'a> Matcher<'a> {
         mut bindings: Bindings,
         mut taken: Vec<bool>,
     ) -> Option<Bindings> {
-        for (slot, ask) in &apply.filtered {
+        for Filtered { slot, ask, is_required } in &apply.filtered {
+            let others = ask.others(self.graph, &bindings);
+            let is_opened = ask.fact == Fact::Opens && operands.is_multiple;
             let mut own = Vec::new();
             for (idx, operand) in operands.all.iter().enumerate() {
-                let is_opened = ask.fact == Fact::Opens && operands.is_multiple;
-                if !taken[idx] && !is_opened && self.passes(ask, apply.operator, operand, &bindings) {
+                if !taken[idx] && !is_opened && self.passes(ask, apply.operator, operand, &others, &bindings) {
                     taken[idx] = true;
                     own.push(operand.clone());
                 }
             }
+            if *is_required && own.is_empty() {
+                return None;
+            }
             bindings = bind_rest(bindings, *slot, own)?;
         }
-        let left = operands.all.iter().zip(&taken).filter(|(_, taken)| !**taken).map(|(operand, _)| operand.clone());
+        let left = operands.all.iter().zip(&taken).filter(|(_, taken)| !**taken).map(|(operand, _)| operand);
         match apply.rest {
-            Some(slot) => bind_rest(bindings, slot, left.collect()),
+            Some(slot) => {
+                let mut own = Vec::with_capacity(operands.all.len());
+                own.extend(left.cloned());
+                bind_rest(bindings, slot, own)
+            }
             None => (left.count() == 0).then_some(bindings),
         }
     }

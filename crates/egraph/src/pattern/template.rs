@@ -184,17 +184,30 @@ impl Maker<'_> {
             let class = self.graph.find(operand.class);
             let is_plain = operand.coefficient.is_unit() && operand.exponent.abs() == 1;
             let may_open = is_plain && self.uses.get(&class) == Some(&1) && !taken.contains(&class);
-            let inside = if may_open { inner(self.graph, operator, class) } else { Vec::new() };
-            if inside.is_empty() {
+            let Some(inside) = may_open.then(|| inner(self.graph, operator, class)).flatten() else {
                 operands.push(operand);
                 continue;
-            }
+            };
             taken.insert(class);
-            pending.extend(inside.into_iter().rev().map(|own| Operand {
-                coefficient: own.coefficient.times(&operand.coefficient),
-                exponent: own.exponent * operand.exponent,
-                class: own.class,
-            }));
+            let n_before = pending.len();
+            match inside {
+                Node::Sum { coefficients, children } => {
+                    pending.extend(coefficients.iter().zip(children.iter()).map(|(coefficient, &class)| Operand {
+                        coefficient: match operand.coefficient.is_one() {
+                            true => coefficient.clone(),
+                            false => coefficient.times(&operand.coefficient),
+                        },
+                        exponent: operand.exponent,
+                        class,
+                    }));
+                }
+                _ => pending.extend(inside.factors().into_iter().flatten().map(|(exponent, class)| Operand {
+                    coefficient: operand.coefficient.clone(),
+                    exponent: exponent * operand.exponent,
+                    class,
+                })),
+            }
+            pending[n_before..].reverse();
         }
     }
 

@@ -79,6 +79,8 @@ pub(crate) struct Plan<'k> {
     pub(crate) kernel: &'k Kernel,
     pub(super) sequences: Sequences,
     pub(super) shapes: Vec<Vec<i64>>,
+    /// How many elements arrays have.
+    pub(super) lens: Vec<usize>,
     pub(super) writers: Vec<Writers>,
     pub(super) units: Vec<Unit>,
     /// For each unit and iname of it the least value and the stride in the number of a point.
@@ -110,7 +112,9 @@ impl<'k> Plan<'k> {
     pub(crate) fn new(linearized: &'k LinearizedKernel, parameters: &[i64]) -> Result<Self, Error> {
         let kernel = &linearized.kernel;
         let source = Source::new(kernel, parameters)?;
-        let shapes = Layout::all(kernel, &source)?.into_iter().map(|layout| layout.shape).collect();
+        let layouts = Layout::all(kernel, &source)?;
+        let lens = layouts.iter().map(|layout| layout.len).collect();
+        let shapes = layouts.into_iter().map(|layout| layout.shape).collect();
         let mut domains = Domains::new(kernel, parameters)?;
         let sequences = Sequences::new(linearized);
         let mut writes: Vec<Vec<Place>> = vec![Vec::new(); kernel.arrays.len()];
@@ -234,6 +238,7 @@ impl<'k> Plan<'k> {
         Ok(Self {
             kernel,
             shapes,
+            lens,
             writers,
             units,
             keys,

@@ -336,7 +336,7 @@ impl<W: World, D: Data<W::Float>> Demand<'_, '_, W, D> {
         }
     }
 
-    fn unwritten(&self, search: &Search) -> Known<W::Float> {
+    fn unwritten(&mut self, search: &Search) -> Known<W::Float> {
         if let Some(value) = self.initial(search.array, &search.element) {
             return Ok(value);
         }

@@ -1,5 +1,7 @@
 //! The rounds of a comparison: which data, in which arithmetic, and when it is enough.
 
+use std::sync::Arc;
+
 use nestegg_ir::{ArrayId, Dtype, Kernel};
 
 use crate::conditioned::Scaled;
@@ -79,8 +81,8 @@ enum FloatRound {
 
 /// Two programs with the same arguments.
 pub(super) struct Comparison<'a> {
-    pub(super) first: Compiled,
-    pub(super) second: Compiled,
+    pub(super) first: Arc<Compiled>,
+    pub(super) second: Arc<Compiled>,
     pub(super) plan: &'a Plan,
     pub(super) options: &'a ValidateOptions,
     /// Whether one of them computes anything in float32, which may reach any output.
@@ -88,7 +90,7 @@ pub(super) struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    pub(super) fn new([first, second]: [Compiled; 2], plan: &'a Plan, options: &'a ValidateOptions) -> Self {
+    pub(super) fn new([first, second]: [Arc<Compiled>; 2], plan: &'a Plan, options: &'a ValidateOptions) -> Self {
         let has_single = first.kernel().has_single() || second.kernel().has_single();
         Self { first, second, plan, options, has_single }
     }

@@ -9,7 +9,7 @@
 //! # Complexity
 //! One run of both.
 
-use nestegg_ir::{Dtype, Program};
+use nestegg_ir::Dtype;
 
 use crate::conditioned::{Conditioned, Scaled};
 use crate::data::Profile;
@@ -19,7 +19,7 @@ use crate::memory::{Data, Storage};
 use crate::validate::compare::{Comparison, outputs};
 use crate::validate::tally::Stop;
 use crate::validate::whole::{Pair, largest};
-use crate::validate::{Difference, ValidateOptions, arguments_differ, compiled};
+use crate::validate::{Difference, Runnable, ValidateOptions, arguments_differ, compiled};
 
 /// Where a run is stopped.
 const MAX_STEPS: u64 = 40_000_000;
@@ -49,7 +49,7 @@ pub struct Survey {
 ///
 /// # Errors
 /// If the form cannot be compiled.
-pub fn survey(form: &Program, second: &Program, options: &ValidateOptions) -> Result<Option<Survey>, Error> {
+pub fn survey(form: &Runnable<'_>, second: &Runnable<'_>, options: &ValidateOptions) -> Result<Option<Survey>, Error> {
     if arguments_differ(form.kernel(), second.kernel()).is_some() {
         return Ok(None);
     }

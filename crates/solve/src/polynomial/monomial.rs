@@ -44,26 +44,39 @@ pub struct Monomials {
     monomials: Vec<Monomial>,
     n_uses: Vec<u32>,
     known: FxHashMap<Monomial, MonomialId>,
+    /// Room for a monomial that is probably known.
+    scratch: Monomial,
 }
 
 impl Default for Monomials {
     fn default() -> Self {
-        let mut res = Self { monomials: Vec::new(), n_uses: Vec::new(), known: FxHashMap::default() };
-        res.intern(Monomial::new());
+        let mut res =
+            Self { monomials: Vec::new(), n_uses: Vec::new(), known: FxHashMap::default(), scratch: Monomial::new() };
+        res.intern(&[]);
         res
     }
 }
 
 impl Monomials {
     /// The id of a monomial.
-    pub fn intern(&mut self, monomial: Monomial) -> MonomialId {
-        if let Some(&id) = self.known.get(&monomial) {
+    pub fn intern(&mut self, monomial: &[(Symbol, u32)]) -> MonomialId {
+        if let Some(&id) = self.known.get(monomial) {
             return id;
         }
         let id = MonomialId(u32::try_from(self.monomials.len()).expect("there are fewer than 2^32 monomials"));
-        self.monomials.push(monomial.clone());
+        self.monomials.push(monomial.to_vec());
         self.n_uses.push(0);
-        self.known.insert(monomial, id);
+        self.known.insert(monomial.to_vec(), id);
+        id
+    }
+
+    /// The id of the monomial that is made in the room for one.
+    fn intern_made(&mut self, make: impl FnOnce(&mut Monomial, &Self)) -> MonomialId {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        make(&mut scratch, self);
+        let id = if scratch.is_empty() { MonomialId::ONE } else { self.intern(&scratch) };
+        self.scratch = scratch;
         id
     }
 
@@ -113,14 +126,15 @@ impl Monomials {
     pub fn common(&mut self, ids: impl IntoIterator<Item = MonomialId>) -> MonomialId {
         let mut ids = ids.into_iter();
         let Some(first) = ids.next() else { return MonomialId::ONE };
-        let mut common = self.get(first).clone();
-        for id in ids {
-            common = common_powers(&common, self.get(id));
-            if common.is_empty() {
-                break;
+        self.intern_made(|common, monomials| {
+            common.extend_from_slice(monomials.get(first));
+            for id in ids {
+                keep_common(common, monomials.get(id));
+                if common.is_empty() {
+                    break;
+                }
             }
-        }
-        self.intern(common)
+        })
     }
 
     /// A monomial divided by one that divides it.
@@ -128,18 +142,18 @@ impl Monomials {
         if self.is_one(divisor) {
             return id;
         }
-        let quotient = quotient(self.get(id), self.get(divisor));
-        self.intern(quotient)
+        self.intern_made(|quotient, monomials| divide(monomials.get(id), monomials.get(divisor), quotient))
     }
 
     /// A monomial times a symbol.
     pub fn times(&mut self, id: MonomialId, symbol: Symbol) -> MonomialId {
-        let mut product = self.get(id).clone();
-        match product.binary_search_by_key(&symbol, |factor| factor.0) {
-            Ok(place) => product[place].1 += 1,
-            Err(place) => product.insert(place, (symbol, 1)),
-        }
-        self.intern(product)
+        self.intern_made(|product, monomials| {
+            product.extend_from_slice(monomials.get(id));
+            match product.binary_search_by_key(&symbol, |factor| factor.0) {
+                Ok(place) => product[place].1 += 1,
+                Err(place) => product.insert(place, (symbol, 1)),
+            }
+        })
     }
 
     /// Changes monomials, each to another one that no monomial is equal to.
@@ -152,28 +166,24 @@ impl Monomials {
     }
 }
 
-/// The powers that two monomials have in common.
-#[must_use]
-pub fn common_powers(left: &Monomial, right: &Monomial) -> Monomial {
-    let mut res = Monomial::new();
-    let mut rest = right.iter().peekable();
-    for &(symbol, exponent) in left {
-        while rest.next_if(|factor| factor.0 < symbol).is_some() {}
-        if let Some(factor) = rest.next_if(|factor| factor.0 == symbol) {
-            res.push((symbol, exponent.min(factor.1)));
-        }
-    }
-    res
+/// Leaves of a monomial the powers that it has in common with another one.
+fn keep_common(common: &mut Monomial, other: &[(Symbol, u32)]) {
+    let mut rest = other.iter().peekable();
+    common.retain_mut(|(symbol, exponent)| {
+        while rest.next_if(|factor| factor.0 < *symbol).is_some() {}
+        let shared = rest.next_if(|factor| factor.0 == *symbol).map(|factor| factor.1);
+        *exponent = shared.map_or(0, |shared| shared.min(*exponent));
+        *exponent > 0
+    });
 }
 
-fn quotient(monomial: &Monomial, divisor: &Monomial) -> Monomial {
+/// Adds the powers of a quotient to those of `res`.
+fn divide(monomial: &[(Symbol, u32)], divisor: &[(Symbol, u32)], res: &mut Monomial) {
     let mut rest = divisor.iter().peekable();
-    let mut res = Monomial::new();
     for &(symbol, exponent) in monomial {
         let divided = rest.next_if(|factor| factor.0 == symbol).map_or(0, |factor| factor.1);
         if exponent > divided {
             res.push((symbol, exponent - divided));
         }
     }
-    res
 }

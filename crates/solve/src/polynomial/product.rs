@@ -38,7 +38,7 @@ pub fn share_products(system: &mut System) -> bool {
     while let Some(pair) = sharing.best() {
         let symbol = sharing.replace(pair);
         let monomial = if pair.0 == pair.1 { vec![(pair.0, 2)] } else { vec![(pair.0, 1), (pair.1, 1)] };
-        let id = system.monomials.intern(monomial);
+        let id = system.monomials.intern(&monomial);
         system.monomials.add_use(id);
         let pushed = system.push_symbol(Kind::Product(id));
         assert_eq!(symbol, pushed, "symbols are numbered alike");

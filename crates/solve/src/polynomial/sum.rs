@@ -24,13 +24,14 @@
 //! expressions", IEEE Trans. CAD 1992 (divisors of two cubes), with coefficients in place of complements.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeSet, BinaryHeap};
 
 use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::monomial::{MonomialId, Symbol};
-use super::system::{Scaled, System, Terms};
+use super::system::{Normal, Scaled, System, Terms};
 use crate::ratio;
 
 /// Sums of more terms have no divisors.
@@ -63,7 +64,7 @@ struct Divisor {
 /// Two terms of a sum: a multiple of a divisor.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    sum_idx: usize,
+    sum_idx: u32,
     left: MonomialId,
     right: MonomialId,
 }
@@ -81,6 +82,8 @@ struct Plan {
     gain: i64,
     /// The new sum.
     terms: Terms,
+    /// The same without its content.
+    normal: Normal,
     /// For each sum the terms that go, what they are divided by, and the coefficient of the new sum in their place.
     places: Vec<(usize, Vec<MonomialId>, MonomialId, f64)>,
 }
@@ -117,11 +120,34 @@ pub fn regroup(system: &mut System, preference: Preference, has_quotients: bool,
 /// By the key of their terms, sums and symbols.
 type Quotients = IndexMap<Vec<(MonomialId, u64)>, BTreeSet<(usize, Symbol)>, FxBuildHasher>;
 
+/// Terms of sums that a plan uses: few in most.
+#[derive(Default)]
+struct Taken {
+    few: SmallVec<[(usize, MonomialId); 16]>,
+    many: FxHashSet<(usize, MonomialId)>,
+}
+
+impl Taken {
+    fn contains(&self, term: &(usize, MonomialId)) -> bool {
+        self.few.contains(term) || self.many.contains(term)
+    }
+
+    fn extend(&mut self, terms: impl IntoIterator<Item = (usize, MonomialId)>) {
+        for term in terms {
+            if self.few.len() < self.few.inline_size() {
+                self.few.push(term);
+            } else {
+                self.many.insert(term);
+            }
+        }
+    }
+}
+
 struct Search<'a> {
     system: &'a mut System,
     preference: Preference,
     /// Where each divisor was found; places may be gone.
-    places: FxHashMap<Divisor, Vec<Place>>,
+    places: FxHashMap<Divisor, SmallVec<[Place; 1]>>,
     /// What is left of terms that contain a symbol, with all sums and symbols of which it was left; some may be gone.
     quotients: Quotients,
     heap: BinaryHeap<(i64, Reverse<(bool, Move)>)>,
@@ -151,11 +177,12 @@ impl Search<'_> {
             return;
         }
         self.n_looked_at += others.len() as u64;
+        let of_place = u32::try_from(sum_idx).expect("there are fewer than 2^32 sums");
         for &other in others {
             let divisor = self.divisor(sum_idx, other, id);
             let place = match divisor {
-                (divisor, false) => (divisor, Place { sum_idx, left: other, right: id }),
-                (divisor, true) => (divisor, Place { sum_idx, left: id, right: other }),
+                (divisor, false) => (divisor, Place { sum_idx: of_place, left: other, right: id }),
+                (divisor, true) => (divisor, Place { sum_idx: of_place, left: id, right: other }),
             };
             let places = self.places.entry(place.0).or_default();
             places.push(place.1);
@@ -199,8 +226,7 @@ impl Search<'_> {
 
     /// Takes in what is left of terms of a sum that contain a symbol; answers the quotient if there are several such groups of terms.
     fn note_quotient(&mut self, plan: &Plan, sum_idx: usize, symbol: Symbol) -> Option<Move> {
-        let key = self.system.normal(&plan.terms).into_key();
-        let entry = self.quotients.entry(key);
+        let entry = self.quotients.entry(plan.normal.key().to_vec());
         let idx = entry.index();
         let groups = entry.or_default();
         groups.insert((sum_idx, symbol));
@@ -253,12 +279,13 @@ impl Search<'_> {
 
     fn plan_divisor(&mut self, divisor: Divisor) -> Option<Plan> {
         let mut places = self.places.remove(&divisor)?;
-        let mut taken: BTreeSet<(usize, MonomialId)> = BTreeSet::new();
+        let mut taken = Taken::default();
         let mut chosen = Vec::new();
         let mut terms = Terms::new();
         self.n_looked_at += places.len() as u64;
         places.retain(|place| {
-            let of_sum = &self.system.sums[place.sum_idx];
+            let sum_idx = place.sum_idx as usize;
+            let of_sum = &self.system.sums[sum_idx];
             let (Some(&left), Some(&right)) = (of_sum.get(&place.left), of_sum.get(&place.right)) else { return false };
             if ratio::key(right / left) != divisor.ratio {
                 return false;
@@ -266,10 +293,9 @@ impl Search<'_> {
             if terms.is_empty() {
                 terms.extend([(divisor.left, 1.0), (divisor.right, ratio::clean_unit(right / left))]);
             }
-            let is_free =
-                !taken.contains(&(place.sum_idx, place.left)) && !taken.contains(&(place.sum_idx, place.right));
-            if is_free {
-                taken.extend([(place.sum_idx, place.left), (place.sum_idx, place.right)]);
+            let own = [(sum_idx, place.left), (sum_idx, place.right)];
+            if own.iter().all(|term| !taken.contains(term)) {
+                taken.extend(own);
                 chosen.push((*place, left));
             }
             true
@@ -278,11 +304,15 @@ impl Search<'_> {
         if terms.is_empty() {
             return None;
         }
-        let own = self.own_sum(&terms);
-        let mut plan = Plan { gain: 0, terms, places: Vec::new() };
-        for (place, coefficient) in chosen.into_iter().filter(|(place, _)| Some(place.sum_idx) != own) {
-            let content = self.system.monomials.divided(place.left, divisor.left);
-            plan.places.push((place.sum_idx, vec![place.left, place.right], content, coefficient));
+        let normal = self.system.normal(&terms);
+        let own = self.own_sum(&normal);
+        let mut plan = Plan { gain: 0, terms, normal, places: Vec::new() };
+        for (place, coefficient) in chosen {
+            let sum_idx = place.sum_idx as usize;
+            if Some(sum_idx) != own {
+                let content = self.system.monomials.divided(place.left, divisor.left);
+                plan.places.push((sum_idx, vec![place.left, place.right], content, coefficient));
+            }
         }
         Some(plan)
     }
@@ -298,10 +328,11 @@ impl Search<'_> {
         let content = self.system.monomials.common(removed.iter().copied());
         let of_content = removed.iter().map(|id| (*id, self.system.sums[sum_idx][id])).collect();
         let terms = self.system.divided(&of_content, content);
-        if self.own_sum(&terms) == Some(sum_idx) {
+        let normal = self.system.normal(&terms);
+        if self.own_sum(&normal) == Some(sum_idx) {
             return None;
         }
-        Some(Plan { gain: 0, terms, places: vec![(sum_idx, removed, content, 1.0)] })
+        Some(Plan { gain: 0, terms, normal, places: vec![(sum_idx, removed, content, 1.0)] })
     }
 
     fn plan_quotient(&mut self, idx: usize) -> Option<Plan> {
@@ -310,11 +341,10 @@ impl Search<'_> {
         let mut res: Option<Plan> = None;
         let mut taken: BTreeSet<(usize, MonomialId)> = BTreeSet::new();
         for (sum_idx, symbol) in groups {
-            let plan = self.plan_distribution(sum_idx, symbol).filter(|plan| {
-                let key = self.system.normal(&plan.terms).into_key();
-                self.quotients.get_index_of(&key) == Some(idx)
-            });
-            let Some(Plan { terms, places, .. }) = plan else {
+            let plan = self
+                .plan_distribution(sum_idx, symbol)
+                .filter(|plan| self.quotients.get_index_of(plan.normal.key()) == Some(idx));
+            let Some(Plan { terms, normal, places, .. }) = plan else {
                 self.quotients[idx].remove(&(sum_idx, symbol));
                 continue;
             };
@@ -325,7 +355,7 @@ impl Search<'_> {
             }
             taken.extend(places.iter().flat_map(|(sum_idx, removed, ..)| removed.iter().map(|&id| (*sum_idx, id))));
             match &mut res {
-                None => res = Some(Plan { gain: 0, terms, places }),
+                None => res = Some(Plan { gain: 0, terms, normal, places }),
                 Some(res) => {
                     let first = |terms: &Terms| terms.values().next().copied().unwrap_or(1.0);
                     let factor = ratio::clean_unit(first(&terms) / first(&res.terms));
@@ -341,8 +371,8 @@ impl Search<'_> {
     }
 
     /// The sum that some terms already are.
-    fn own_sum(&self, terms: &Terms) -> Option<usize> {
-        let (_, symbol) = self.system.find(&self.system.normal(terms))?;
+    fn own_sum(&self, normal: &Normal) -> Option<usize> {
+        let (_, symbol) = self.system.find(normal)?;
         match self.system.kinds[symbol as usize] {
             super::system::Kind::Sum(sum_idx) => Some(sum_idx),
             _ => None,
@@ -353,46 +383,45 @@ impl Search<'_> {
     fn gain(&mut self, plan: &Plan) -> i64 {
         let system = &*self.system;
         let monomials = &system.monomials;
-        let normal = system.normal(&plan.terms);
-        let found = system.find(&normal);
+        let normal = &plan.normal;
+        let found = system.find(normal);
         let scale = found.map_or(normal.scale, |(scale, _)| scale);
         let n_products = |terms: &mut dyn Iterator<Item = (MonomialId, f64)>| {
             terms.filter(|&(id, value)| !monomials.is_one(id) && !ratio::is_unit(value)).count() as i64
         };
         let mut gain = 0;
-        let mut n_removed: BTreeMap<MonomialId, u32> = BTreeMap::new();
-        let mut contents: BTreeSet<MonomialId> = BTreeSet::new();
+        let mut all_removed: SmallVec<[MonomialId; 16]> = SmallVec::new();
+        let mut contents: SmallVec<[MonomialId; 8]> = SmallVec::new();
         for (sum_idx, removed, content, coefficient) in &plan.places {
             gain += removed.len() as i64 - 1;
             gain += n_products(&mut removed.iter().map(|id| (*id, system.sums[*sum_idx][id])));
             gain -= i64::from(!ratio::is_unit(coefficient * scale));
-            removed.iter().for_each(|id| *n_removed.entry(*id).or_insert(0) += 1);
-            if !monomials.is_one(*content) && contents.insert(*content) {
-                gain -= monomials.operations(*content) + 1;
+            all_removed.extend_from_slice(removed);
+            if !monomials.is_one(*content) {
+                contents.push(*content);
             }
         }
-        let mut needed: BTreeSet<MonomialId> = BTreeSet::new();
+        contents.sort_unstable();
+        contents.dedup();
+        gain -= contents.iter().map(|&content| monomials.operations(content) + 1).sum::<i64>();
         if found.is_none() {
             gain -= normal.terms.len() as i64 - 1;
             gain -= n_products(&mut normal.terms.iter().map(|(id, value)| (*id, *value)));
-            for &id in normal.terms.keys() {
-                needed.insert(id);
-                if monomials.n_uses(id) == 0 {
-                    gain -= monomials.operations(id);
-                }
-            }
+            let unread = normal.terms.keys().filter(|&&id| monomials.n_uses(id) == 0);
+            gain -= unread.map(|&id| monomials.operations(id)).sum::<i64>();
         }
-        for (id, count) in n_removed {
-            if monomials.n_uses(id) == count && !needed.contains(&id) {
-                gain += monomials.operations(id);
+        all_removed.sort_unstable();
+        for run in all_removed.chunk_by(|one, other| one == other) {
+            let is_needed = found.is_none() && normal.terms.contains_key(&run[0]);
+            if monomials.n_uses(run[0]) as usize == run.len() && !is_needed {
+                gain += monomials.operations(run[0]);
             }
         }
         gain
     }
 
     fn apply(&mut self, plan: Plan) {
-        let normal = self.system.normal(&plan.terms);
-        let (scale, symbol, is_new) = self.system.symbol(normal);
+        let (scale, symbol, is_new) = self.system.symbol(plan.normal);
         for (sum_idx, removed, content, coefficient) in plan.places {
             let id = self.system.monomials.times(content, symbol);
             let added: Scaled = (ratio::clean_unit(coefficient * scale), id);

@@ -72,8 +72,8 @@ pub struct Normal {
 impl Normal {
     /// What sums that are equal up to a factor have in common: their terms, with the ratios to the first coefficient.
     #[must_use]
-    pub fn into_key(self) -> Vec<(MonomialId, u64)> {
-        self.key
+    pub fn key(&self) -> &[(MonomialId, u64)] {
+        &self.key
     }
 }
 
@@ -106,7 +106,8 @@ impl System {
                 });
                 *exponents.entry(symbol).or_insert(0) += exponent.unsigned_abs();
             }
-            let id = self.monomials.intern(exponents.into_iter().collect());
+            let monomial: Monomial = exponents.into_iter().collect();
+            let id = self.monomials.intern(&monomial);
             *terms.entry(id).or_insert(0.0) += coefficient;
         }
         terms.retain(|_, coefficient| *coefficient != 0.0);

@@ -1,0 +1,21 @@
+//! `nestegg cflags`: the flags that emitted C is meant for, on standard output for `$(nestegg cflags)`.
+//!
+//! | flag | why |
+//! | --- | --- |
+//! | `-O3` | loops that are left are vectorized and unrolled |
+//! | `-march=native` | vectors as wide as this machine's, and its fused multiply-add |
+//! | `-ffp-contract=fast` | a product and a sum become one instruction; `-std=c11` alone forbids that to gcc |
+//! | `-fno-math-errno` | `sqrt` is an instruction: nobody reads `errno` |
+//!
+//! `-ffast-math` is not needed: what reassociation gains, nestegg has already done, and shown to be equal.
+
+use crate::exit::ExitStatus;
+use crate::terminal::{self, Failure};
+
+/// The flags.
+const FLAGS: &str = "-O3 -march=native -ffp-contract=fast -fno-math-errno";
+
+pub fn run() -> Result<ExitStatus, Failure> {
+    terminal::print(&format!("{FLAGS}\n"))?;
+    Ok(ExitStatus::Done)
+}

@@ -1,0 +1,160 @@
+//! The result for many elements at once, if it is asked for.
+//!
+//! # Input
+//! The kernel as it came, and the result that holds, for one element.
+//! # Output
+//! The result with its elements put together ([`nestegg_transform::batch`]), its reductions as loops, and the evidence that it is equal.
+//! # Method
+//! The kernel as it came is put together in the same way, and the two are compared; a result that splits the kernel's own loop over elements is
+//! compared with the kernel as it came itself. So neither the optimizer nor the transformation is trusted on the other's word: what
+//! the transformation does to a kernel as it came is tested element by element.
+
+use nestegg_ir::{Licence, LinearizedKernel, Program};
+use nestegg_schedule::realize_reductions_under;
+pub use nestegg_transform::batch::WIDTHS;
+use nestegg_transform::batch::{BatchError, BatchLayout, BatchOptions, Batched, Batching, batch, preferred_width};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::report::Validated;
+use crate::validation::{Comparison, compare};
+
+/// How elements are to be put together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BatchRequest {
+    /// The number of lanes; `None` lets the widest float decide.
+    pub width: Option<u32>,
+    /// Arguments that all elements share.
+    pub shared: Vec<String>,
+    /// How the others lie in memory.
+    pub layout: BatchLayout,
+}
+
+/// What was made of the elements.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BatchReport {
+    /// The number of lanes.
+    pub width: u32,
+    /// The parameter that says how many elements there are, if the kernel is of one.
+    pub parameter: Option<String>,
+    /// The kernel's own loop over elements, if it has one.
+    pub iname: Option<String>,
+    /// Why the outermost loop of the kernel is not the loop over elements, where it could be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What the comparison with the input said.
+    pub validation: Validated,
+}
+
+impl std::fmt::Display for BatchReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} elements at once", self.width)?;
+        if let Some(parameter) = &self.parameter {
+            write!(f, ", `{parameter}` in all")?;
+        }
+        if let Some(iname) = &self.iname {
+            write!(f, ", those of the loop over `{iname}`")?;
+        }
+        if let Some(reason) = &self.reason {
+            write!(f, " (the outermost loop is not split: {reason})")?;
+        }
+        match &self.validation {
+            Validated::Equal { evidence } => write!(f, "; validated: equal; {evidence}"),
+            Validated::NotCompared { reason } => write!(f, "; not validated: {reason}"),
+        }
+    }
+}
+
+/// Puts the elements of a result together; `compared` tells whether it is compared with the input.
+///
+/// # Errors
+/// If the kernel does not admit it, or the results differ.
+pub(crate) fn together(
+    input: &LinearizedKernel,
+    result: &LinearizedKernel,
+    request: &BatchRequest,
+    (values, licence): (&[(String, i64)], Licence),
+    compared: bool,
+) -> Result<(Batched, BatchReport), Error> {
+    let width = request.width.unwrap_or_else(|| preferred_width(&result.kernel));
+    let kernel = result.kernel.name.clone();
+    let batched = put_together(result, &BatchRequest { width: Some(width), ..request.clone() }, licence, true)?;
+    let program = Program::Linearized(batched.program.clone());
+    if let [first, ..] = nestegg_ir::verify::verify(&program).as_slice() {
+        let violations = first.violation.to_string();
+        return Err(Error::Broken { pass: "batch", kernel: kernel.clone(), violations });
+    }
+    let mut report = BatchReport {
+        width,
+        parameter: None,
+        iname: None,
+        reason: None,
+        validation: Validated::NotCompared { reason: "switched off".to_owned() },
+    };
+    let mut values = values.to_vec();
+    let expected = match &batched.batching {
+        Batching::InPlace { iname } => {
+            report.iname = Some(iname.clone());
+            input.clone()
+        }
+        Batching::Elements { parameter, reason } => {
+            report.parameter = Some(parameter.clone());
+            report.reason.clone_from(reason);
+            // Whole blocks and a short one.
+            values.push((parameter.clone(), i64::from(width) * 2 + 1));
+            let options = BatchOptions {
+                width,
+                shared: request.shared.clone(),
+                layout: request.layout,
+                may_split: false,
+                may_reorder: true,
+            };
+            batch(input, &options).map_err(|error| refused(&kernel, &error))?.program
+        }
+    };
+    if compared {
+        let found = compare(&Program::Linearized(expected), &program, &values)?;
+        report.validation = match found {
+            Comparison::Equal { evidence, .. } => Validated::Equal { evidence },
+            Comparison::Different(difference) => {
+                let difference = Box::new(difference);
+                return Err(Error::NotEqual { kernel, difference, rules: vec!["batch".to_owned()], smallest: None });
+            }
+            Comparison::Stopped(error) => {
+                return Err(Error::NotValidated { kernel, reason: error.to_string(), failures: Vec::new() });
+            }
+        };
+    }
+    Ok((batched, report))
+}
+
+/// A kernel with its elements put together, its reductions as loops; `may_split` tells whether a loop of it may be the loop over elements.
+///
+/// # Errors
+/// If the kernel does not admit it.
+pub fn put_together(
+    program: &LinearizedKernel,
+    request: &BatchRequest,
+    licence: Licence,
+    may_split: bool,
+) -> Result<Batched, Error> {
+    let width = request.width.unwrap_or_else(|| preferred_width(&program.kernel));
+    let kernel = &program.kernel.name;
+    let options = BatchOptions {
+        width,
+        shared: request.shared.clone(),
+        layout: request.layout,
+        may_split,
+        may_reorder: licence != Licence::Strict,
+    };
+    let realized = realize_reductions_under(program.clone(), licence).map_err(|error| Error::Refused {
+        pass: "realize",
+        kernel: kernel.clone(),
+        source: Box::new(error),
+    })?;
+    batch(&realized, &options).map_err(|error| refused(kernel, &error))
+}
+
+fn refused(kernel: &str, error: &BatchError) -> Error {
+    Error::Batch { kernel: kernel.to_owned(), reason: error.to_string() }
+}

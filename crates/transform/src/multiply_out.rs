@@ -1,0 +1,108 @@
+//! Products of sums are multiplied out where inames are in them.
+//!
+//! # Output
+//! What a reduction adds up, or a store stores, is a sum of products: `(a*T[q, j] + b*U[q, j])*V[q, k]` becomes `a*T[q, j]*V[q, k] + b*U[q, j]*V[q, k]`. Sums in which no
+//! iname is stay as they are: they are computed once.
+//! # Why
+//! Each term has the zeros of its own tables, and an order of its own in which it is contracted.
+//! # Legality
+//! Distributivity of real numbers.
+//! # Complexity
+//! Linear in the terms; what would have more than [`MAX_TERMS`] stays as it is.
+
+use nestegg_ir::types::{Type, Types};
+use nestegg_ir::{Expr, ExprId, Exprs, InstructionKind, LinearizedKernel, Op, ReduceOp};
+
+/// Sums that would have more terms are not multiplied out.
+const MAX_TERMS: usize = 64;
+
+/// A term: its sign and its factors.
+type Term = (bool, Vec<ExprId>);
+
+/// A kernel in value form with its products multiplied out; `None` if there are none.
+#[must_use]
+pub fn multiply_out(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
+    if linearized.kernel.has_single() {
+        return None;
+    }
+    let LinearizedKernel { mut kernel, linearization } = linearized.clone();
+    let types = Types::infer(&kernel);
+    let (mut is_changed, mut has_inames) = (false, Vec::new());
+    let mut out = |exprs: &mut Exprs, id: ExprId| {
+        note_inames(exprs, &mut has_inames);
+        let opened = multiplied_out(exprs, &has_inames, id);
+        is_changed |= opened.is_some();
+        opened.unwrap_or(id)
+    };
+    let roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
+    let rewritten = kernel.exprs.rewrite(roots, |exprs, old, expr| match expr {
+        Expr::Reduce { op: ReduceOp::Sum, inames, body } if types.of(old) == Type::Float64 => {
+            let body = out(exprs, body);
+            exprs.intern(Expr::Reduce { op: ReduceOp::Sum, inames, body })
+        }
+        expr => exprs.intern(expr),
+    });
+    for instruction in &mut kernel.instructions {
+        instruction.map_expressions(|id| rewritten.get(id));
+        if let InstructionKind::Assignment { assignee, expression } = &mut instruction.kind
+            && kernel.arrays[assignee.array.index()].dtype.is_float()
+        {
+            *expression = out(&mut kernel.exprs, *expression);
+        }
+    }
+    is_changed.then_some(LinearizedKernel { kernel, linearization })
+}
+
+/// For each expression that was added since whether an iname is in it.
+fn note_inames(exprs: &Exprs, has_inames: &mut Vec<bool>) {
+    for (_, expr) in exprs.iter().skip(has_inames.len()) {
+        let is_with = matches!(expr, Expr::Iname(_)) || expr.children().iter().any(|child| has_inames[child.index()]);
+        has_inames.push(is_with);
+    }
+}
+
+/// A sum of products; `None` if there is no product of a sum, or there would be too many terms.
+fn multiplied_out(exprs: &mut Exprs, has_inames: &[bool], root: ExprId) -> Option<ExprId> {
+    let terms_of = |id: ExprId| -> Option<Vec<Term>> {
+        match &exprs[id] {
+            Expr::Op { op: Op::Add, operands } => Some(operands.iter().map(|&term| (false, vec![term])).collect()),
+            Expr::Op { op: Op::Sub, operands } => Some(vec![(false, vec![operands[0]]), (true, vec![operands[1]])]),
+            Expr::Op { op: Op::Neg, operands } => Some(vec![(true, vec![operands[0]])]),
+            Expr::Op { op: Op::Mul, operands } => Some(vec![(false, operands.to_vec())]),
+            _ => None,
+        }
+    };
+    let mut is_product_of_sum = false;
+    let mut done: Vec<Term> = Vec::new();
+    let mut pending: Vec<Term> = vec![(false, vec![root])];
+    while let Some((sign, factors)) = pending.pop() {
+        let opened = factors
+            .iter()
+            .enumerate()
+            .filter(|(_, factor)| has_inames[factor.index()])
+            .find_map(|(at, &factor)| Some((at, terms_of(factor)?)));
+        match opened {
+            Some((at, terms)) => {
+                is_product_of_sum |= factors.len() > 1 && terms.len() > 1;
+                pending.extend(terms.into_iter().rev().map(|(other, inside)| {
+                    let mut all = factors.clone();
+                    all.splice(at..=at, inside);
+                    (sign ^ other, all)
+                }));
+            }
+            None => done.push((sign, factors)),
+        }
+        if done.len() + pending.len() > MAX_TERMS {
+            return None;
+        }
+    }
+    if !is_product_of_sum {
+        return None;
+    }
+    let mut terms = Vec::with_capacity(done.len());
+    for (sign, factors) in done {
+        let product = if factors.len() == 1 { factors[0] } else { exprs.op(Op::Mul, factors) };
+        terms.push(if sign { exprs.op(Op::Neg, [product]) } else { product });
+    }
+    Some(if terms.len() == 1 { terms[0] } else { exprs.op(Op::Add, terms) })
+}
