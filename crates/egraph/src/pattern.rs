@@ -38,8 +38,6 @@ use template::Template;
 pub const MATCHES_LIMIT: usize = 400;
 /// How many one e-class may have.
 pub const CLASS_LIMIT: usize = 20_000;
-/// How often rules that [take turns](take_turns) come to one e-class in a pass; reported where they would have gone on.
-pub const TURNS_LIMIT: usize = 8;
 
 /// A position among the values of a rule's variables.
 type Slot = usize;
@@ -177,8 +175,9 @@ impl PatternRule<'_> {
     }
 }
 
-/// Applies rules to every e-class that the index has for the first one's left side. Several rules take turns at one e-class until none
-/// of them finds more there, then at the next. `note` hears after each rule which one it was, and takes what it did from the pass.
+/// Applies a rule to every e-class that the index has for its left side. Several rules take turns: all come to one e-class before the
+/// next, and to an e-class that several have become during the pass at the place of each, as its operands may have new forms by then.
+/// `note` hears after each rule which one it was, and takes what it did from the pass.
 pub fn apply(
     rules: &[PatternRule<'_>],
     pass: &mut Pass<'_>,
@@ -188,28 +187,19 @@ pub fn apply(
     let compiled: Vec<(usize, Compiled<'_>)> =
         rules.iter().enumerate().filter_map(|(idx, rule)| Some((idx, rule.compile()?))).collect();
     let Some((_, first)) = compiled.first() else { return };
-    let n_turns = if compiled.len() > 1 { TURNS_LIMIT } else { 1 };
-    for class in index.classes(&first.query) {
-        for turn in 1..=n_turns {
-            let mut is_news = false;
-            for (idx, rule) in &compiled {
-                rule.apply(pass, class);
-                is_news |= pass.fired > 0;
-                if is_news && turn == TURNS_LIMIT {
-                    pass.limits_hit.insert("turns".into());
-                }
-                note(*idx, pass);
-            }
-            if !is_news {
-                break;
-            }
+    let classes: Vec<Id> =
+        if compiled.len() > 1 { pass.classes.to_vec() } else { index.classes(&first.query).collect() };
+    for class in classes {
+        for (idx, rule) in &compiled {
+            rule.apply(pass, class);
+            note(*idx, pass);
         }
     }
 }
 
 /// Whether two rules, one next to the other, take turns at each e-class: both look at the same reductions of the same operations, such
-/// as sums of products. A reduction over many inames then comes apart in one pass, iname by iname in every order, where each iname
-/// would take a pass of its own.
+/// as sums of products. What one of them makes of a reduction the other then sees in the same pass, where a reduction over many inames
+/// would take a pass for each.
 #[must_use]
 pub fn take_turns(one: &Rule, other: &Rule) -> bool {
     let loops = |rule: &Rule| match &rule.kind {
