@@ -40,7 +40,7 @@
 //! let strategy = book.resolve("quotients")?;
 //! let rule = strategy.phases[0].rules[0];
 //! assert_eq!(rule.doc, "x / x == 1 only where x cannot be zero.");
-//! let RuleKind::Pattern { lhs, rhs, when: Some(when) } = &rule.kind else { panic!() };
+//! let RuleKind::Pattern { lhs, rhs, when: Some(when), .. } = &rule.kind else { panic!() };
 //! assert_eq!(format!("{lhs} == {rhs} where {when}"), "(/ ?x ?x) == 1 where (nonzero ?x)");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
