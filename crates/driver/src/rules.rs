@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use nestegg_egraph::lint::{Warning, lint};
 use nestegg_ir::Licence;
 use nestegg_rules::{Grant, OptionValue, ResolvedPhase, ResolvedStrategy, Rule, RuleBook, Vocabulary};
 use nestegg_span::Source;
@@ -21,6 +22,13 @@ const GIVEN_NODES: u32 = 1_000_000;
 /// All that is wrong with the files.
 pub fn rule_book(files: &[Source]) -> Result<RuleBook, Error> {
     nestegg_egraph::builtin::rule_book(files).map_err(|errors| Error::Rules(Box::new(errors)))
+}
+
+/// What is worth a warning about the rules of files that are right; none if one is wrong.
+#[must_use]
+pub fn warnings(files: &[Source]) -> Vec<Warning> {
+    let is_given = |rule: &Rule| files.contains(&rule.source);
+    rule_book(files).map(|book| lint(&book, is_given)).unwrap_or_default()
 }
 
 /// What rule files may use.

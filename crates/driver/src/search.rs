@@ -19,17 +19,14 @@
 //! those that equal the kernel exactly, and then the first made. If a pass refuses or breaks a seed, that seed alone
 //! fails.
 
-use std::collections::BTreeSet;
-
 use indexmap::IndexMap;
 use nestegg_egraph::judge::{Judge, Judged};
-use nestegg_egraph::pattern::Functions;
-use nestegg_egraph::vocabulary::is_function;
+use nestegg_egraph::pattern::{Functions, introduced};
 use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Cost, Extracted, Search};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{Array, FunctionId, Item, Kernel, Licence, LinearizedKernel, Program, Semantics, Traps};
-use nestegg_rules::{OptionValue, Pattern, PatternNode, ResolvedStrategy, RuleKind};
+use nestegg_rules::{OptionValue, ResolvedStrategy, Rule};
 use rayon::prelude::*;
 
 use crate::candidates::Candidate;
@@ -598,30 +595,26 @@ fn selection(strategy: &ResolvedStrategy<'_>, worth_proving: Cost) -> Search {
 
 /// Whether something of a kernel that is no function has this name.
 fn is_taken(kernel: &Kernel, name: &str) -> bool {
-    kernel.arrays.iter().any(|array| array.name == name)
+    kernel.name == name
+        || kernel.arrays.iter().any(|array| array.name == name)
         || kernel.inames.iter().any(|iname| iname.name == name)
         || kernel.parameters.iter().any(|parameter| parameter.name == name)
         || kernel.substitutions.iter().any(|rule| rule.name == name)
 }
 
-/// The functions that rules may call: those that the kernel calls, and those of math.h that a rule's right side calls where its left side does not.
+/// The functions that rules may call: those that the kernel calls, and those of math.h that right sides call. These are added to the
+/// kernel, unless it means something else by that name.
 fn functions(kernel: &mut Kernel, strategy: &ResolvedStrategy<'_>) -> Functions {
-    let called = |pattern: &Pattern| -> BTreeSet<String> {
-        let operators = pattern.nodes().filter_map(|(_, node)| match node {
-            PatternNode::Apply { operator, .. } => Some(operator.to_string()),
-            PatternNode::Variable(_) | PatternNode::Rest(_) | PatternNode::Number(_) => None,
-        });
-        operators.filter(|operator| is_function(operator)).collect()
-    };
-    for rule in strategy.phases.iter().flat_map(|phase| &phase.rules) {
-        let RuleKind::Pattern { lhs, rhs, .. } = &rule.kind else { continue };
-        let of_left = called(lhs);
-        for function in called(rhs).into_iter().filter(|function| !of_left.contains(function)) {
-            if !kernel.functions.contains(&function) && !is_taken(kernel, &function) {
-                kernel.functions.push(function);
-            }
+    let rules: Vec<&Rule> = strategy.phases.iter().flat_map(|phase| phase.rules.iter().copied()).collect();
+    for name in introduced(&rules, &named_functions(kernel)) {
+        if !is_taken(kernel, &name) {
+            kernel.function(&name);
         }
     }
+    named_functions(kernel)
+}
+
+fn named_functions(kernel: &Kernel) -> Functions {
     kernel.functions.iter().enumerate().map(|(idx, name)| (name.clone(), FunctionId::new(idx))).collect()
 }
 

@@ -70,6 +70,13 @@ impl<'a> Bounds<'a> {
         Ok(res)
     }
 
+    /// For each iname its least value, where it takes all values from there to its greatest one whatever the others are.
+    #[must_use]
+    pub fn starts(&self) -> Vec<Option<i64>> {
+        let start = |(range, is_box): (&Option<(i64, i64)>, &bool)| range.filter(|_| *is_box).map(|(lower, _)| lower);
+        self.ranges.iter().zip(&self.boxes).map(start).collect()
+    }
+
     /// For each iname how many values it has, where that does not depend on anything.
     #[must_use]
     pub fn extents(&self) -> Vec<Option<i64>> {

@@ -6,8 +6,9 @@ use nestegg_span::Source;
 use crate::vocabulary::vocabulary;
 
 /// The text of every rule file of `rules/`, with its path.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("rules/identities.rules", include_str!("../../../rules/identities.rules")),
+    ("rules/selections.rules", include_str!("../../../rules/selections.rules")),
     ("rules/hoist.rules", include_str!("../../../rules/hoist.rules")),
     ("rules/common-factors.rules", include_str!("../../../rules/common-factors.rules")),
     ("rules/reciprocals.rules", include_str!("../../../rules/reciprocals.rules")),

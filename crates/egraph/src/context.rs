@@ -8,6 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::language::{AccessId, ReductionId};
 use crate::region::Supports;
+use crate::table::Tables;
 
 /// One index of an access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -100,6 +101,9 @@ pub struct Context {
     parameter_types: Vec<Type>,
     /// For each iname how many values it takes, where that is one number for all values of the others.
     extents: Vec<Option<i64>>,
+    /// For each iname its least value, where its values are all those from there up, whatever the others are.
+    starts: Vec<Option<i64>>,
+    tables: Tables,
     /// Where tables are zero.
     pub(crate) supports: Supports,
     /// What must be kept.
@@ -136,9 +140,29 @@ impl Context {
             array_types: kernel.arrays.iter().map(|array| array.dtype.into()).collect(),
             parameter_types: kernel.parameters.iter().map(|parameter| parameter.dtype.into()).collect(),
             extents,
+            starts: Vec::new(),
+            tables: Tables::new(kernel),
             supports: Supports::new(kernel),
             semantics,
         }
+    }
+
+    /// The same with the least values of inames that take all values from there up, whatever the others are.
+    #[must_use]
+    pub fn with_starts(self, starts: Vec<Option<i64>>) -> Self {
+        Self { starts, ..self }
+    }
+
+    /// The least value of an iname, where its values are all those from there up, whatever the others are.
+    #[must_use]
+    pub fn start(&self, iname: InameId) -> Option<i64> {
+        self.starts.get(iname.index()).copied().flatten()
+    }
+
+    /// The constant tables.
+    #[must_use]
+    pub fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     /// Whether operations of floats are rounded as the kernel has them.

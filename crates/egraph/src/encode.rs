@@ -109,7 +109,9 @@ pub fn encode(linearized: &LinearizedKernel, domains: &Domains, semantics: Seman
         definitions,
         sequences: &sequences,
         states: IndexSet::default(),
-        graph: Graph::new(Facts::new(Context::new(kernel, bounds.extents(), coupled.clone(), semantics))),
+        graph: Graph::new(Facts::new(
+            Context::new(kernel, bounds.extents(), coupled.clone(), semantics).with_starts(bounds.starts()),
+        )),
         bounds,
         known: FxHashMap::default(),
         insn: InsnId::new(0),

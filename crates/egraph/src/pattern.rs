@@ -1,50 +1,59 @@
 //! Pattern rules on n-ary e-nodes: matching modulo associativity of what is flat, and commutativity.
 //!
 //! # Method
-//! A sum pattern of k operands matches k distinct terms of a sum e-node, in any order, and a rest variable takes what is
-//! left (none may be left without one). A term with a coefficient matches as the multiple that it is; `-` and `/` in
-//! patterns are coefficients −1 and exponents −1. Two searches of one e-class never mix e-nodes: what one
-//! operand matched is bound for the others.
+//! The sides of a rule are compiled: the left one to a [query](query), the right one to a [template](template), variables to slots. A
+//! [root index](index) gives the e-classes that have an e-node with the left side's operator; only these are searched. What the
+//! variables stand for then answers to the [condition](fact), and the template gives the equal form.
+//! Forms of sums and products that only group the operands of another form are not searched for rest variables.
 //! # Complexity
-//! n!/(n−k)! orders per e-node at worst; [`MATCHES_LIMIT`] per e-class and rule, reported where it is hit.
+//! n!/(n−k)! orders of k plain operands per e-node at worst; [`MATCHES_LIMIT`] per e-node, [`CLASS_LIMIT`] per e-class and rule, reported
+//! where they are hit. Tests of children cost one test each and never branch.
 //! # Source
-//! `DESIGN.md`, "Rules": egg's own patterns have no variables for the rest of the children.
+//! `DESIGN.md`, "Rules": egg's own patterns have no variables for the rest of the children, and none for bound inames.
+
+mod bound;
+mod fact;
+mod index;
+mod query;
+mod template;
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use egg::Id;
-use nestegg_ir::Op;
-use nestegg_rules::{Argument, Condition, Name, Pattern, PatternId, PatternNode, Test};
-use num_rational::BigRational;
+use nestegg_ir::{FunctionId, Op, ReduceOp};
+use nestegg_rules::{Condition, Name, Pattern, PatternNode, Rule, RuleKind};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::Graph;
 use crate::apply::Pass;
-use crate::build;
+use crate::judge::Meaning;
 use crate::language::{Kind, Node};
 use crate::rational::Rational;
+use bound::Bound;
+pub use index::RootIndex;
+use query::{Matcher, Query};
+use template::Template;
 
-/// How many matches of one rule one e-class may have; more are left out and reported.
+/// How many matches of one rule one e-node may have; more are left out and reported.
 pub const MATCHES_LIMIT: usize = 400;
+/// How many one e-class may have.
+pub const CLASS_LIMIT: usize = 20_000;
 
-/// What the variables of a rule stand for.
+/// A position among the values of a rule's variables.
+type Slot = usize;
+
+/// What a variable stands for.
 #[derive(Clone, Debug, Default)]
-struct Bindings {
-    variables: FxHashMap<Name, Id>,
-    rests: FxHashMap<Name, Vec<Operand>>,
+enum Value {
+    #[default]
+    Nothing,
+    One(Id),
+    Rest(Rc<[Operand]>),
+    Inames(Rc<Bound>),
 }
 
-impl Bindings {
-    /// The variables as they are written, in their order, with what they stand for.
-    fn to_sorted(&self) -> Vec<(String, Vec<Id>)> {
-        let single = self.variables.iter().map(|(name, &class)| (format!("?{name}"), vec![class]));
-        let rests = self
-            .rests
-            .iter()
-            .map(|(name, operands)| (format!("?{name}..."), operands.iter().map(|operand| operand.class).collect()));
-        let mut all: Vec<(String, Vec<Id>)> = single.chain(rests).collect();
-        all.sort();
-        all
-    }
-}
+/// What the variables of a rule stand for, by slot.
+type Bindings = Vec<Value>;
 
 /// An operand with its coefficient (of a sum) or exponent (of a product); both 1 in other operators.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,10 +69,88 @@ impl Operand {
     }
 }
 
-/// The functions that an e-graph of a kernel may have, by name, for patterns with calls.
-pub type Functions = FxHashMap<String, nestegg_ir::FunctionId>;
+/// An operator as e-nodes have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Sum,
+    Negation,
+    Difference,
+    Product,
+    Quotient,
+    Power,
+    Other(Op),
+    Call(FunctionId),
+}
 
-/// A pattern rule.
+impl Operator {
+    /// `None` for a function that the kernel has no name for.
+    fn new(name: &str, n_children: usize, functions: &Functions) -> Option<Self> {
+        Some(match (name, n_children) {
+            ("+", _) => Self::Sum,
+            ("*", _) => Self::Product,
+            ("-", 1) => Self::Negation,
+            ("-", _) => Self::Difference,
+            ("/", _) => Self::Quotient,
+            ("**", _) => Self::Power,
+            _ => match Op::from_spelling(name, n_children).or_else(|| Op::from_spelling(name, 2)) {
+                Some(op) => Self::Other(op),
+                None => Self::Call(*functions.get(name)?),
+            },
+        })
+    }
+
+    /// The operation of floats that are rounded as they are.
+    fn op(self) -> Option<Op> {
+        match self {
+            Self::Sum => Some(Op::Add),
+            Self::Negation => Some(Op::Neg),
+            Self::Difference => Some(Op::Sub),
+            Self::Product => Some(Op::Mul),
+            Self::Quotient => Some(Op::Div),
+            Self::Power => Some(Op::Pow),
+            Self::Other(op) => Some(op),
+            Self::Call(_) => None,
+        }
+    }
+
+    fn is_unordered(self) -> bool {
+        matches!(self, Self::Sum | Self::Product | Self::Other(Op::Min | Op::Max))
+    }
+}
+
+/// The functions that an e-graph of a kernel may have, by name, for patterns with calls.
+pub type Functions = FxHashMap<String, FunctionId>;
+
+/// The slots of a rule's variables.
+#[derive(Debug, Default)]
+struct Slots(Vec<Name>);
+
+impl Slots {
+    fn of(&mut self, name: &Name) -> Slot {
+        self.0.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.0.push(name.clone());
+            self.0.len() - 1
+        })
+    }
+
+    /// The variables as they are written, in their order, with what they stand for.
+    fn meanings(&self, bindings: &Bindings) -> Vec<(String, Meaning)> {
+        let meaning = |(name, value): (&Name, &Value)| match value {
+            Value::Nothing => None,
+            Value::One(class) => Some((format!("?{name}"), Meaning::Values(vec![*class]))),
+            Value::Rest(operands) => {
+                let classes = operands.iter().map(|operand| operand.class).collect();
+                Some((format!("?{name}..."), Meaning::Values(classes)))
+            }
+            Value::Inames(bound) => Some((format!("?{name}"), Meaning::Inames(bound.inames.clone()))),
+        };
+        let mut all: Vec<(String, Meaning)> = self.0.iter().zip(bindings).filter_map(meaning).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+}
+
+/// A pattern rule, in one direction.
 #[derive(Clone, Copy, Debug)]
 pub struct PatternRule<'a> {
     /// What is looked for.
@@ -77,305 +164,141 @@ pub struct PatternRule<'a> {
 }
 
 impl PatternRule<'_> {
-    /// Applies the rule to every e-class.
-    pub fn apply(&self, pass: &mut Pass<'_>) {
-        for &class in pass.classes {
+    /// The rule ready for use; `None` if a side calls a function that the kernel has no name for.
+    fn compile(&self) -> Option<Compiled<'_>> {
+        let mut slots = Slots::default();
+        let mut query = query::compile(self.lhs, &mut slots, self.functions)?;
+        let template = template::compile(self.rhs, &mut slots, self.functions)?;
+        let when = self.when.map(|when| fact::compile(when, &mut slots));
+        query.require(&when.as_ref().map(fact::When::required).unwrap_or_default());
+        Some(Compiled { slots, query, template, when })
+    }
+}
+
+/// Applies a rule to every e-class that the index has for its left side. Several rules take turns: all come to one e-class before the
+/// next, and to an e-class that several have become during the pass at the place of each, as its operands may have new forms by then.
+/// `note` hears after each rule which one it was, and takes what it did from the pass.
+pub fn apply(
+    rules: &[PatternRule<'_>],
+    pass: &mut Pass<'_>,
+    index: &RootIndex,
+    mut note: impl FnMut(usize, &mut Pass<'_>),
+) {
+    let compiled: Vec<(usize, Compiled<'_>)> =
+        rules.iter().enumerate().filter_map(|(idx, rule)| Some((idx, rule.compile()?))).collect();
+    let Some((_, first)) = compiled.first() else { return };
+    let classes: Vec<Id> =
+        if compiled.len() > 1 { pass.classes.to_vec() } else { index.classes(&first.query).collect() };
+    for class in classes {
+        for (idx, rule) in &compiled {
+            rule.apply(pass, class);
+            note(*idx, pass);
+        }
+    }
+}
+
+/// Whether two rules, one next to the other, take turns at each e-class: both look at the same reductions of the same operations, such
+/// as sums of products. What one of them makes of a reduction the other then sees in the same pass, where a reduction over many inames
+/// would take a pass for each.
+#[must_use]
+pub fn take_turns(one: &Rule, other: &Rule) -> bool {
+    let loops = |rule: &Rule| match &rule.kind {
+        RuleKind::Pattern { lhs, is_two_way: false, .. } => match lhs.node(lhs.root()) {
+            PatternNode::Reduce { operator, body, .. } => match lhs.node(*body) {
+                PatternNode::Apply { operator: inner, .. } => Some((operator.to_string(), inner.to_string())),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    };
+    loops(one).is_some_and(|loops_of_one| loops(other) == Some(loops_of_one))
+}
+
+/// A rule whose sides and condition are compiled.
+struct Compiled<'a> {
+    slots: Slots,
+    query: Query,
+    template: Template,
+    when: Option<fact::When<'a>>,
+}
+
+impl Compiled<'_> {
+    fn apply(&self, pass: &mut Pass<'_>, class: Id) {
+        if pass.is_full() {
+            return;
+        }
+        let mut matcher = Matcher::new(pass.graph, pass.uses);
+        let found = matcher.search(&self.query, class, self.slots.0.len());
+        if matcher.hit_limit {
+            pass.limits_hit.insert("matches".into());
+        }
+        for bindings in found {
             if pass.is_full() {
                 return;
             }
-            let mut matcher = Matcher { graph: pass.graph, functions: self.functions, hit_limit: false };
-            let found = matcher.matches(self.lhs, self.lhs.root(), class, vec![Bindings::default()]);
-            if matcher.hit_limit {
-                pass.limits_hit.insert("matches".into());
-            }
-            for bindings in found {
-                let holds = self.when.is_none_or(|when| when.holds(|test| holds(pass.graph, test, &bindings)));
-                if !holds {
-                    continue;
-                }
-                let kind = Kind::of(pass.graph[class].data.dtype);
-                if let Some(form) = instantiate(pass.graph, self.functions, self.rhs, &bindings, kind) {
-                    pass.equate_where(class, form, || bindings.to_sorted());
-                }
-            }
-        }
-    }
-}
-
-struct Matcher<'a> {
-    graph: &'a mut Graph,
-    functions: &'a Functions,
-    hit_limit: bool,
-}
-
-impl Matcher<'_> {
-    /// Every way to extend `bindings` so that the pattern at `id` is `class`. Recursion is as deep as the pattern.
-    fn matches(&mut self, pattern: &Pattern, id: PatternId, class: Id, bindings: Vec<Bindings>) -> Vec<Bindings> {
-        let class = self.graph.find(class);
-        match pattern.node(id) {
-            PatternNode::Variable(name) => {
-                bindings.into_iter().filter_map(|b| bind(self.graph, b, name, class)).collect()
-            }
-            PatternNode::Rest(_) => Vec::new(),
-            PatternNode::Number(value) => {
-                let value = Rational::from(value.clone());
-                if self.graph[class].data.constant.as_ref() == Some(&value) { bindings } else { Vec::new() }
-            }
-            PatternNode::Apply { operator, children } => {
-                let mut res = Vec::new();
-                for operands in self.operand_lists(pattern, operator, children, class) {
-                    res.extend(self.match_operands(pattern, operator, children, operands, bindings.clone()));
-                    if res.len() > MATCHES_LIMIT {
-                        self.hit_limit = true;
-                        res.truncate(MATCHES_LIMIT);
-                        break;
-                    }
-                }
-                res
-            }
-        }
-    }
-
-    /// The operands of every e-node of the class that has the operator.
-    fn operand_lists(
-        &mut self,
-        pattern: &Pattern,
-        operator: &str,
-        children: &[PatternId],
-        class: Id,
-    ) -> Vec<Vec<Operand>> {
-        let nodes: Vec<Node> = self.graph[class].nodes.clone();
-        let mut res = Vec::new();
-        for node in nodes {
-            match (operator, &node) {
-                ("+", Node::Sum { children, .. }) if children.len() > 1 => res.push(terms(&node)),
-                ("-", Node::Sum { coefficients, children: terms }) => match (children.len(), terms.len()) {
-                    (1, 1) if coefficients[0] == Rational::MINUS_ONE => res.push(vec![Operand::plain(terms[0])]),
-                    (2, 2) if coefficients[0].is_negative() != coefficients[1].is_negative() => {
-                        let (plus, minus) = if coefficients[0].is_negative() { (1, 0) } else { (0, 1) };
-                        let first = build::scale(self.graph, coefficients[plus].clone(), terms[plus]);
-                        let second = build::scale(self.graph, coefficients[minus].abs(), terms[minus]);
-                        res.push(vec![Operand::plain(first), Operand::plain(second)]);
-                    }
-                    _ => {}
-                },
-                ("*", Node::Product { children, .. }) if children.len() > 1 => res.push(factors(&node)),
-                // A coefficient that is no double is no literal.
-                ("*", Node::Sum { coefficients, children })
-                    if children.len() == 1 && coefficients[0].to_exact_f64().is_some() =>
-                {
-                    let kind = Kind::of(self.graph[class].data.dtype);
-                    let factor = build::number(self.graph, coefficients[0].clone(), kind);
-                    res.push(vec![Operand::plain(factor), Operand::plain(children[0])]);
-                    for inner in self.graph[children[0]].nodes.clone() {
-                        if matches!(inner, Node::Product { .. }) {
-                            res.push([Operand::plain(factor)].into_iter().chain(factors(&inner)).collect());
-                        }
-                    }
-                }
-                ("/", Node::Product { .. }) => {
-                    let (above, below): (Vec<Operand>, Vec<Operand>) =
-                        factors(&node).into_iter().partition(|factor| factor.exponent > 0);
-                    if !below.is_empty() {
-                        let above = build::product(self.graph, above.iter().map(|f| (f.exponent, f.class)));
-                        let below = build::product(self.graph, below.iter().map(|f| (-f.exponent, f.class)));
-                        res.push(vec![Operand::plain(above), Operand::plain(below)]);
-                    }
-                }
-                ("**", Node::Product { exponents, children: bases }) if bases.len() == 1 && exponents[0] != 1 => {
-                    let exponent = build::number(self.graph, Rational::from_int(exponents[0].into()), Kind::Integer);
-                    res.push(vec![Operand::plain(bases[0]), Operand::plain(exponent)]);
-                }
-                (_, Node::Op(op, operands) | Node::Rounded(op, operands)) if op.spelling() == operator => {
-                    res.push(operands.iter().copied().map(Operand::plain).collect());
-                }
-                (_, Node::Call(function, arguments)) if self.functions.get(operator) == Some(function) => {
-                    res.push(arguments.iter().copied().map(Operand::plain).collect());
-                }
-                _ => {}
-            }
-        }
-        let has_rest = children.iter().any(|&child| matches!(pattern.node(child), PatternNode::Rest(_)));
-        let n_fixed = children.len() - usize::from(has_rest);
-        res.retain(|operands| operands.len() == n_fixed || (has_rest && operands.len() > n_fixed));
-        res
-    }
-
-    /// Every way to match the pattern's operands with those of one e-node.
-    fn match_operands(
-        &mut self,
-        pattern: &Pattern,
-        operator: &str,
-        children: &[PatternId],
-        operands: Vec<Operand>,
-        bindings: Vec<Bindings>,
-    ) -> Vec<Bindings> {
-        let is_unordered = matches!(operator, "+" | "*" | "min" | "max");
-        // Each state: bindings and which operands are taken.
-        let mut states: Vec<(Bindings, Vec<bool>)> =
-            bindings.into_iter().map(|bindings| (bindings, vec![false; operands.len()])).collect();
-        let mut rest = None;
-        for (position, &child) in children.iter().enumerate() {
-            if let PatternNode::Rest(name) = pattern.node(child) {
-                rest = Some(name);
+            let mut matcher = Matcher::new(pass.graph, pass.uses);
+            if !self.when.as_ref().is_none_or(|when| matcher.fulfils(when, &bindings)) {
                 continue;
             }
-            let mut next = Vec::new();
-            for (bindings, taken) in states {
-                for (idx, operand) in operands.iter().enumerate() {
-                    if taken[idx] || (!is_unordered && idx != position) {
-                        continue;
-                    }
-                    let class = self.operand_class(operator, operand);
-                    for extended in self.matches(pattern, child, class, vec![bindings.clone()]) {
-                        let mut taken = taken.clone();
-                        taken[idx] = true;
-                        next.push((extended, taken));
-                        if next.len() > MATCHES_LIMIT {
-                            self.hit_limit = true;
-                            break;
-                        }
-                    }
-                }
+            let kind = Kind::of(pass.graph[class].data.dtype);
+            if let Some(form) = template::instantiate(pass.graph, pass.uses, &self.template, &bindings, kind) {
+                pass.equate_where(class, form, || self.slots.meanings(&bindings));
             }
-            next.truncate(MATCHES_LIMIT);
-            states = next;
-        }
-        states
-            .into_iter()
-            .filter_map(|(mut bindings, taken)| {
-                if let Some(name) = rest {
-                    let left: Vec<Operand> =
-                        operands.iter().zip(&taken).filter(|(_, taken)| !**taken).map(|(o, _)| o.clone()).collect();
-                    match bindings.rests.get(name) {
-                        Some(known) if *known != left => return None,
-                        _ => bindings.rests.insert(name.clone(), left),
-                    };
-                }
-                Some(bindings)
-            })
-            .collect()
-    }
-
-    /// The value that an operand contributes, as a class.
-    fn operand_class(&mut self, operator: &str, operand: &Operand) -> Id {
-        match operator {
-            "+" => build::scale(self.graph, operand.coefficient.clone(), operand.class),
-            "*" if operand.exponent != 1 => build::product(self.graph, [(operand.exponent, operand.class)]),
-            _ => operand.class,
         }
     }
 }
 
-fn bind(graph: &Graph, mut bindings: Bindings, name: &Name, class: Id) -> Option<Bindings> {
-    match bindings.variables.get(name) {
-        Some(&known) if graph.find(known) != class => None,
-        Some(_) => Some(bindings),
-        None => {
-            bindings.variables.insert(name.clone(), class);
-            Some(bindings)
+/// The functions of right sides that a kernel has no name for, of rules whose left sides call only functions that the kernel has or
+/// another rule brings along.
+#[must_use]
+pub fn introduced(rules: &[&Rule], functions: &Functions) -> Vec<String> {
+    let mut res: Vec<String> = Vec::new();
+    loop {
+        let n_known = res.len();
+        for rule in rules {
+            let RuleKind::Pattern { lhs, rhs, is_two_way, .. } = &rule.kind else { continue };
+            let sides = if *is_two_way { vec![(lhs, rhs), (rhs, lhs)] } else { vec![(lhs, rhs)] };
+            for (from, to) in sides {
+                let is_known =
+                    |name: &str, res: &[String]| functions.contains_key(name) || res.iter().any(|known| known == name);
+                if calls(from).all(|name| is_known(name, &res)) {
+                    let new =
+                        calls(to).filter(|name| !is_known(name, &res)).map(str::to_owned).collect::<BTreeSet<_>>();
+                    res.extend(new);
+                }
+            }
+        }
+        if res.len() == n_known {
+            return res;
         }
     }
+}
+
+/// The functions that a pattern calls.
+fn calls(pattern: &Pattern) -> impl Iterator<Item = &str> {
+    pattern.nodes().filter_map(|(_, node)| match node {
+        PatternNode::Apply { operator, children } => {
+            let is_op = |n: usize| Op::from_spelling(operator, n).is_some();
+            let is_operator = is_op(children.len()) || is_op(2) || matches!(operator.as_str(), "+" | "*" | "-");
+            (!is_operator).then_some(operator.as_str())
+        }
+        _ => None,
+    })
+}
+
+/// The reduction that a binder of patterns names.
+fn reduce_op(name: &str) -> Option<ReduceOp> {
+    ReduceOp::from_spelling(name)
 }
 
 fn terms(node: &Node) -> Vec<Operand> {
-    node.terms()
-        .into_iter()
-        .flatten()
-        .map(|(coefficient, class)| Operand { coefficient: coefficient.clone(), exponent: 1, class })
-        .collect()
+    let operand =
+        |(coefficient, class): (&Rational, Id)| Operand { coefficient: coefficient.clone(), exponent: 1, class };
+    node.terms().map(|terms| terms.map(operand).collect()).unwrap_or_default()
 }
 
 fn factors(node: &Node) -> Vec<Operand> {
-    node.factors()
-        .into_iter()
-        .flatten()
-        .map(|(exponent, class)| Operand { coefficient: Rational::ONE, exponent, class })
-        .collect()
-}
-
-/// Whether a test of a condition holds for what its variables stand for.
-fn holds(graph: &Graph, test: &Test, bindings: &Bindings) -> bool {
-    let classes: Vec<Id> = test
-        .arguments
-        .iter()
-        .flat_map(|argument| match argument {
-            Argument::Variable(name) => vec![bindings.variables[name]],
-            Argument::Rest(name) => bindings.rests[name].iter().map(|operand| operand.class).collect(),
-            Argument::Number(_) | Argument::Word(_) => Vec::new(),
-        })
-        .collect();
-    let data = |idx: usize| &graph[classes[idx]].data;
-    let all = |test: fn(&crate::analysis::Data) -> bool| classes.iter().all(|&class| test(&graph[class].data));
-    match test.name.as_str() {
-        "constant" => all(|data| data.constant.is_some()),
-        "nonzero" => all(|data| data.nonzero),
-        "nonnegative" => all(|data| data.range.is_nonnegative()),
-        "float" => all(|data| data.dtype.is_float()),
-        "integer" => all(|data| data.dtype.is_integer()),
-        "invariant" => all(|data| data.inames.is_empty()),
-        "fewer-inames" => data(0).inames.is_subset(&data(1).inames) && data(0).inames.len() < data(1).inames.len(),
-        "same-inames" => data(0).inames == data(1).inames,
-        _ => false,
-    }
-}
-
-/// The class of a pattern with its variables replaced, its numbers of the kind of what it equals; `None` if it calls a function that the kernel has no name for.
-fn instantiate(
-    graph: &mut Graph,
-    functions: &Functions,
-    pattern: &Pattern,
-    bindings: &Bindings,
-    kind: Kind,
-) -> Option<Id> {
-    let mut values: Vec<Vec<Operand>> = Vec::with_capacity(pattern.n_nodes());
-    for (_, node) in pattern.nodes() {
-        let value = match node {
-            PatternNode::Variable(name) => vec![Operand::plain(bindings.variables[name])],
-            PatternNode::Rest(name) => bindings.rests[name].clone(),
-            PatternNode::Number(value) => vec![Operand::plain(number(graph, value, kind))],
-            PatternNode::Apply { operator, children } => {
-                let operands: Vec<Operand> =
-                    children.iter().flat_map(|child| values[child.index()].iter().cloned()).collect();
-                vec![Operand::plain(apply(graph, functions, operator, &operands)?)]
-            }
-        };
-        values.push(value);
-    }
-    values.last().map(|root| root[0].class)
-}
-
-fn number(graph: &mut Graph, value: &BigRational, kind: Kind) -> Id {
-    build::number(graph, Rational::from(value.clone()), kind)
-}
-
-fn apply(graph: &mut Graph, functions: &Functions, operator: &str, operands: &[Operand]) -> Option<Id> {
-    let classes: Box<[Id]> = operands.iter().map(|operand| operand.class).collect();
-    let is_float = classes.iter().any(|&class| graph[class].data.dtype.is_float());
-    if graph.analysis.context.is_strict() && (is_float || operator == "/") {
-        match Op::from_spelling(operator, operands.len()) {
-            Some(op) if build::is_rounded(op) => return Some(build::rounded(graph, op, &classes)),
-            _ => {}
-        }
-    }
-    Some(match (operator, operands) {
-        ("+", _) => build::sum(graph, operands.iter().map(|o| (o.coefficient.clone(), o.class))),
-        ("*", _) => build::product(graph, operands.iter().map(|o| (o.exponent, o.class))),
-        ("-", [a]) => build::scale(graph, Rational::MINUS_ONE, a.class),
-        ("-", [a, b]) => build::sum(graph, [(Rational::ONE, a.class), (Rational::MINUS_ONE, b.class)]),
-        ("/", [a, b]) => build::product(graph, [(1, a.class), (-1, b.class)]),
-        ("**", [a, b]) => {
-            let exponent = graph[b.class].data.constant.as_ref().and_then(Rational::to_int);
-            match exponent.and_then(|exponent| i32::try_from(exponent).ok()) {
-                Some(exponent) => build::product(graph, [(exponent, a.class)]),
-                None => graph.add(Node::Op(Op::Pow, classes)),
-            }
-        }
-        ("min" | "max", [single]) => single.class,
-        _ => match (Op::from_spelling(operator, operands.len()), functions.get(operator)) {
-            (Some(op), _) => graph.add(Node::Op(op, classes)),
-            (None, Some(&function)) => graph.add(Node::Call(function, classes)),
-            (None, None) => return None,
-        },
-    })
+    let operand = |(exponent, class)| Operand { coefficient: Rational::ONE, exponent, class };
+    node.factors().map(|factors| factors.map(operand).collect()).unwrap_or_default()
 }

@@ -13,6 +13,7 @@
 //! Nothing is removed or chosen.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use egg::Id;
 use indexmap::IndexMap;
@@ -21,7 +22,7 @@ use nestegg_rules::{Name, ResolvedStrategy, Rule, RuleKind};
 use crate::analysis::Graph;
 use crate::apply::{APPLIERS, Pass, count_uses, refresh_grouped};
 use crate::judge::{Gap, Judge, Wrong};
-use crate::pattern::{Functions, PatternRule};
+use crate::pattern::{self, Functions, PatternRule, RootIndex};
 use crate::rational::Rational;
 
 /// Why a phase ended.
@@ -144,8 +145,10 @@ fn run_pass(
     let uses = count_uses(graph);
     let no_limits: IndexMap<Name, u64> = IndexMap::new();
     let mut fired = Vec::new();
-    for rule in rules {
-        let limits = match &rule.kind {
+    // Which e-classes a pattern may match; stale once the e-graph changes.
+    let mut index: Option<RootIndex> = None;
+    for turn in rules.chunk_by(|one, next| pattern::take_turns(one, next)) {
+        let limits = match &turn[0].kind {
             RuleKind::Guided { limits, .. } => limits,
             RuleKind::Pattern { .. } => &no_limits,
         };
@@ -158,28 +161,43 @@ fn run_pass(
             steps: 0,
             fired: 0,
             limits_hit: BTreeSet::new(),
-            equations: judge.judges(rule).then(Vec::new),
+            equations: turn.iter().any(|rule| judge.judges(rule)).then(Vec::new),
         };
-        match &rule.kind {
-            RuleKind::Pattern { lhs, rhs, when } => {
-                PatternRule { lhs, rhs, when: when.as_ref(), functions }.apply(&mut pass);
+        let mut tally = Tally::new(turn.len());
+        match &turn[0].kind {
+            RuleKind::Pattern { .. } => {
+                let index = index.get_or_insert_with(|| RootIndex::new(pass.graph, &classes));
+                let there: Vec<PatternRule<'_>> =
+                    turn.iter().filter_map(|rule| direction(rule, true, functions)).collect();
+                let back: Vec<PatternRule<'_>> =
+                    turn.iter().filter_map(|rule| direction(rule, false, functions)).collect();
+                for rules in [there, back] {
+                    pattern::apply(&rules, &mut pass, index, |idx, pass| tally.note(idx, pass));
+                }
             }
             RuleKind::Guided { apply, .. } => {
                 let applier = APPLIERS.iter().find(|applier| applier.name == apply.as_str());
                 (applier.expect("rule files are checked against the vocabulary").apply)(&mut pass);
+                tally.note(0, &mut pass);
             }
         }
         let equations = pass.equations.take().unwrap_or_default();
-        if pass.fired > 0 {
-            fired.push((rule.name.to_string(), pass.fired));
+        for (idx, range) in tally.equations {
+            if judge.judges(turn[idx]) {
+                judge.judge(graph, turn[idx], &equations[range]).map_err(Unsound::Judged)?;
+            }
         }
-        let limits_hit = std::mem::take(&mut pass.limits_hit);
-        judge.judge(graph, rule, &equations).map_err(Unsound::Judged)?;
-        res.limits_hit.extend(limits_hit.into_iter().map(|limit| (rule.name.to_string(), limit)));
+        for (rule, of_rule) in turn.iter().zip(tally.rules) {
+            if of_rule.fired > 0 {
+                fired.push((rule.name.to_string(), of_rule.fired));
+            }
+            res.limits_hit.extend(of_rule.limits_hit.into_iter().map(|limit| (rule.name.to_string(), limit)));
+        }
         // Canonical ids go stale with unions; rebuilding between rules keeps every search on a congruent e-graph.
         if !graph.clean {
             graph.rebuild();
             refresh_grouped(graph);
+            index = None;
         }
     }
     if let Some((first, second)) = graph.analysis.contradiction.take() {
@@ -190,4 +208,46 @@ fn run_pass(
         *res.fired.entry(name).or_default() += n;
     }
     Ok(total)
+}
+
+/// A pattern rule as it is written, or from right to left if it works that way too.
+fn direction<'a>(rule: &'a Rule, is_forward: bool, functions: &'a Functions) -> Option<PatternRule<'a>> {
+    let RuleKind::Pattern { lhs, rhs, when, is_two_way } = &rule.kind else { return None };
+    let when = when.as_ref();
+    match is_forward {
+        true => Some(PatternRule { lhs, rhs, when, functions }),
+        false => is_two_way.then_some(PatternRule { lhs: rhs, rhs: lhs, when, functions }),
+    }
+}
+
+/// What rules that take turns in one pass did, each for itself.
+struct Tally {
+    rules: Vec<OfRule>,
+    /// Which rule gave which equations of the pass, in the order in which they were made: a wrong one comes before what follows from it.
+    equations: Vec<(usize, Range<usize>)>,
+    last: usize,
+}
+
+#[derive(Clone, Default)]
+struct OfRule {
+    fired: usize,
+    limits_hit: BTreeSet<String>,
+}
+
+impl Tally {
+    fn new(n_rules: usize) -> Self {
+        Self { rules: vec![OfRule::default(); n_rules], equations: Vec::new(), last: 0 }
+    }
+
+    /// Takes from a pass what a rule did in it. Steps are counted for all together.
+    fn note(&mut self, idx: usize, pass: &mut Pass<'_>) {
+        let of_rule = &mut self.rules[idx];
+        of_rule.fired += std::mem::take(&mut pass.fired);
+        of_rule.limits_hit.append(&mut pass.limits_hit);
+        let n_equations = pass.equations.as_ref().map_or(0, Vec::len);
+        if n_equations > self.last {
+            self.equations.push((idx, self.last..n_equations));
+            self.last = n_equations;
+        }
+    }
 }

@@ -6,7 +6,7 @@ use nestegg_rules::{ArgumentKind, Arity, Need, OptionKind, OptionValue, Vocabula
 use crate::apply::APPLIERS;
 
 /// Functions of C's math.h that patterns may call, with the number of their arguments.
-const FUNCTIONS: [(&str, usize); 20] = [
+pub(crate) const FUNCTIONS: [(&str, usize); 29] = [
     ("fabs", 1),
     ("sqrt", 1),
     ("cbrt", 1),
@@ -23,16 +23,77 @@ const FUNCTIONS: [(&str, usize); 20] = [
     ("sinh", 1),
     ("cosh", 1),
     ("tanh", 1),
+    ("asin", 1),
+    ("acos", 1),
+    ("atan", 1),
+    ("erf", 1),
+    ("erfc", 1),
+    ("floor", 1),
+    ("ceil", 1),
+    ("fmin", 2),
+    ("fmax", 2),
     ("atan2", 2),
     ("hypot", 2),
     ("pow", 2),
     ("copysign", 2),
 ];
 
-/// Whether patterns may call a function of that name.
-#[must_use]
-pub fn is_function(name: &str) -> bool {
-    FUNCTIONS.iter().any(|(known, _)| *known == name)
+/// What reductions and functions of rest variables are called.
+fn reductions(words: Vocabulary) -> Vocabulary {
+    words
+        .binder("sum", "Sum over all points of the inames; 0 if there are none.")
+        .binder("product", "Product over all points; 1 if there are none.")
+        .binder("min", "Least value over all points.")
+        .binder("max", "Greatest value over all points.")
+        .spread(
+            "open",
+            "The operands of sums among terms, or of products among factors, that nothing else uses, to any depth.",
+        )
+        .spread("reciprocals", "For divisors, the reciprocal of each with its exponent: `1/y` squared for `y**-2`.")
+        .spread("inverse", "For divisors, what they divide by: `y**2` for `y**-2`.")
+}
+
+/// What conditions may ask.
+fn conditions(words: Vocabulary) -> Vocabulary {
+    use ArgumentKind::{AnyVariable, Bound, Inames, Number, Some, Term, Variable};
+    let types = ArgumentKind::word(&["bool", "int32", "int64", "float32", "float64"]);
+    words
+        .condition("constant", &[AnyVariable], "The value is a constant.")
+        .condition("nonzero", &[AnyVariable], "The value is known not to be zero.")
+        .condition("nonnegative", &[AnyVariable], "The value is known to be at least zero.")
+        .condition("float", &[AnyVariable], "The value is a float.")
+        .condition("integer", &[AnyVariable], "The value is an integer.")
+        .condition("type", &[AnyVariable, types], "The value is of this type.")
+        .condition("invariant", &[AnyVariable], "The value depends on no iname.")
+        .condition_with_more("free-of", &[Inames, Inames], Inames, "The first depends on none of the inames of the others.")
+        .condition_with_more("within", &[Inames, Inames], Inames, "The first depends on no inames but those of the others.")
+        .condition("fewer-inames", &[Inames, Inames], "The inames of the first are some, not all, of the second's.")
+        .condition("same-inames", &[Inames, Inames], "Both depend on the same inames.")
+        .condition_with_more(
+            "has-factor-free-of",
+            &[Variable, Inames],
+            Inames,
+            "The first, or a factor of one of its forms, depends on none of the inames of the others.",
+        )
+        .condition("some", &[Some], "There is at least one.")
+        .condition("several", &[Some], "There are at least two.")
+        .condition("sized", &[Bound], "The number of points of these inames is known.")
+        .condition("used-once", &[AnyVariable], "One other value uses it.")
+        .condition("opens", &[Variable], "Of a child: a sum among terms, or a product among factors, that nothing else uses.")
+        .condition("divisor", &[Variable], "Of a factor: it has a negative exponent.")
+        .condition("zero", &[AnyVariable], "One of them is zero, or tables make one of them zero at each point.")
+        .condition("table", &[AnyVariable], "The value is an element of a constant table.")
+        .condition(
+            "total",
+            &[Variable, Bound, Number],
+            "The first is an element of a table, the inames run over a whole row of it, and each such row adds up to the number exactly.",
+        )
+        .condition("<", &[Term, Term], "The first is known to be less.")
+        .condition("<=", &[Term, Term], "The first is known to be at most the second.")
+        .condition(">", &[Term, Term], "The first is known to be greater.")
+        .condition(">=", &[Term, Term], "The first is known to be at least the second.")
+        .condition("==", &[Term, Term], "Both are known to be equal.")
+        .condition("!=", &[Term, Term], "Both are known to differ.")
 }
 
 /// Operators, conditions, guided rules, tags and options.
@@ -63,21 +124,8 @@ pub fn vocabulary() -> Vocabulary {
     for (name, n_arguments) in FUNCTIONS {
         words = words.operator(name, Arity::Exactly(n_arguments), "The function of C's math.h.");
     }
-    let any = ArgumentKind::AnyVariable;
-    let one = ArgumentKind::Variable;
-    words = words
-        .condition("constant", std::slice::from_ref(&any), "The value is a constant.")
-        .condition("nonzero", std::slice::from_ref(&any), "The value is known not to be zero.")
-        .condition("nonnegative", std::slice::from_ref(&any), "The value is known to be at least zero.")
-        .condition("float", std::slice::from_ref(&any), "The value is a float.")
-        .condition("integer", std::slice::from_ref(&any), "The value is an integer.")
-        .condition("invariant", std::slice::from_ref(&any), "The value depends on no iname.")
-        .condition(
-            "fewer-inames",
-            &[one.clone(), one.clone()],
-            "The inames of the first are some, not all, of the second's.",
-        )
-        .condition("same-inames", &[one.clone(), one], "Both depend on the same inames.")
+    let words = reductions(words);
+    let mut words = conditions(words)
         .tag("exact", "Holds to the bit for floats.")
         .tag("reassociate", "Holds for real numbers; floats are rounded differently.")
         .tag("finite-only", "Holds unless an operand is infinite, not a number, or a zero divisor.");

@@ -14,7 +14,7 @@ fn the_examples_of_the_reference_are_correct() {
     let examples = README.split("```lisp\n").skip(1).filter_map(|block| block.split("```").next());
     let files = [Source::new("<README>", examples.collect::<Vec<_>>().join("\n"))];
     let book = RuleBook::parse(&files, &vocabulary()).unwrap_or_else(|errors| panic!("{:#?}", errors.errors));
-    assert_eq!(book.rules.len(), 4);
+    assert_eq!(book.rules.len(), 7);
     let mine = book.resolve("mine").expect("shown in the reference");
     let rules: Vec<(&str, usize)> = mine.phases.iter().map(|phase| (phase.name.as_str(), phase.rules.len())).collect();
     assert_eq!(rules, [("hoist", 1), ("again", 1)]);

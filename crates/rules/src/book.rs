@@ -66,6 +66,8 @@ pub enum RuleKind {
         rhs: Pattern,
         /// The condition; `None` if there is none.
         when: Option<Condition>,
+        /// Whether `lhs` is an equal form wherever `rhs` matches, too.
+        is_two_way: bool,
     },
     /// Search and application are code.
     Guided {

@@ -7,6 +7,7 @@ use std::fmt;
 use num_rational::BigRational;
 
 use crate::name::Name;
+use crate::pattern::{InameVariable, join};
 
 /// A position in the nodes of one condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,6 +52,19 @@ pub enum Argument {
     Number(BigRational),
     /// A word.
     Word(Name),
+    /// `(size ?q...)`: how many points these inames have.
+    Size(Vec<InameVariable>),
+}
+
+impl Test {
+    /// The variables that it asks about.
+    pub fn variables(&self) -> impl Iterator<Item = &Name> {
+        self.arguments.iter().flat_map(|argument| match argument {
+            Argument::Variable(name) | Argument::Rest(name) => vec![name],
+            Argument::Size(inames) => inames.iter().map(InameVariable::name).collect(),
+            Argument::Number(_) | Argument::Word(_) => Vec::new(),
+        })
+    }
 }
 
 impl Condition {
@@ -153,6 +167,7 @@ impl fmt::Display for Argument {
             Self::Rest(name) => write!(f, "?{name}..."),
             Self::Number(value) => write!(f, "{value}"),
             Self::Word(word) => write!(f, "{word}"),
+            Self::Size(inames) => write!(f, "(size {})", join(inames)),
         }
     }
 }

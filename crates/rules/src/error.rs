@@ -381,7 +381,12 @@ pub enum RuleError {
 
     /// Two rest variables in one list of a left side.
     #[error("a list on the left side has at most one rest variable")]
-    #[diagnostic(code(rules::second_rest), help("with two of them there is no telling which children belong to which"))]
+    #[diagnostic(
+        code(rules::second_rest),
+        help(
+            "with two of them there is no telling which children belong to which: say so of one, as `(?xs... test …)`"
+        )
+    )]
     SecondRest {
         /// The second rest variable.
         #[label("a second one")]
@@ -389,6 +394,22 @@ pub enum RuleError {
         /// The first one.
         #[label("the first one")]
         first: Span,
+    },
+
+    /// A test of children that asks for what is bound after it.
+    #[error("`?{variable}` is not known yet where this test is asked")]
+    #[diagnostic(
+        code(rules::asked_too_early),
+        help(
+            "plain children are matched first, from left to right, then those with tests, then the rest: reorder them"
+        )
+    )]
+    AskedTooEarly {
+        /// The variable's name.
+        variable: Name,
+        /// The rest variable with its test.
+        #[label("asked here")]
+        at: Span,
     },
 
     /// A rest variable that is bound as children of one operator and used as children of another.

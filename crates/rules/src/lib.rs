@@ -40,7 +40,7 @@
 //! let strategy = book.resolve("quotients")?;
 //! let rule = strategy.phases[0].rules[0];
 //! assert_eq!(rule.doc, "x / x == 1 only where x cannot be zero.");
-//! let RuleKind::Pattern { lhs, rhs, when: Some(when) } = &rule.kind else { panic!() };
+//! let RuleKind::Pattern { lhs, rhs, when: Some(when), .. } = &rule.kind else { panic!() };
 //! assert_eq!(format!("{lhs} == {rhs} where {when}"), "(/ ?x ?x) == 1 where (nonzero ?x)");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -72,7 +72,7 @@ pub use condition::{Argument, Condition, ConditionId, ConditionNode, Test};
 pub use error::RuleError;
 pub use lawful::Grant;
 pub use name::Name;
-pub use pattern::{Pattern, PatternId, PatternNode};
+pub use pattern::{InameVariable, Pattern, PatternId, PatternNode};
 pub use read_strategy::{MAX_NODES, MAX_PASSES};
 pub use report::{LocatedError, MAX_ERRORS, RuleErrors};
 pub use resolve::{ResolvedPhase, ResolvedStrategy};

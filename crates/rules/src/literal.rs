@@ -29,7 +29,8 @@ pub(crate) fn classify(text: &str, at: Span) -> Result<Atom, RuleError> {
             Some(name) => (name, true),
             None => (variable, false),
         };
-        return match (Name::is_valid(name), rest) {
+        // `?_c` says that nothing is made of what it stands for.
+        return match (Name::is_valid(name.strip_prefix('_').unwrap_or(name)), rest) {
             (true, true) => Ok(Atom::Rest(name.into())),
             (true, false) => Ok(Atom::Variable(name.into())),
             (false, _) => Err(RuleError::BadVariable { text: text.into(), at }),

@@ -9,6 +9,7 @@ use std::hash::{Hash, Hasher};
 use nestegg_span::Span;
 use num_rational::BigRational;
 
+use crate::condition::Test;
 use crate::name::Name;
 
 /// A position in the nodes of one pattern.
@@ -38,6 +39,70 @@ pub enum PatternNode {
         /// The children, all before this node.
         children: Vec<PatternId>,
     },
+    /// `(sum (?q ?rest...) body)`: a reduction.
+    Reduce {
+        /// The operation, as the vocabulary names it.
+        operator: Name,
+        /// What is bound, in parts.
+        inames: Vec<InameVariable>,
+        /// What is reduced.
+        body: PatternId,
+    },
+    /// `(?xs... test argument …)`, on left sides: all children that pass the test, which is asked about each of them first.
+    Filtered {
+        /// The rest variable that holds them.
+        rest: Name,
+        /// The test; its arguments without the child itself.
+        test: Test,
+    },
+    /// `(each ?xs... body)`, on right sides: `body` for each child that `?xs...` holds, which is `?xs` there.
+    Each {
+        /// The rest variable.
+        rest: Name,
+        /// What stands for each of them.
+        body: PatternId,
+    },
+    /// `(function ?xs...)`, on right sides: other children in place of those that `?xs...` holds.
+    Spread {
+        /// The function, as the vocabulary names it.
+        function: Name,
+        /// The rest variable.
+        rest: Name,
+    },
+    /// `(size ?q...)`, on right sides: how many points these inames have.
+    Size(Vec<InameVariable>),
+}
+
+/// A variable that stands for inames which a reduction binds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum InameVariable {
+    /// `?q`: an iname that may be reduced innermost, with those of the reduction that it is coupled with.
+    One(Name),
+    /// `?qs...`: all others.
+    Rest(Name),
+}
+
+impl InameVariable {
+    /// The name, without dots.
+    pub fn name(&self) -> &Name {
+        match self {
+            Self::One(name) | Self::Rest(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for InameVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(name) => write!(f, "?{name}"),
+            Self::Rest(name) => write!(f, "?{name}..."),
+        }
+    }
+}
+
+/// Iname variables as a list, without parentheses.
+pub(crate) fn join(inames: &[InameVariable]) -> String {
+    inames.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 impl PatternId {
@@ -119,6 +184,21 @@ impl fmt::Display for Pattern {
                             pending.extend([Print::Node(child), Print::Text(" ")]);
                         }
                     }
+                    PatternNode::Reduce { operator, inames, body } => {
+                        write!(f, "({operator} ({}) ", join(inames))?;
+                        pending.extend([Print::Text(")"), Print::Node(*body)]);
+                    }
+                    PatternNode::Filtered { rest, test } => {
+                        write!(f, "(?{rest}... {}", test.name)?;
+                        test.arguments.iter().try_for_each(|argument| write!(f, " {argument}"))?;
+                        f.write_str(")")?;
+                    }
+                    PatternNode::Each { rest, body } => {
+                        write!(f, "(each ?{rest}... ")?;
+                        pending.extend([Print::Text(")"), Print::Node(*body)]);
+                    }
+                    PatternNode::Spread { function, rest } => write!(f, "({function} ?{rest}...)")?,
+                    PatternNode::Size(inames) => write!(f, "(size {})", join(inames))?,
                 },
             }
         }

@@ -12,8 +12,9 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_doc(f, &self.doc)?;
         match &self.kind {
-            RuleKind::Pattern { lhs, rhs, when } => {
-                write!(f, "(rule {} {lhs} {rhs}", self.name)?;
+            RuleKind::Pattern { lhs, rhs, when, is_two_way } => {
+                let arrow = if *is_two_way { "<-> " } else { "" };
+                write!(f, "(rule {} {lhs} {arrow}{rhs}", self.name)?;
                 if let Some(when) = when {
                     write!(f, " :when {when}")?;
                 }

@@ -4,10 +4,19 @@ use crate::condition::{Argument, Condition, ConditionId, ConditionNode, Test};
 use crate::error::RuleError;
 use crate::form::Reader;
 use crate::name::Name;
-use crate::read_pattern::{Scope, Side, VariableKind};
+use crate::pattern::InameVariable;
+use crate::read_pattern::{Scope, Side};
 use crate::sexpr::{NodeId, NodeKind};
 use crate::suggest;
 use crate::vocabulary::{ArgumentKind, CONNECTIVES, ConditionForm};
+
+/// Whether a test can be asked about each child of a list: whether its first argument is a value.
+fn can_ask_each(form: &ConditionForm) -> bool {
+    matches!(
+        form.arguments.first(),
+        Some(ArgumentKind::Variable | ArgumentKind::AnyVariable | ArgumentKind::Inames | ArgumentKind::Term)
+    )
+}
 
 impl Reader<'_> {
     /// The condition at `root`; `None` if something in it was reported.
@@ -102,23 +111,73 @@ impl Reader<'_> {
         let kinds = form.arguments.iter().chain(form.more.iter().cycle());
         let mut read = Vec::with_capacity(arguments.len());
         for (&argument, kind) in arguments.iter().zip(kinds) {
-            read.push(self.argument(name, argument, kind));
+            let known = self.argument(name, argument, kind);
+            let variable = match &known {
+                Some(Argument::Variable(name) | Argument::Rest(name)) => Some(name),
+                _ => None,
+            };
+            let is_bound = variable.and_then(|variable| scope.is_of_inames(variable));
+            let fits = match (kind, is_bound) {
+                (_, None) | (ArgumentKind::Inames | ArgumentKind::Some, _) => true,
+                (ArgumentKind::Bound, Some(is_bound)) => is_bound,
+                (_, Some(is_bound)) => !is_bound,
+            };
+            if !fits {
+                let found = if kind == &ArgumentKind::Bound { "one for values" } else { "one for inames" };
+                let at = self.document.span(argument);
+                let (condition, expected) = (name.clone(), kind.to_string());
+                self.report(RuleError::WrongArgument { condition, expected, found: found.into(), at });
+            }
+            read.push(known.filter(|_| fits));
         }
         let arguments = read.into_iter().collect::<Option<Vec<_>>>()?;
         Some(ConditionNode::Test(Test { name: name.clone(), arguments }))
     }
 
+    /// A test that is asked about each child of a list: its arguments but the first. The caller checks that their variables are bound.
+    pub(crate) fn test_of_each(&mut self, id: NodeId, name: &Name, arguments: &[NodeId]) -> Option<Test> {
+        let Some(form) = self.vocabulary.conditions.get(name).filter(|form| can_ask_each(form)) else {
+            let known = self.vocabulary.conditions.iter().filter(|(_, form)| can_ask_each(form));
+            let help = suggest::help(name, "tests of a child", known.map(|(name, _)| name.as_str()));
+            self.report(RuleError::UnknownCondition { name: name.clone(), at: self.document.span(id), help });
+            return None;
+        };
+        let n = form.arguments.len() - 1;
+        if arguments.len() != n && !(form.more.is_some() && arguments.len() > n) {
+            let plural = if n == 1 { "" } else { "s" };
+            self.condition_arity(id, name, &format!("{n} argument{plural} after the child"), arguments.len());
+            return None;
+        }
+        let kinds = form.arguments.iter().skip(1).chain(form.more.iter().cycle());
+        let read: Vec<Option<Argument>> =
+            arguments.iter().zip(kinds).map(|(&argument, kind)| self.argument(name, argument, kind)).collect();
+        Some(Test { name: name.clone(), arguments: read.into_iter().collect::<Option<Vec<_>>>()? })
+    }
+
     /// Checks that the variables among `arguments` are bound.
-    fn use_variables(&mut self, arguments: &[NodeId], scope: &mut Scope) {
+    pub(crate) fn use_variables(&mut self, arguments: &[NodeId], scope: &mut Scope) {
         let document = self.document;
         for &argument in arguments {
-            let (name, kind) = match &document.node(argument).kind {
-                NodeKind::Variable(name) => (name, VariableKind::One),
-                NodeKind::Rest(name) => (name, VariableKind::Rest { operator: None }),
-                _ => continue,
-            };
-            self.variable(name, kind, document.span(argument), Side::Right, scope);
+            match &document.node(argument).kind {
+                NodeKind::Variable(name) => {
+                    let kind = scope.kind(name, false);
+                    self.variable(name, kind, document.span(argument), Side::Right, scope);
+                }
+                NodeKind::Rest(name) => {
+                    let kind = scope.kind(name, true);
+                    self.variable(name, kind, document.span(argument), Side::Right, scope);
+                }
+                NodeKind::List { items, .. } if self.is_size(items) => {
+                    self.inames(&items[1..], Side::Right, scope);
+                }
+                _ => {}
+            }
         }
+    }
+
+    /// Whether a list is `(size ?q...)`.
+    fn is_size(&self, items: &[NodeId]) -> bool {
+        items.len() > 1 && self.document.word(items[0]).is_some_and(|head| head.as_str() == "size")
     }
 
     fn argument(&mut self, condition: &Name, id: NodeId, kind: &ArgumentKind) -> Option<Argument> {
@@ -130,7 +189,23 @@ impl Reader<'_> {
             (ArgumentKind::Rest | ArgumentKind::AnyVariable, NodeKind::Rest(name)) => {
                 Some(Argument::Rest(name.clone()))
             }
-            (ArgumentKind::Number, NodeKind::Number(value)) => Some(Argument::Number(value.clone())),
+            (ArgumentKind::Inames | ArgumentKind::Bound | ArgumentKind::Term, NodeKind::Variable(name)) => {
+                Some(Argument::Variable(name.clone()))
+            }
+            (ArgumentKind::Inames | ArgumentKind::Bound | ArgumentKind::Some, NodeKind::Rest(name)) => {
+                Some(Argument::Rest(name.clone()))
+            }
+            (ArgumentKind::Number | ArgumentKind::Term, NodeKind::Number(value)) => {
+                Some(Argument::Number(value.clone()))
+            }
+            (ArgumentKind::Term, NodeKind::List { items, .. }) if self.is_size(items) => {
+                let variable = |&id: &NodeId| match &self.document.node(id).kind {
+                    NodeKind::Variable(name) => Some(InameVariable::One(name.clone())),
+                    NodeKind::Rest(name) => Some(InameVariable::Rest(name.clone())),
+                    _ => None,
+                };
+                items[1..].iter().map(variable).collect::<Option<Vec<_>>>().map(Argument::Size)
+            }
             (ArgumentKind::Word(choices), NodeKind::Word(word)) if choices.is_empty() || choices.contains(word) => {
                 Some(Argument::Word(word.clone()))
             }

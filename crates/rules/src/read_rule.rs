@@ -17,7 +17,7 @@ const TAG: KeySpec = KeySpec { name: "tag", example: "`:tag reassociate`", times
 
 pub(crate) static RULE: FormSpec = FormSpec {
     head: "rule",
-    shape: "(rule name left-side right-side :when condition :tag tag)",
+    shape: "(rule name left-side right-side :when condition :tag tag), or (rule name side <-> side …)",
     keys: &[KeySpec { name: "when", example: "`:when (nonzero ?x)`", times: Times::Once }, TAG],
 };
 
@@ -34,7 +34,10 @@ pub(crate) static GUIDED: FormSpec = FormSpec {
 impl Reader<'_> {
     /// What the rule `name` does; `None` if something in it was reported.
     pub(crate) fn pattern_rule(&mut self, name: &Name, parts: &Parts) -> Option<RuleKind> {
-        self.no_more_than(parts, 3);
+        let arrow = parts.positional.get(2).and_then(|&id| self.document.word(id));
+        let is_two_way = arrow.is_some_and(|word| word.as_str() == "<->");
+        let rhs_at = parts.positional.get(if is_two_way { 3 } else { 2 }).copied();
+        self.no_more_than(parts, if is_two_way { 4 } else { 3 });
         let Some(&lhs_at) = parts.positional.get(1) else {
             self.missing(parts, "left side");
             return None;
@@ -42,8 +45,8 @@ impl Reader<'_> {
         let mut scope = Scope::new(name.clone(), self.document.span(lhs_at));
         let lhs = self.pattern(lhs_at, Side::Left, &mut scope);
         let lhs = lhs.filter(|lhs| self.has_operator(name, lhs, lhs_at));
-        let rhs = match parts.positional.get(2) {
-            Some(&rhs) => self.pattern(rhs, Side::Right, &mut scope),
+        let rhs = match rhs_at {
+            Some(rhs) => self.pattern(rhs, Side::Right, &mut scope),
             None => {
                 self.missing(parts, "right side");
                 None
@@ -59,11 +62,23 @@ impl Reader<'_> {
             Some(condition) => Some(condition?),
             None => None,
         };
-        Some(RuleKind::Pattern { lhs, rhs, when })
+        if let Some(rhs_at) = rhs_at.filter(|_| is_two_way) {
+            // What binds the variables is the right side now.
+            let mut scope = Scope::new(name.clone(), self.document.span(rhs_at));
+            let turned = self.pattern(rhs_at, Side::Left, &mut scope)?;
+            if !self.has_operator(name, &turned, rhs_at) {
+                return None;
+            }
+            self.pattern(lhs_at, Side::Right, &mut scope)?;
+            if let Some(when) = parts.value("when") {
+                self.condition(when, &mut scope)?;
+            }
+        }
+        Some(RuleKind::Pattern { lhs, rhs, when, is_two_way })
     }
 
     fn has_operator(&mut self, rule: &Name, lhs: &Pattern, at: NodeId) -> bool {
-        let is_operator = matches!(lhs.node(lhs.root()), PatternNode::Apply { .. });
+        let is_operator = matches!(lhs.node(lhs.root()), PatternNode::Apply { .. } | PatternNode::Reduce { .. });
         if !is_operator {
             self.report(RuleError::BareLeftSide {
                 rule: rule.clone(),

@@ -20,6 +20,10 @@ pub const CONNECTIVES: [&str; 3] = ["and", "or", "not"];
 pub struct Vocabulary {
     /// Heads of pattern lists.
     pub operators: IndexMap<Name, Operator>,
+    /// Heads of pattern lists that bind inames, with their documentation: `(sum (?q...) ?x)`.
+    pub binders: IndexMap<Name, String>,
+    /// Heads of lists that put other children in place of those of a rest variable, with their documentation.
+    pub spreads: IndexMap<Name, String>,
     /// Heads of condition lists after `:when`.
     pub conditions: IndexMap<Name, ConditionForm>,
     /// What may follow `:apply`.
@@ -76,6 +80,14 @@ pub enum ArgumentKind {
     Rest,
     /// Either of the two.
     AnyVariable,
+    /// A variable of any kind that stands for values or for inames: what counts are the inames of the values.
+    Inames,
+    /// A variable that stands for inames.
+    Bound,
+    /// A rest variable, for values or inames.
+    Some,
+    /// A variable `?x`, an exact number, or the size of inames, `(size ?q...)`.
+    Term,
     /// An exact number.
     Number,
     /// One of these words; any word if there are none.
@@ -164,6 +176,18 @@ impl Vocabulary {
     /// Adds an operator or function.
     pub fn operator(mut self, name: &str, arity: Arity, doc: &str) -> Self {
         self.operators.insert(name.into(), Operator { arity, doc: doc.into() });
+        self
+    }
+
+    /// Adds an operation of reductions.
+    pub fn binder(mut self, name: &str, doc: &str) -> Self {
+        self.binders.insert(name.into(), doc.into());
+        self
+    }
+
+    /// Adds a function of rest variables.
+    pub fn spread(mut self, name: &str, doc: &str) -> Self {
+        self.spreads.insert(name.into(), doc.into());
         self
     }
 
@@ -281,6 +305,10 @@ impl fmt::Display for ArgumentKind {
             Self::Variable => f.write_str("a variable"),
             Self::Rest => f.write_str("a rest variable"),
             Self::AnyVariable => f.write_str("a variable or rest variable"),
+            Self::Inames => f.write_str("a variable for values or inames"),
+            Self::Some => f.write_str("a rest variable for values or inames"),
+            Self::Bound => f.write_str("a variable for inames"),
+            Self::Term => f.write_str("a variable, a number or `(size ?q...)`"),
             Self::Number => f.write_str("a number"),
             Self::Word(choices) => write_choices(f, "a word", "one of", choices),
         }
@@ -317,6 +345,14 @@ impl fmt::Display for Vocabulary {
         writeln!(f, "Operators:")?;
         for (name, operator) in &self.operators {
             writeln!(f, "  {name} ({}): {}", operator.arity, operator.doc)?;
+        }
+        writeln!(f, "\nReductions, `(sum (?q...) ?x)`:")?;
+        for (name, doc) in &self.binders {
+            writeln!(f, "  {name}: {doc}")?;
+        }
+        writeln!(f, "\nFunctions of rest variables on right sides, besides `(each ?xs... pattern)`:")?;
+        for (name, doc) in &self.spreads {
+            writeln!(f, "  {name}: {doc}")?;
         }
         writeln!(f, "\nConditions (arguments), besides {}:", CONNECTIVES.join(", "))?;
         for (name, condition) in &self.conditions {

@@ -267,7 +267,16 @@ fn vocabularies_print_as_a_reference() {
           sqrt (1 child): Square root.
           pi (no children): The ratio of a circle's circumference to its diameter.
 
+        Reductions, `(sum (?q...) ?x)`:
+          sum: Sum over inames.
+
+        Functions of rest variables on right sides, besides `(each ?xs... pattern)`:
+          open: Operands of operands.
+
         Conditions (arguments), besides and, or, not:
+          free-of (a variable for values or inames; a variable for values or inames; a variable for values or inames, repeated): No common inames.
+          known-size (a variable for inames): The number of points is known.
+          less (a variable, a number or `(size ?q...)`; a variable, a number or `(size ?q...)`): Less.
           nonzero (a variable): Never zero.
           constant (a variable): Known.
           below (a variable; a number): Less than a number.
@@ -303,4 +312,21 @@ fn large_files_are_read_in_linear_time() {
     text += &sets;
     let book = RuleBook::parse(&[Source::new("<stdin>", text)], &common::vocabulary()).expect("correct");
     assert_eq!(book.rules_of("s4999").len(), 5_000);
+}
+
+#[test]
+fn reductions_print_as_they_are_read() {
+    let forms = [
+        "(rule pull (sum (?q ?r...) (* (?a... free-of ?q) ?b...)) (* ?a... (sum (?q ?r...) (* ?b...))) :when (known-size ?q))",
+        "(rule split (sum (?q...) (+ ?a... ?x)) (+ (each ?a... (sum (?q...) ?a)) (* (size ?q...) ?x)) :when (less (size ?q...) 8))",
+        "(rule both (sum (?q...) (+ ?a ?b)) <-> (+ (sum (?q...) ?a) (sum (?q...) ?b)))",
+        "(rule flat (+ (?a... nonzero) ?_b...) (+ (open ?a...)))",
+    ];
+    for form in forms {
+        let text = format!(";; Rules.\n\n;; Doc.\n{form}\n");
+        let book = RuleBook::parse(&[nestegg_span::Source::new("t.rules", text)], &common::vocabulary());
+        let book = book.unwrap_or_else(|errors| panic!("{form}: {errors:?}"));
+        let printed = book.rules.values().next().map(ToString::to_string);
+        assert_eq!(printed.as_deref(), Some(format!(";; Doc.\n{form}").as_str()));
+    }
 }

@@ -206,15 +206,15 @@ fn missing_part() {
             rules::missing_part t.rules:2:1
               this `rule` has no name
               2:1 "(rule)": in this form
-              help: its shape is `(rule name left-side right-side :when condition :tag tag)`
+              help: its shape is `(rule name left-side right-side :when condition :tag tag), or (rule name side <-> side …)`
             rules::missing_part t.rules:4:1
               this `rule` has no left side
               4:1 "(rule b)": in this form
-              help: its shape is `(rule name left-side right-side :when condition :tag tag)`
+              help: its shape is `(rule name left-side right-side :when condition :tag tag), or (rule name side <-> side …)`
             rules::missing_part t.rules:6:1
               this `rule` has no right side
               6:1 "(rule c (* ?x 1))": in this form
-              help: its shape is `(rule name left-side right-side :when condition :tag tag)`
+              help: its shape is `(rule name left-side right-side :when condition :tag tag), or (rule name side <-> side …)`
             rules::missing_part t.rules:8:1
               this `guided` has no `:apply`
               8:1 "(guided d)": in this form
@@ -259,7 +259,7 @@ fn extra_part() {
             rules::extra_part t.rules:2:21
               the variable `?x` has no place in this `rule`
               2:21 "?x": not expected
-              help: its shape is `(rule name left-side right-side :when condition :tag tag)`
+              help: its shape is `(rule name left-side right-side :when condition :tag tag), or (rule name side <-> side …)`
             rules::extra_part t.rules:4:11
               the word `c` has no place in this `guided`
               4:11 "c": not expected
@@ -639,12 +639,12 @@ fn second_rest() {
     check(
         &["(rule a (+ ?x ?xs... ?ys...) ?x)"],
         expect![[r#"
-        rules::second_rest t.rules:2:22
-          a list on the left side has at most one rest variable
-          2:22 "?ys...": a second one
-          2:15 "?xs...": the first one
-          help: with two of them there is no telling which children belong to which
-    "#]],
+            rules::second_rest t.rules:2:22
+              a list on the left side has at most one rest variable
+              2:22 "?ys...": a second one
+              2:15 "?xs...": the first one
+              help: with two of them there is no telling which children belong to which: say so of one, as `(?xs... test …)`
+        "#]],
     );
 }
 
@@ -691,20 +691,20 @@ fn unknown_condition() {
     check(
         &["(rule a (* ?x 1) ?x :when (and (nonzer ?x) (not (odd ?y))))"],
         expect![[r#"
-        rules::unknown_condition t.rules:2:33
-          unknown condition `nonzer`
-          2:33 "nonzer": not a condition
-          help: did you mean `nonzero`?
-        rules::unknown_condition t.rules:2:50
-          unknown condition `odd`
-          2:50 "odd": not a condition
-          help: known conditions: `nonzero`, `constant`, `below`, `empty`, `dtype`, `disjoint`, `and`, `or`, `not`
-        rules::unbound_variable t.rules:2:54
-          `?y` is not bound by the left side of `a`
-          2:54 "?y": used here
-          2:9 "(* ?x 1)": variables are bound by this pattern
-          help: every variable on the right side and in the condition must also occur on the left side
-    "#]],
+            rules::unknown_condition t.rules:2:33
+              unknown condition `nonzer`
+              2:33 "nonzer": not a condition
+              help: did you mean `nonzero`?
+            rules::unknown_condition t.rules:2:50
+              unknown condition `odd`
+              2:50 "odd": not a condition
+              help: known conditions: `free-of`, `known-size`, `less`, `nonzero`, `constant`, `below`, `empty`, `dtype`, `disjoint`, `and`, `or`, `not`
+            rules::unbound_variable t.rules:2:54
+              `?y` is not bound by the left side of `a`
+              2:54 "?y": used here
+              2:9 "(* ?x 1)": variables are bound by this pattern
+              help: every variable on the right side and in the condition must also occur on the left side
+        "#]],
     );
 }
 
@@ -1032,4 +1032,103 @@ fn errors_are_counted_beyond_the_limit() {
     let source = Source::new("t.rules", "word ".repeat(1000));
     let errors = nestegg_rules::RuleBook::parse(&[source], &vocabulary).expect_err("no forms");
     assert_eq!(errors.to_string(), "1000 errors in the rule files, of which 200 are shown");
+}
+
+#[test]
+fn asked_too_early() {
+    check(
+        &["(rule a (* (+ (?a... free-of ?y) ?b...) ?y) (+ ?a... ?b...))"],
+        expect![[r#"
+            rules::asked_too_early t.rules:2:15
+              `?y` is not known yet where this test is asked
+              2:15 "(?a... free-of ?y)": asked here
+              help: plain children are matched first, from left to right, then those with tests, then the rest: reorder them
+        "#]],
+    );
+}
+
+#[test]
+fn reductions() {
+    check(
+        &[
+            "(rule no-body (sum (?q...)) 1)",
+            "(rule no-inames (sum () ?x) ?x)",
+            "(rule two-rests (sum (?q... ?r...) ?x) ?x)",
+            "(rule unbound (sum (?q...) ?x) (sum (?r...) ?x))",
+            "(rule mixed (sum (?q...) (* ?q ?x)) ?x)",
+            "(rule not-of-inames (sum (?q...) ?x) ?x :when (known-size ?x))",
+            "(rule not-of-values (sum (?q) ?x) ?x :when (nonzero ?q))",
+            "(rule size-on-the-left (* (size ?q) ?x) ?x)",
+        ],
+        expect![[r#"
+            rules::wrong_arity t.rules:2:15
+              `sum` takes inames and 1 child, not 1
+              2:15 "(sum (?q...))": 1 here
+              help: a reduction is `(sum (?q...) ?x)`: its inames in parentheses, then what is reduced
+            rules::empty_list t.rules:4:22
+              this list of inames is empty
+              4:22 "()": nothing in here
+              help: name at least one, or leave the whole form out
+            rules::second_rest t.rules:6:29
+              a list on the left side has at most one rest variable
+              6:29 "?r...": a second one
+              6:23 "?q...": the first one
+              help: with two of them there is no telling which children belong to which: say so of one, as `(?xs... test …)`
+            rules::unbound_variable t.rules:8:38
+              `?r...` is not bound by the left side of `unbound`
+              8:38 "?r...": used here
+              8:15 "(sum (?q...) ?x)": variables are bound by this pattern
+              help: every variable on the right side and in the condition must also occur on the left side
+            rules::mixed_variable t.rules:10:19
+              `q` is a variable and a rest variable
+              10:19 "?q...": different here
+              10:29 "?q": first used here
+              help: write `?q` or `?q...` everywhere, or rename one
+            rules::wrong_argument t.rules:12:59
+              `known-size` takes a variable for inames here, not one for values
+              12:59 "?x": expected a variable for inames
+            rules::wrong_argument t.rules:14:53
+              `nonzero` takes a variable here, not one for inames
+              14:53 "?q": expected a variable
+            rules::unexpected t.rules:16:27
+              expected a pattern that a left side can have, found a list
+              16:27 "(size ?q)": expected a pattern that a left side can have
+        "#]],
+    );
+}
+
+#[test]
+fn children_with_tests() {
+    check(
+        &[
+            "(rule no-test (+ (?a...) ?b...) (+ ?a... ?b...))",
+            "(rule on-the-right (+ ?a... ?x) (+ (?a... free-of ?x) ?x))",
+            "(rule not-of-a-child (+ (?a... known-size ?x) ?x) ?x)",
+            "(rule each-on-the-left (+ (each ?a... ?a) ?x) ?x)",
+            "(rule one-value (+ ?a... ?x) (sqrt (each ?a... ?a)))",
+            "(rule turned (+ ?a... ?x) <-> (+ (open ?a...) ?x))",
+        ],
+        expect![[r#"
+            rules::unexpected t.rules:2:18
+              expected a test after the rest variable, found a list
+              2:18 "(?a...)": expected a test after the rest variable
+            rules::unexpected t.rules:4:36
+              expected a rest variable alone on a right side, found a list
+              4:36 "(?a... free-of ?x)": expected a rest variable alone on a right side
+            rules::unknown_condition t.rules:6:25
+              unknown condition `known-size`
+              6:25 "(?a... known-size ?x)": not a condition
+              help: known tests of a child: `free-of`, `less`, `nonzero`, `constant`, `below`, `dtype`, `disjoint`
+            rules::unexpected t.rules:8:27
+              expected `(each ?xs... pattern)` on a right side, found a list
+              8:27 "(each ?a... ?a)": expected `(each ?xs... pattern)` on a right side
+            rules::rest_outside_nary t.rules:10:42
+              `?a...` does not stand in an n-ary operator
+              10:42 "?a...": no place for a rest variable
+              help: a rest variable stands for the remaining children of an operator that takes any number of them
+            rules::unexpected t.rules:12:34
+              expected a function of one rest variable on a right side, found a list
+              12:34 "(open ?a...)": expected a function of one rest variable on a right side
+        "#]],
+    );
 }

@@ -9,6 +9,7 @@ use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
 use nestegg_driver::emit::{self, Product};
 use nestegg_driver::report::{Report, WIDTH};
+use nestegg_driver::rules::warnings;
 use nestegg_span::Source;
 use serde_json::{Value, json};
 
@@ -27,6 +28,7 @@ pub fn run(args: OptimizeArgs) -> Result<ExitStatus, Failure> {
     let has_place = path_of(args.output.as_deref()).is_some() || input.is_dir();
     let stream = if has_place { Stream::Output } else { Stream::Error };
     let res = OptimizeConfig::new(args).map_err(Failed::from).and_then(|config| {
+        warnings(&config.driver.rules).into_iter().for_each(|warning| terminal::show(&warning.into()));
         threads(&config)?.install(|| match &config.input {
             Input::One(path) => one(path, &config, stream),
             Input::Folder(path) => Ok(folder::run(path, &config)?),

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use nestegg_driver::rules::{rule_book, vocabulary};
+use nestegg_driver::rules::{rule_book, vocabulary, warnings};
 use nestegg_rules::RuleBook;
 use nestegg_span::Source;
 
@@ -24,7 +24,9 @@ pub fn run(args: &RulesArgs) -> Result<ExitStatus, Failure> {
         terminal::print(&format!("{}\n", vocabulary().to_string().trim_end()))?;
         return Ok(ExitStatus::Done);
     }
-    let book = rule_book(&read_rules(&args.rules)?)?;
+    let files = read_rules(&args.rules)?;
+    let book = rule_book(&files)?;
+    warnings(&files).into_iter().for_each(|warning| terminal::show(&warning.into()));
     let text = if args.names.is_empty() { all(&book) } else { named(&book, &args.names)? };
     terminal::print(&text)?;
     Ok(ExitStatus::Done)

@@ -6,12 +6,9 @@
 
 pub mod contract;
 pub mod factor;
-pub mod flatten;
 pub mod group;
 pub mod linear;
 pub mod nested;
-pub mod reciprocal;
-pub mod reduction;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -22,7 +19,7 @@ use nestegg_rules::Name;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::Graph;
-use crate::judge::Equation;
+use crate::judge::{Equation, Meaning};
 use crate::language::{Kind, Node};
 
 /// One application of one rule to the whole e-graph.
@@ -56,7 +53,7 @@ impl Pass<'_> {
     }
 
     /// The same for a pattern whose variables stand for these classes.
-    pub fn equate_where(&mut self, class: Id, form: Id, bindings: impl FnOnce() -> Vec<(String, Vec<Id>)>) {
+    pub fn equate_where(&mut self, class: Id, form: Id, bindings: impl FnOnce() -> Vec<(String, Meaning)>) {
         self.steps += 1;
         let kind = |id: Id| Kind::of(self.graph[id].data.dtype);
         if kind(class) == kind(form) && self.graph.union(class, form) {
@@ -152,18 +149,6 @@ pub struct Applier {
 /// Every guided rule's code.
 pub static APPLIERS: &[Applier] = &[
     Applier {
-        name: "flatten-sum",
-        doc: "A sum that one other sum uses and nothing else joins it.",
-        limits: &[],
-        apply: flatten::sums,
-    },
-    Applier {
-        name: "flatten-product",
-        doc: "A product that one other product uses and nothing else joins it.",
-        limits: &[],
-        apply: flatten::products,
-    },
-    Applier {
         name: "group-sum",
         doc: "Terms of a sum with inames in a common set become a sum of their own, for every union of the terms' iname sets.",
         limits: &[("sets", 64, 1..=4096)],
@@ -176,40 +161,10 @@ pub static APPLIERS: &[Applier] = &[
         apply: group::products,
     },
     Applier {
-        name: "pull-invariant",
-        doc: "Factors that a sum reduction's inames do not occur in leave it, iname by iname.",
-        limits: &[],
-        apply: reduction::pull_invariant,
-    },
-    Applier {
-        name: "split-reduction",
-        doc: "A sum reduction of a sum from which some terms could pull a factor becomes a sum of reductions.",
-        limits: &[],
-        apply: reduction::split,
-    },
-    Applier {
-        name: "reduce-invariant",
-        doc: "A sum reduction of what its inames do not occur in is a multiple of it.",
-        limits: &[],
-        apply: reduction::invariant,
-    },
-    Applier {
-        name: "merge-reductions",
-        doc: "A reduction of a reduction with the same operation is one reduction over the inames of both.",
-        limits: &[],
-        apply: reduction::merge,
-    },
-    Applier {
         name: "common-factor",
         doc: "Terms of a sum with a common factor, a value or a number, become one product; the most profitable factors first, and after one another.",
         limits: &[("terms", 64, 2..=4096), ("factors", 4, 1..=64)],
         apply: factor::common_factor,
-    },
-    Applier {
-        name: "reciprocal",
-        doc: "A quotient is a product with the reciprocals of its divisors, and with that of all of them.",
-        limits: &[],
-        apply: reciprocal::reciprocals,
     },
     Applier {
         name: "linear-form",

@@ -32,8 +32,8 @@ use astro_float::Consts;
 use egg::Id;
 use indexmap::IndexMap;
 use miette::NamedSource;
-use nestegg_ir::Kernel;
 use nestegg_ir::domains::Domains;
+use nestegg_ir::{InameSet, Kernel};
 use nestegg_rules::Rule;
 use nestegg_span::Span;
 
@@ -76,7 +76,16 @@ pub struct Equation {
     /// What the rule says it equals.
     pub form: Id,
     /// What the variables of the rule stand for, if it is a pattern.
-    pub bindings: Vec<(String, Vec<Id>)>,
+    pub bindings: Vec<(String, Meaning)>,
+}
+
+/// What a variable stands for.
+#[derive(Clone, Debug)]
+pub enum Meaning {
+    /// Values.
+    Values(Vec<Id>),
+    /// Inames that a reduction binds.
+    Inames(InameSet),
 }
 
 /// A rule that is no equality.
@@ -281,11 +290,15 @@ fn finding(
     let text = |id: Id| text::term(world.graph, kernel, id);
     let roots = [equation.class, equation.form];
     let (left_text, right_text) = (text(equation.class), text(equation.form));
-    let texts: Vec<(String, Vec<String>)> =
-        equation.bindings.iter().map(|(name, ids)| (name.clone(), ids.iter().map(|&id| text(id)).collect())).collect();
-    let variables = texts.into_iter().zip(&equation.bindings).map(|((name, texts), (_, ids))| {
-        let value = match ids.as_slice() {
-            [id] => sample.value(world, *id).ok().map(|value| value.to_f64()),
+    let texts = |meaning: &Meaning| match meaning {
+        Meaning::Values(ids) => ids.iter().map(|&id| text(id)).collect::<Vec<String>>(),
+        Meaning::Inames(inames) => inames.iter().map(|iname| kernel[iname].name.clone()).collect(),
+    };
+    let named: Vec<(String, Vec<String>)> =
+        equation.bindings.iter().map(|(name, meaning)| (name.clone(), texts(meaning))).collect();
+    let variables = named.into_iter().zip(&equation.bindings).map(|((name, texts), (_, meaning))| {
+        let value = match meaning {
+            Meaning::Values(ids) if ids.len() == 1 => sample.value(world, ids[0]).ok().map(|value| value.to_f64()),
             _ => None,
         };
         (name, texts.join(", "), value)

@@ -14,6 +14,16 @@ pub fn vocabulary() -> Vocabulary {
         .operator("/", Arity::Exactly(2), "Quotient.")
         .operator("sqrt", Arity::Exactly(1), "Square root.")
         .operator("pi", Arity::Exactly(0), "The ratio of a circle's circumference to its diameter.")
+        .binder("sum", "Sum over inames.")
+        .spread("open", "Operands of operands.")
+        .condition_with_more(
+            "free-of",
+            &[ArgumentKind::Inames, ArgumentKind::Inames],
+            ArgumentKind::Inames,
+            "No common inames.",
+        )
+        .condition("known-size", &[ArgumentKind::Bound], "The number of points is known.")
+        .condition("less", &[ArgumentKind::Term, ArgumentKind::Term], "Less.")
         .condition("nonzero", &[ArgumentKind::Variable], "Never zero.")
         .condition("constant", &[ArgumentKind::Variable], "Known.")
         .condition("below", &[ArgumentKind::Variable, ArgumentKind::Number], "Less than a number.")
