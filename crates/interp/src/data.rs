@@ -15,12 +15,14 @@
 
 mod decisions;
 mod indices;
+mod selectors;
 
 use indexmap::IndexMap;
 use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind, Dtype, Kernel};
 
 use crate::data::decisions::Decisions;
 use crate::data::indices::Indices;
+use crate::data::selectors::Selectors;
 use crate::domain::Domains;
 use crate::error::Error;
 use crate::input::{Inputs, Values, dyadic, parameter_values};
@@ -55,6 +57,8 @@ pub(crate) enum Profile {
     Wide,
     /// As `Signed`, but the argument of this number, modulo how many there are, is small: a determinant of one and a little is positive.
     Scaled(usize),
+    /// As `Signed`, and integers that select among few elements take the values of this number: see [`Selectors`].
+    Selecting(u64),
     /// As `Palette`, but integers may leave the arrays that they are indices of: conditions may guard these accesses.
     Daring,
 }
@@ -62,7 +66,7 @@ pub(crate) enum Profile {
 impl Profile {
     /// Whether its numbers are what any kernel is made for: moderate in size, no zeros, no integers beyond what indices may be.
     pub(crate) fn is_tame(self) -> bool {
-        matches!(self, Self::Signed | Self::Positive)
+        matches!(self, Self::Signed | Self::Positive | Self::Selecting(_))
     }
 }
 
@@ -91,6 +95,7 @@ pub(crate) struct Plan {
     /// How many of them are read only and are floats.
     n_float: usize,
     indices: Indices,
+    selectors: Selectors,
     /// Parameters with their values.
     parameters: IndexMap<String, i64>,
     /// Whether a kernel decides on data: the palettes matter.
@@ -148,10 +153,22 @@ impl Plan {
             n_float += usize::from(is_read && kernel[array].dtype.is_float());
         }
         let indices = Indices::of(kernel, &source, &mut Domains::new(kernel, &values)?)?;
+        let selecting = arguments.iter().filter(|argument| argument.is_read && !argument.layout.dtype.is_float());
+        let selectors = Selectors::of(selecting.map(|argument| (argument.array, &argument.layout)), &indices);
         let parameters = kernel.parameters.iter().map(|parameter| parameter.name.clone()).zip(values).collect();
         let reads_integers = arguments.iter().any(|argument| argument.is_read && !argument.layout.dtype.is_float());
         let (decides, decides_on_points) = (decisions.any(), decisions.of_points());
-        Ok(Self { arguments, position, n_float, indices, parameters, decides, decides_on_points, reads_integers })
+        Ok(Self {
+            arguments,
+            position,
+            n_float,
+            indices,
+            selectors,
+            parameters,
+            decides,
+            decides_on_points,
+            reads_integers,
+        })
     }
 
     /// Whether all arguments that are read may be held as arrays.
@@ -162,6 +179,11 @@ impl Plan {
 
     pub(crate) fn data(&self, seed: u64, profile: Profile, from_zero: bool) -> DataSet<'_> {
         DataSet { plan: self, seed, profile, from_zero, nudge: 0 }
+    }
+
+    /// How many data sets [`Profile::Selecting`] has.
+    pub(crate) fn n_selections(&self) -> u64 {
+        self.selectors.n_selections()
     }
 
     /// Every parameter with its value.
@@ -213,7 +235,7 @@ impl DataSet<'_> {
         let value = dyadic(hash, if argument.layout.dtype == Dtype::Float32 { 20 } else { 40 });
         let choice = mix(hash ^ 0x51ab);
         let value = match self.profile {
-            Profile::Signed => value,
+            Profile::Signed | Profile::Selecting(_) => value,
             Profile::Positive => value.abs(),
             Profile::Scaled(small) if self.plan.n_float > 0 && argument.number == small % self.plan.n_float => {
                 value * SMALL
@@ -246,6 +268,11 @@ impl DataSet<'_> {
         if argument.layout.dtype == Dtype::Bool {
             return (hash & 1) as i64;
         }
+        if let Profile::Selecting(number) = self.profile
+            && let Some(value) = self.plan.selectors.value(argument.array, position, number)
+        {
+            return value;
+        }
         if let Some((mut lower, mut upper)) = self.plan.indices.range(argument.array, &argument.layout.index(position))
         {
             if self.profile == Profile::Daring {
@@ -264,7 +291,9 @@ impl DataSet<'_> {
         let whole = |palette: &[f64]| palette[(choice >> 8) as usize % palette.len()].clamp(-1e9, 1e9) as i64;
         match self.profile {
             // A zero would hide what it is multiplied with.
-            Profile::Signed | Profile::Positive | Profile::Scaled(_) => 1 + (mix(hash) % 8) as i64,
+            Profile::Signed | Profile::Selecting(_) | Profile::Positive | Profile::Scaled(_) => {
+                1 + (mix(hash) % 8) as i64
+            }
             Profile::Palette | Profile::Daring if choice & 1 == 1 && !argument.palette.is_empty() => {
                 whole(&argument.palette) + (choice >> 1) as i64 % 3 - 1
             }

@@ -219,6 +219,7 @@ impl Comparison<'_> {
         let max_steps = match is_base {
             true if self.options.is_surveyed => MAX_STEPS,
             true => MAX_STEPS.max(n_units as u64 * MAX_STEPS_OF_UNIT),
+            false if tally.seeks_values => MAX_STEPS,
             false => MAX_STEPS_AGAIN,
         };
         let n_least = if self.options.is_surveyed { MIN_SURVEYED.min(*n_least) } else { *n_least };
@@ -226,6 +227,10 @@ impl Comparison<'_> {
         let is_heavy = tally.n_steps_first > MIN_STEPS_APART;
         let (mut n_elements, mut n_without) = (0, 0);
         for &(array, position) in elements.iter().cycle().skip(begin).take(elements.len()) {
+            let is_known = tally.elements.get(&(array, position)).is_some_and(|known| known.is_compared());
+            if tally.seeks_values && is_known {
+                continue;
+            }
             if (tally.was_whole || !is_base || n_elements >= n_least) && first.steps().max(second.steps()) > max_steps {
                 break;
             }
@@ -275,7 +280,7 @@ impl Comparison<'_> {
             let compare = |known: &mut Known, a: &A::Float, b: &B::Float, dtype| compare(place, known, a, b, dtype);
             tally.enter(place, layout, slot(&a), slot(&b), compare)?;
         }
-        tally.is_chosen |= !tally.was_whole && (n_elements < elements.len() || !is_all);
+        tally.is_chosen |= !tally.was_whole && !tally.seeks_values && (n_elements < elements.len() || !is_all);
         tally.n_steps += first.steps().max(second.steps());
         Ok(())
     }

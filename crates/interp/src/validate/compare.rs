@@ -45,7 +45,7 @@ const MAX_INSTRUCTIONS: usize = 1_000;
 const MAX_STEPS_WHOLE: u64 = 200_000;
 
 /// Further profiles for elements that had no value yet.
-const DEFINING: [Profile; 12] = [
+pub(super) const DEFINING: [Profile; 12] = [
     Profile::Positive,
     Profile::Signed,
     Profile::Wide,
@@ -59,6 +59,9 @@ const DEFINING: [Profile; 12] = [
     Profile::Scaled(6),
     Profile::Scaled(7),
 ];
+
+/// How often each is tried as long as it gives values to further elements.
+const MAX_DEFINING: usize = 8;
 
 /// Programs that read more elements of arguments than this together are not run whole,
 const MAX_READ: usize = 1 << 21;
@@ -152,16 +155,19 @@ impl Comparison<'_> {
             round(Profile::Signed, from_zero, FloatRound::Base, tally)?;
         }
         if is_alone {
+            for number in 0..self.plan.n_selections() {
+                round(Profile::Selecting(number), false, FloatRound::Base, tally)?;
+            }
             self.until_decided(tally, |profile, _, tally| {
                 unless_failed(round(profile, false, FloatRound::Deciding, tally))
             })?;
         }
-        let last = [(Profile::Signed, FloatRound::Last)];
-        for (profile, kind) in DEFINING.map(|profile| (profile, FloatRound::Defining)).into_iter().chain(last) {
-            if is_bits || (!tally.is_empty() && !tally.is_open()) {
-                break;
-            }
-            unless_failed(round(profile, false, kind, tally))?;
+        if is_bits {
+            return Ok(());
+        }
+        self.until_defined(tally, |profile, tally| unless_failed(round(profile, false, FloatRound::Defining, tally)))?;
+        if tally.is_empty() || tally.is_open() {
+            unless_failed(round(Profile::Signed, false, FloatRound::Last, tally))?;
         }
         Ok(())
     }
@@ -187,9 +193,11 @@ impl Comparison<'_> {
             if is_settled || (!is_finite && !is_bits && kind != FloatRound::Last) {
                 return Sameness::Open;
             }
-            known.is_in_floats = true;
             match self.approximately(a, b, dtype, largest) {
-                Ok(error) => Sameness::Equal(error),
+                Ok(error) => {
+                    known.is_in_floats = true;
+                    Sameness::Equal(error)
+                }
                 Err((first, second)) => Sameness::Different { world: "floating point", first, second },
             }
         };
@@ -283,12 +291,40 @@ impl Comparison<'_> {
         Ok(())
     }
 
+    /// Rounds on data that may give values to elements that have none; a profile that does is tried again, up to [`MAX_DEFINING`] times, for a round
+    /// looks at few elements of a long program.
+    fn until_defined<'c>(
+        &'c self,
+        tally: &mut Tally<'c>,
+        mut round: impl FnMut(Profile, &mut Tally<'c>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        for profile in DEFINING {
+            for _ in 0..MAX_DEFINING {
+                let n_open = tally.n_open();
+                if !tally.is_empty() && n_open == 0 {
+                    return Ok(());
+                }
+                tally.seeks_values = true;
+                let found = round(profile, tally);
+                tally.seeks_values = false;
+                found?;
+                if tally.n_open() >= n_open {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// All rounds in exact arithmetic.
     fn exactly<'c>(&'c self, tally: &mut Tally<'c>) -> Result<(), Stop> {
         let Some(&seed) = self.options.seeds.first() else { return Ok(()) };
         self.unless_too_long(tally, self.max_steps());
         for (idx, &seed) in self.options.seeds.iter().enumerate() {
             self.round(self.plan.data(seed, Profile::Signed, idx == 1), tally)?;
+        }
+        for number in 0..self.plan.n_selections() {
+            self.round(self.plan.data(seed, Profile::Selecting(number), false), tally)?;
         }
         let mut n_further = 0_u64;
         // Bold data may lead outside of what the first program is made for: such a round says nothing.
@@ -306,13 +342,7 @@ impl Comparison<'_> {
             unless_failed(self.round(data, tally))
         };
         self.until_decided(tally, &mut bold)?;
-        for profile in DEFINING {
-            if !tally.is_open() {
-                break;
-            }
-            bold(profile, false, tally)?;
-        }
-        Ok(())
+        self.until_defined(tally, |profile, tally| bold(profile, false, tally))
     }
 
     /// Both programs on one choice of data, in exact arithmetic.

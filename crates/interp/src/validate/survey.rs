@@ -16,7 +16,7 @@ use crate::data::Profile;
 use crate::error::{Error, Trap};
 use crate::float::Floats;
 use crate::memory::{Data, Storage};
-use crate::validate::compare::{Comparison, outputs};
+use crate::validate::compare::{Comparison, DEFINING, outputs};
 use crate::validate::tally::Stop;
 use crate::validate::whole::{Pair, largest};
 use crate::validate::{Difference, Runnable, ValidateOptions, arguments_differ, compiled};
@@ -67,19 +67,25 @@ pub fn survey(form: &Runnable<'_>, second: &Runnable<'_>, options: &ValidateOpti
 }
 
 impl Comparison<'_> {
+    /// On the first data on which all elements have finite values; `None` if there are none.
     fn survey(&self) -> Option<Survey> {
-        let data = self.plan.data(self.options.seeds.first().copied().unwrap_or(1), Profile::Signed, false);
+        std::iter::once(Profile::Signed).chain(DEFINING).find_map(|profile| self.survey_on(profile)).flatten()
+    }
+
+    /// On data of a profile; nothing in it if they do not tell. `None` if some elements have no finite value there.
+    fn survey_on(&self, profile: Profile) -> Option<Option<Survey>> {
+        let data = self.plan.data(self.options.seeds.first().copied().unwrap_or(1), profile, false);
         let (first, second) = match self.run(&Conditioned, &Floats, &data.inputs(), MAX_STEPS) {
             Ok(Pair::Memories(first, second, _)) => (first, second),
             Err(Stop::Different(difference, _)) => {
-                let Difference::Trap { error, .. } = *difference else { return None };
+                let Difference::Trap { error, .. } = *difference else { return Some(None) };
                 let is_plain = |error: &Error| match error {
                     Error::Trap { trap, .. } => matches!(trap, Trap::Uninitialised { .. } | Trap::OutOfBounds { .. }),
                     _ => false,
                 };
-                return is_plain(&error).then(|| Survey { failure: Some(error), ..Survey::default() });
+                return Some(is_plain(&error).then(|| Survey { failure: Some(error), ..Survey::default() }));
             }
-            Ok(Pair::NoMeaning(_)) | Err(_) => return None,
+            Ok(Pair::NoMeaning(_)) | Err(_) => return Some(None),
         };
         let (mut n_elements, mut found) = (0, Vec::new());
         for (array, other) in outputs(self.first.kernel(), self.second.kernel()) {
@@ -87,6 +93,11 @@ impl Comparison<'_> {
             let (left, right) = (&first[array.index()], &second[other.index()]);
             let largest = largest(left);
             for position in (0..layout.len).filter(|&position| left.has_value(position)) {
+                if let Data::Floats(values) = &left.data
+                    && !values[position].value.is_finite()
+                {
+                    return None;
+                }
                 n_elements += 1;
                 let by = self.suspicion((left, right), position, layout.dtype, largest);
                 if by > 0.0 {
@@ -99,7 +110,7 @@ impl Comparison<'_> {
             let layout = &self.first.code.layouts[array.index()];
             (layout.name.clone(), layout.index(position))
         });
-        Some(Survey { n_elements, suspects: suspects.collect(), failure: None })
+        Some(Some(Survey { n_elements, suspects: suspects.collect(), failure: None }))
     }
 
     /// By how much an element differs, relative to its condition; zero where it is as close as it must be, or the form has no finite value.

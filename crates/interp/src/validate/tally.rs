@@ -42,6 +42,8 @@ pub(super) struct Tally<'c> {
     pub(super) on_demand: Option<OnDemand<'c>>,
     /// Whether all elements were compared at least once.
     pub(super) was_whole: bool,
+    /// Whether rounds look only at elements that had no value yet.
+    pub(super) seeks_values: bool,
     /// Steps on demand of the program that took more.
     pub(super) n_steps: u64,
     /// Steps on demand of the first program for the first element of a round, at most.
@@ -121,6 +123,7 @@ impl<'c> Tally<'c> {
             is_whole,
             on_demand: None,
             was_whole: false,
+            seeks_values: false,
             n_steps: 0,
             n_steps_first: 0,
             n_steps_whole: 0,
@@ -131,6 +134,11 @@ impl<'c> Tally<'c> {
     /// Whether nothing is written.
     pub(super) fn is_empty(&self) -> bool {
         self.elements.is_empty()
+    }
+
+    /// How many elements were not compared yet.
+    pub(super) fn n_open(&self) -> usize {
+        self.elements.values().filter(|known| !known.is_compared()).count()
     }
 
     /// Whether an element was not compared yet.
