@@ -522,3 +522,54 @@ fn a_survey_names_the_elements_that_differ() {
         of(&text("2.0", "y[i] = t[i]*x[i]").replace("for i\n", "for i\n if i < 3\n").replace("\nend", "\n end\nend"));
     assert_eq!(not_written.suspects, [("y".to_owned(), vec![3])]);
 }
+
+/// The logarithm has a value only where `a` is small beside one, and decisions are watched element by element.
+#[test]
+fn differences_of_elements_that_had_no_value_before_count() {
+    let program = |factor: &str| {
+        format!(
+            "domain {{ [i] : 0 <= i < 8 }}
+arg y : float64[8] write
+arg a : float64[8] read
+arg b : float64[8] read
+for i
+  y[i] = log(1.0 - 1000.0*a[i]*a[i])*{factor} + (b[i] if b[i] > 3.0 else 1.0)  {{id=s}}
+end
+"
+        )
+    };
+    let options = ValidateOptions { noise: 1e-15, ..in_floats_alone() };
+    let compared = |second: &str| validate(&kernel(&program("1.0")), &kernel(&program(second)), &options).unwrap();
+    let Verdict::Equal(evidence) = compared("1.0") else { panic!("a program differs from itself") };
+    assert_eq!((evidence.n_elements, evidence.n_floats), (8, 8));
+    assert!(matches!(compared("1.5"), Verdict::Different(_)));
+}
+
+/// The number of one table in sixteen is another; two numbers select it.
+#[test]
+fn all_values_of_selectors_occur() {
+    let program = |number: &str| {
+        let rows: Vec<String> = (0..4)
+            .map(|row| {
+                let entry = |at: i32| if (row, at) == (2, 1) { number.to_owned() } else { format!("{}.5", row + at) };
+                format!("[{}]", (0..4).map(entry).collect::<Vec<String>>().join(", "))
+            })
+            .collect();
+        format!(
+            "domain {{ [i] : 0 <= i < 8 }}
+arg y : float64[8] write
+arg a : float64[8] read
+arg f : int32[2] read
+table T : float64[4, 4] = [{}]
+for i
+  y[i] = a[i]*T[f[0], f[1]]  {{id=s}}
+end
+",
+            rows.join(", ")
+        )
+    };
+    for options in [in_floats_alone(), ValidateOptions { max_cycles: 0, ..ValidateOptions::default() }] {
+        let found = validate(&kernel(&program("3.5")), &kernel(&program("3.25")), &options).unwrap();
+        assert!(matches!(found, Verdict::Different(_)), "{found:?}");
+    }
+}

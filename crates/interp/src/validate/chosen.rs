@@ -227,7 +227,7 @@ impl Comparison<'_> {
         let is_heavy = tally.n_steps_first > MIN_STEPS_APART;
         let (mut n_elements, mut n_without) = (0, 0);
         for &(array, position) in elements.iter().cycle().skip(begin).take(elements.len()) {
-            let is_known = tally.elements.get(&(array, position)).is_some_and(|known| known.is_compared());
+            let is_known = tally.elements.get(&(array, position)).is_some_and(|known| known.is_settled());
             if tally.seeks_values && is_known {
                 continue;
             }

@@ -188,7 +188,7 @@ impl Comparison<'_> {
                 FloatRound::Deciding => true,
                 FloatRound::Defining | FloatRound::Last => false,
             };
-            let is_settled = known.is_compared() && !is_asked;
+            let is_settled = known.is_settled() && !is_asked;
             let is_finite = a.value.is_finite() && a.magnitude.is_finite();
             if is_settled || (!is_finite && !is_bits && kind != FloatRound::Last) {
                 return Sameness::Open;
@@ -196,6 +196,7 @@ impl Comparison<'_> {
             match self.approximately(a, b, dtype, largest) {
                 Ok(error) => {
                     known.is_in_floats = true;
+                    known.is_telling |= data.profile != Profile::Whole;
                     Sameness::Equal(error)
                 }
                 Err((first, second)) => Sameness::Different { world: "floating point", first, second },

@@ -16,11 +16,18 @@ pub(super) struct Known {
     pub(super) is_exact: bool,
     pub(super) is_real: bool,
     pub(super) is_in_floats: bool,
+    /// In floats on data without zeros, where little is equal by chance.
+    pub(super) is_telling: bool,
 }
 
 impl Known {
     pub(super) fn is_compared(self) -> bool {
         self.is_exact || self.is_real || self.is_in_floats
+    }
+
+    /// Whether no further data are needed to compare it.
+    pub(super) fn is_settled(self) -> bool {
+        self.is_exact || self.is_real || self.is_telling
     }
 }
 
@@ -136,9 +143,9 @@ impl<'c> Tally<'c> {
         self.elements.is_empty()
     }
 
-    /// How many elements were not compared yet.
+    /// How many elements were not compared yet, or only on data with zeros.
     pub(super) fn n_open(&self) -> usize {
-        self.elements.values().filter(|known| !known.is_compared()).count()
+        self.elements.values().filter(|known| !known.is_settled()).count()
     }
 
     /// Whether an element was not compared yet.
@@ -150,7 +157,7 @@ impl<'c> Tally<'c> {
     pub(super) fn are_in_floats(&mut self, places: &[Place]) {
         for &(array, _, position) in places {
             if let Some(known) = self.elements.get_mut(&(array, position)) {
-                known.is_in_floats = true;
+                (known.is_in_floats, known.is_telling) = (true, true);
             }
         }
     }
