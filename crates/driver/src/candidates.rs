@@ -32,7 +32,7 @@ pub(crate) struct Candidate {
     pub(crate) program: LinearizedKernel,
     /// Its operations.
     pub(crate) cost: u128,
-    /// Its estimated time, where that is what is made small.
+    /// Its estimated time; used only with `--cost time`.
     pub(crate) time: Nanoseconds,
     /// The seed that it was made of.
     pub(crate) seed: String,

@@ -256,7 +256,7 @@ fn moved(rule: &Rule, warn: &mut impl FnMut(Span, String, String)) {
     }
 }
 
-/// Whether a rule gives every form that another one gives, wherever that applies.
+/// Whether the general rule produces every form that the special rule produces.
 fn covers(general: &Rule, special: &Rule) -> bool {
     let (RuleKind::Pattern { lhs, rhs, when, .. }, RuleKind::Pattern { lhs: own, rhs: own_rhs, when: own_when, .. }) =
         (&general.kind, &special.kind)

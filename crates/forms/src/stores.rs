@@ -55,7 +55,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The type of what a store writes.
+    /// The type of the elements that a store writes.
     pub(crate) fn dtype(&self, store_idx: usize) -> Option<Dtype> {
         let kernel = &self.evaluator.kernel;
         let InstructionKind::Assignment { assignee, .. } = &kernel[self.stores[store_idx].insn].kind else {

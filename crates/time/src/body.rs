@@ -41,7 +41,7 @@ pub(crate) struct Work {
     pub(crate) branches: f64,
     /// Lanes that are put in order, one by one.
     pub(crate) moved: f64,
-    /// Loads and stores of values for which there is no register.
+    /// Loads and stores of spilled values, which find no free register.
     pub(crate) spilled: Vec<(f64, f64)>,
     /// Values that each iteration adds to, kept in registers.
     pub(crate) reductions: f64,

@@ -113,7 +113,7 @@ impl Ask {
         Self { fact, arguments }
     }
 
-    /// The inames of what a child must be free of.
+    /// The inames that a child must not depend on.
     pub(super) fn others(&self, graph: &Graph, bindings: &Bindings) -> InameSet {
         match (self.fact, self.arguments.as_slice()) {
             (Fact::FreeOf, [_, others @ ..]) => {

@@ -398,7 +398,7 @@ impl<'a> Matcher<'a> {
         res
     }
 
-    /// A multiple as a product. A coefficient that is no double is no literal. Plain operands see the factors of what it multiplies, too.
+    /// A multiple as a product of its coefficient and its base; nothing if the coefficient is not exactly a double. A pattern without tests also matches the factors of the base.
     fn multiple(&mut self, apply: &Apply, class: Id, coefficient: &Rational, base: Id) -> Vec<Operands> {
         if coefficient.to_exact_f64().is_none() {
             return Vec::new();

@@ -89,7 +89,7 @@ fn template(pattern: &Pattern, id: PatternId, slots: &mut Slots, functions: &Fun
     })
 }
 
-/// The class of a template with its variables replaced, its numbers of the kind of what it equals; `None` if it has no meaning there.
+/// Adds a template with its variables bound, and returns its e-class. Numbers get the kind of the matched value. `None` if the template is undefined for these bindings.
 pub(super) fn instantiate(
     graph: &mut Graph,
     uses: &FxHashMap<Id, usize>,
