@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use miette::{Context, IntoDiagnostic, miette};
@@ -56,12 +55,12 @@ pub fn times(kernel: &Kernel, programs: &[&LinearizedKernel], setup: &Setup) -> 
     let mut compile = Command::new(&setup.cc);
     compile.args(setup.flags.split_whitespace()).args(files).args(["-o", "timed", "-lm"]);
     checked(compile.current_dir(folder.path()))?;
-    let printed = checked(Command::new(folder.path().join(Path::new("timed"))).current_dir(folder.path()))?;
+    let printed = checked(Command::new(folder.path().join("timed")).current_dir(folder.path()))?;
     read_times(&printed).ok_or_else(|| miette!("the timed program printed something else"))
 }
 
 /// Runs a command; its standard output if it succeeds, else an error with what it says.
-fn checked(command: &mut Command) -> miette::Result<String> {
+pub fn checked(command: &mut Command) -> miette::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().into_diagnostic().wrap_err_with(|| format!("cannot run {name}"))?;
     if !output.status.success() {

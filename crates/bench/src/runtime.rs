@@ -7,20 +7,16 @@
 
 mod batched;
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use clap::Args;
-use miette::{Context, IntoDiagnostic, miette};
+use miette::{IntoDiagnostic, miette};
 use nestegg_bench::fixtures::Fixture;
-use nestegg_codegen::c::harness::{HarnessOptions, Mode, Times, harness, read_times};
-use nestegg_codegen::c::{COptions, CText, emit};
 use nestegg_driver::config::{Config, Strategy, Validation};
-use nestegg_ir::{Dtype, Kernel, LinearizedKernel};
+use nestegg_ir::Dtype;
 
 use crate::CommonArgs;
+use crate::measure::{Setup, times};
 use crate::statistics::{geometric_mean, largest, median};
 use crate::table::{ratio, table};
 
@@ -117,8 +113,15 @@ fn measure(fixture: &Fixture, args: &RuntimeArgs) -> miette::Result<Measured> {
     let config =
         Config { strategy: Strategy::Named(args.level.clone()), validation: Validation::Off, ..Config::default() };
     let optimized = nestegg_driver::optimize(&source, &config)?;
-    let texts = [c_of(&input, "input")?, c_of(&optimized.program, "output")?];
-    let times = timed(&input.kernel, &texts, args)?;
+    let setup = Setup {
+        cc: args.cc.clone(),
+        flags: args.flags.clone(),
+        n_rounds: args.rounds,
+        milliseconds: args.milliseconds,
+        n_sets: 1,
+        parameters: Vec::new(),
+    };
+    let times = times(&input.kernel, &[&input, &optimized.program], &setup)?;
     let is_single = input.kernel.arguments().any(|array| input.kernel[array].dtype == Dtype::Float32);
     if times.difference > if is_single { TOLERANCE_FLOAT32 } else { TOLERANCE } {
         return Err(miette!("input and output differ by {:e}", times.difference));
@@ -133,41 +136,4 @@ fn measure(fixture: &Fixture, args: &RuntimeArgs) -> miette::Result<Measured> {
         output: of(&of_output)?,
         ratio: of(&ratios)?,
     })
-}
-
-fn c_of(program: &LinearizedKernel, symbol: &str) -> miette::Result<CText> {
-    emit(program, &COptions { notes: BTreeMap::new(), symbol: Some(symbol.to_owned()) }).into_diagnostic()
-}
-
-/// Compiles the two functions with a program around them, and runs it.
-fn timed(kernel: &Kernel, functions: &[CText; 2], args: &RuntimeArgs) -> miette::Result<Times> {
-    let options = HarnessOptions {
-        parameters: BTreeMap::new(),
-        given: BTreeMap::new(),
-        seed: 1,
-        mode: Mode::Time { n_rounds: args.rounds, milliseconds: args.milliseconds, n_sets: 1 },
-        definitions: String::new(),
-    };
-    let main = harness(kernel, &functions.each_ref(), &options).into_diagnostic()?;
-    let folder = tempfile::tempdir().into_diagnostic()?;
-    let texts = [("input.c", &functions[0].source), ("output.c", &functions[1].source), ("main.c", &main)];
-    for (name, text) in texts {
-        fs::write(folder.path().join(name), text).into_diagnostic()?;
-    }
-    let mut compile = Command::new(&args.cc);
-    compile.args(args.flags.split_whitespace()).args(texts.map(|(name, _)| name)).args(["-o", "timed", "-lm"]);
-    checked(compile.current_dir(folder.path()))?;
-    let printed = checked(Command::new(folder.path().join(Path::new("timed"))).current_dir(folder.path()))?;
-    read_times(&printed).ok_or_else(|| miette!("the timed program printed something else"))
-}
-
-/// Runs a command; its standard output if it succeeds, else an error with what it says.
-fn checked(command: &mut Command) -> miette::Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().into_diagnostic().wrap_err_with(|| format!("cannot run {name}"))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(miette!("{name} fails: {}", said.lines().next().unwrap_or_default()));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -27,7 +27,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::FormError;
 use crate::atoms::{Atom, AtomId, MonomialId};
-use crate::elements::constant_shape;
+use crate::elements::{constant_shape, hull};
 use crate::evaluate::Evaluator;
 use crate::nests::{NewTables, free_inames, terms};
 use crate::polynomial::{MAX_TERMS, Polynomial};
@@ -71,42 +71,38 @@ pub(crate) fn with_inames(
         return Ok(None);
     }
     let stands_for = |value: ExprId| selectors.iter().find(|selector| selector.value == value);
-    let roots: Vec<ExprId> =
-        kernel.instructions.iter().flat_map(|insn| insn.expressions().collect::<Vec<_>>()).collect();
     let tables: Vec<bool> = kernel.arrays.iter().map(|array| array.table().is_some()).collect();
-    let rewritten = kernel.exprs.rewrite(roots, |exprs, old, expr| match expr {
+    kernel.rewrite(|exprs, old, expr| match expr {
         Expr::Access { array, indices: new } if tables[array.index()] => {
             let Expr::Access { indices: before, .. } = exprs[old].clone() else { return exprs.access(array, new) };
             let new: Vec<ExprId> = std::iter::zip(&before, new)
-                .map(|(before, new)| match indices.split.get(before) {
-                    Some(&(moving, value)) if stands_for(value).is_some() => {
-                        let iname = stands_for(value).map_or(new, |selector| exprs.iname(selector.iname));
-                        moving.map_or(iname, |moving| exprs.op(Op::Add, [moving, iname]))
-                    }
-                    _ => new,
+                .map(|(before, new)| {
+                    let split = indices.split.get(before);
+                    let Some((moving, selector)) =
+                        split.and_then(|&(moving, value)| Some((moving, stands_for(value)?)))
+                    else {
+                        return new;
+                    };
+                    let iname = exprs.iname(selector.iname);
+                    moving.map_or(iname, |moving| exprs.op(Op::Add, [moving, iname]))
                 })
                 .collect();
             exprs.access(array, new)
         }
         expr => exprs.intern(expr),
     });
-    kernel.instructions.iter_mut().for_each(|insn| insn.map_expressions(|expr| rewritten.get(expr)));
     Ok(Some((linearized, selectors)))
 }
 
 /// The kernel with the selectors in the place of their inames, which nothing uses then.
 pub(crate) fn restored(mut linearized: LinearizedKernel, selectors: &[Selector]) -> LinearizedKernel {
-    let kernel = &mut linearized.kernel;
-    let roots: Vec<ExprId> =
-        kernel.instructions.iter().flat_map(|insn| insn.expressions().collect::<Vec<_>>()).collect();
-    let rewritten = kernel.exprs.rewrite(roots, |exprs, _, expr| match expr {
+    linearized.kernel.rewrite(|exprs, _, expr| match expr {
         Expr::Iname(iname) => match selectors.iter().find(|selector| selector.iname == iname) {
             Some(selector) => selector.value,
             None => exprs.iname(iname),
         },
         expr => exprs.intern(expr),
     });
-    kernel.instructions.iter_mut().for_each(|insn| insn.map_expressions(|expr| rewritten.get(expr)));
     linearized
 }
 
@@ -167,18 +163,11 @@ impl Indices {
 
     /// How many values a selector takes beside what is added to it, in an axis of this size; `None` if these do not begin at zero.
     fn n_values(&self, kernel: &Kernel, moving: Option<ExprId>, size: i64) -> Option<usize> {
-        let (mut low, mut high) = (0, 0);
-        if let Some(moving) = moving {
-            let moving = affine::of(&kernel.exprs, moving)?;
-            (low, high) = (moving.constant, moving.constant);
-            for &(var, coefficient) in &moving.terms {
-                let affine::Var::Iname(iname) = var else { return None };
-                let last = i64::try_from(self.extents[iname.index()]?).ok()? - 1;
-                let end = coefficient.checked_mul(last)?;
-                (low, high) = (low.checked_add(end.min(0))?, high.checked_add(end.max(0))?);
-            }
-        }
-        (low == 0).then(|| usize::try_from(size - high).ok())?
+        let (low, high) = match moving {
+            Some(moving) => hull(&affine::of(&kernel.exprs, moving)?, |iname| self.extents[iname.index()])?,
+            None => (0, 0),
+        };
+        (low == 0).then(|| usize::try_from(size.checked_sub(high)?).ok())?
     }
 }
 

@@ -388,6 +388,13 @@ impl Kernel {
         self.array_ids().filter(|&array| self[array].is_argument())
     }
 
+    /// Rewrites the expressions of all instructions, as [`Exprs::rewrite`] does. Conditions of a linearization stay.
+    pub fn rewrite(&mut self, rewrite: impl FnMut(&mut Exprs, ExprId, Expr) -> ExprId) {
+        let roots: Vec<ExprId> = self.instructions.iter().flat_map(Instruction::expressions).collect();
+        let rewritten = self.exprs.rewrite(roots, rewrite);
+        self.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
+    }
+
     /// For each array whether an instruction writes it.
     #[must_use]
     pub fn written(&self) -> Vec<bool> {

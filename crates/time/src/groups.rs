@@ -227,6 +227,28 @@ impl Blocks<'_> {
         }
     }
 
+    /// The operands of nested `op` and of its inverse, each with whether it is inverted. Signs of factors are dropped.
+    fn taken_apart(&self, root: ExprId, op: Op, inverse: Op) -> Vec<(bool, ExprId)> {
+        let mut res = Vec::new();
+        let mut pending = vec![(false, root)];
+        while let Some((is_inverted, id)) = pending.pop() {
+            match &self.kernel.exprs[id] {
+                Expr::Op { op: own, operands } if *own == op => {
+                    pending.extend(operands.iter().rev().map(|operand| (is_inverted, *operand)));
+                }
+                Expr::Op { op: own, operands } if *own == inverse => {
+                    pending.push((!is_inverted, operands[1]));
+                    pending.push((is_inverted, operands[0]));
+                }
+                Expr::Op { op: Op::Neg, operands } => {
+                    pending.push((is_inverted != (op == Op::Add), operands[0]));
+                }
+                _ => res.push((is_inverted, id)),
+            }
+        }
+        res
+    }
+
     fn node(&self, id: ExprId) -> Node {
         if self.is_number(id) {
             return Node::Number;
@@ -235,40 +257,14 @@ impl Blocks<'_> {
             Expr::Access { array, indices } if !indices.is_empty() => {
                 (self.positions)(*array, indices).map_or(Node::Other, |position| Node::Load(*array, position))
             }
-            Expr::Op { op: Op::Add | Op::Sub, .. } => {
-                let mut terms = Vec::new();
-                let mut pending = vec![(false, id)];
-                while let Some((is_negative, id)) = pending.pop() {
-                    match &self.kernel.exprs[id] {
-                        Expr::Op { op: Op::Add, operands } => {
-                            pending.extend(operands.iter().rev().map(|operand| (is_negative, *operand)));
-                        }
-                        Expr::Op { op: Op::Sub, operands } => {
-                            pending.push((!is_negative, operands[1]));
-                            pending.push((is_negative, operands[0]));
-                        }
-                        Expr::Op { op: Op::Neg, operands } => pending.push((!is_negative, operands[0])),
-                        _ => terms.push((is_negative, id)),
-                    }
-                }
-                Node::Sum(terms)
-            }
+            Expr::Op { op: Op::Add | Op::Sub, .. } => Node::Sum(self.taken_apart(id, Op::Add, Op::Sub)),
             Expr::Op { op: Op::Mul | Op::Div, .. } => {
                 let (mut factors, mut divisors, mut has_number) = (Vec::new(), Vec::new(), false);
-                let mut pending = vec![(false, id)];
-                while let Some((is_divisor, id)) = pending.pop() {
-                    match &self.kernel.exprs[id] {
-                        Expr::Op { op: Op::Mul, operands } => {
-                            pending.extend(operands.iter().rev().map(|operand| (is_divisor, *operand)));
-                        }
-                        Expr::Op { op: Op::Div, operands } => {
-                            pending.push((!is_divisor, operands[1]));
-                            pending.push((is_divisor, operands[0]));
-                        }
-                        Expr::Op { op: Op::Neg, operands } => pending.push((is_divisor, operands[0])),
+                for (is_divisor, id) in self.taken_apart(id, Op::Mul, Op::Div) {
+                    match is_divisor {
                         _ if self.is_number(id) => has_number = true,
-                        _ if is_divisor => divisors.push(id),
-                        _ => factors.push(id),
+                        true => divisors.push(id),
+                        false => factors.push(id),
                     }
                 }
                 Node::Product { factors, divisors, has_number }
@@ -369,7 +365,7 @@ impl Blocks<'_> {
         matches!(&self.kernel.exprs[id], Expr::Op { op: Op::Mul, .. })
     }
 
-    /// Products: factors that all lanes share are spread out, numbers and signs are one factor, and what is left is paired.
+    /// Products: a factor that all lanes share is broadcast, each lane's numbers and signs become one factor, and the other factors are paired up.
     fn product(
         &self,
         resolved: &[(bool, ExprId)],

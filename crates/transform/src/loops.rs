@@ -205,8 +205,7 @@ fn turned(exprs: &mut Exprs, roots: Vec<ExprId>, iname: InameId, last: i64) -> R
 }
 
 fn turn_reductions(kernel: &mut Kernel, lasts: &[Option<i64>]) {
-    let roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
-    let rewritten = kernel.exprs.rewrite(roots, |exprs, _, expr| {
+    kernel.rewrite(|exprs, _, expr| {
         let Expr::Reduce { op, inames, mut body } = expr else { return exprs.intern(expr) };
         for &iname in &inames {
             if let Some(last) = lasts[iname.index()]
@@ -217,7 +216,6 @@ fn turn_reductions(kernel: &mut Kernel, lasts: &[Option<i64>]) {
         }
         exprs.intern(Expr::Reduce { op, inames, body })
     });
-    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
 }
 
 fn turn_loop(kernel: &mut Kernel, iname: InameId, last: i64) {

@@ -18,7 +18,8 @@ use nestegg_driver::config::{BatchRequest, Config, Strategy, Validation};
 use nestegg_ir::affine;
 use nestegg_ir::{Kernel, Licence, LinearizedKernel};
 
-use super::{RuntimeArgs, TOLERANCE, TOLERANCE_FLOAT32, c_of, checked};
+use super::{RuntimeArgs, TOLERANCE, TOLERANCE_FLOAT32};
+use crate::measure::{c_of, checked};
 use crate::statistics::geometric_mean;
 use crate::table::{ratio, table};
 

@@ -2,13 +2,13 @@
 //!
 //! What reads memory that the kernel writes has no value of its own and is no atom. At most [`MAX_POINTS`](super::MAX_POINTS) atoms are made of one expression.
 
-use nestegg_ir::affine::{self, Var};
+use nestegg_ir::affine;
 use nestegg_ir::{ArrayId, ArrayKind, Expr, ExprId, Float, InameId, InameSet, Op};
 use rustc_hash::FxHashSet;
 
 use super::Evaluator;
 use crate::atoms::{Atom, Operand};
-use crate::elements::constant_shape;
+use crate::elements::{constant_shape, hull};
 use crate::polynomial::Polynomial;
 use crate::table::ProductId;
 
@@ -108,13 +108,7 @@ impl Evaluator {
         let Some(shape) = constant_shape(kernel, table) else { return false };
         let is_in_dim = |(&index, extent): (&ExprId, i64)| -> Option<bool> {
             let index = affine::of(&kernel.exprs, index)?;
-            let (mut low, mut high) = (index.constant, index.constant);
-            for (var, coefficient) in index.terms {
-                let Var::Iname(iname) = var else { return None };
-                let last = i64::try_from(self.algebra.tables.extent(iname)?).ok()? - 1;
-                let end = coefficient.checked_mul(last)?;
-                (low, high) = (low.checked_add(end.min(0))?, high.checked_add(end.max(0))?);
-            }
+            let (low, high) = hull(&index, |iname| self.algebra.tables.extent(iname))?;
             Some(low >= 0 && high < extent)
         };
         indices.iter().zip(shape).all(|dim| is_in_dim(dim).unwrap_or(false))
