@@ -136,6 +136,18 @@ fn a_reciprocal_read_once_is_a_division() {
 }
 
 #[test]
+fn reciprocals_are_steps_where_that_saves() {
+    // 1/(b² c²) + 1, c/b² + a/c²: neither 1/b nor 1/c is worth a step.
+    let first = vec![(1.0, vec![(1, -2), (2, -2)]), (1.0, vec![])];
+    let second = vec![(1.0, vec![(1, -2), (2, 1)]), (1.0, vec![(0, 1), (2, -2)])];
+    let options = PolynomialOptions { sums: false, products: false, ..PolynomialOptions::ALL };
+    assert_eq!(check(&[first.clone(), second], 3, &options).operations(), 10);
+    // Beside 1/b and 1/c both are: there the reciprocal is needed anyway.
+    let alone = |input: usize| vec![(1.0, vec![(input, -1)])];
+    assert_eq!(check(&[first, alone(1), alone(2)], 3, &options).operations(), 2 + 3 + 1);
+}
+
+#[test]
 fn degenerate_systems() {
     assert_eq!(count(&[], 0), 0);
     assert_eq!(count(&[vec![], vec![(3.0, vec![])], vec![(-1.0, vec![(0, 1)])], vec![(1.0, vec![(0, 0)])]], 1), 0);

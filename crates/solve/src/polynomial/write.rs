@@ -7,8 +7,7 @@
 //! # Method
 //! A depth-first walk from the outputs, with a stack of its own, orders the symbols. Each monomial is one product,
 //! each sum one [row of terms](crate::terms), each output a row of one term. A reciprocal that one monomial alone reads is a
-//! negative exponent there; so is, with [`Reciprocals::Divided`], one that every monomial multiplies to something that is no
-//! reciprocal. Others are steps.
+//! negative exponent there; so is, with [`Reciprocals::Divided`], one that saves nothing as a step. Others are steps.
 //! # Complexity
 //! O(size of the system · log).
 
@@ -195,26 +194,51 @@ fn monomials_of(system: &System, symbol: Symbol) -> Vec<MonomialId> {
     }
 }
 
-/// Reciprocals that are divisions where they are read.
+/// Reciprocals that are divisions where they are read: those that one monomial reads, and with [`Reciprocals::Divided`]
+/// those that save no operation as steps.
+///
+/// A monomial of divided reciprocals alone costs one operation more than one with a factor above the line, and a step
+/// costs one. So a reciprocal becomes a step where there are such monomials left that read it, the one with most first.
 fn divided(system: &System, order: &[Symbol], reciprocals: Reciprocals) -> BTreeSet<Symbol> {
     let of_outputs = system.outputs.iter().flatten().map(|output| output.1);
     let ids: BTreeSet<MonomialId> =
         order.iter().flat_map(|&symbol| monomials_of(system, symbol)).chain(of_outputs).collect();
     let is_inverse = |symbol: Symbol| matches!(system.kinds[symbol as usize], Kind::Inverse(_));
-    // For each reciprocal how many monomials read it, and how many of these are products of reciprocals.
-    let mut readers: BTreeMap<Symbol, (usize, usize)> = BTreeMap::new();
+    let mut n_readers: BTreeMap<Symbol, usize> = BTreeMap::new();
+    let mut pure: Vec<MonomialId> = Vec::new();
     for id in ids {
         let monomial = system.monomial(id);
-        let is_pure = monomial.iter().all(|factor| is_inverse(factor.0));
         for (symbol, _) in monomial.iter().filter(|factor| is_inverse(factor.0)) {
-            let counts = readers.entry(*symbol).or_insert((0, 0));
-            counts.0 += 1;
-            counts.1 += usize::from(is_pure);
+            *n_readers.entry(*symbol).or_insert(0) += 1;
+        }
+        if id != MonomialId::ONE && monomial.iter().all(|factor| is_inverse(factor.0)) {
+            pure.push(id);
         }
     }
-    let is_divided =
-        |n_readers: usize, n_pure: usize| n_readers == 1 || (n_pure == 0 && reciprocals == Reciprocals::Divided);
-    readers.into_iter().filter(|(_, counts)| is_divided(counts.0, counts.1)).map(|entry| entry.0).collect()
+    let (mut shared, mut res): (BTreeSet<Symbol>, BTreeSet<Symbol>) = (BTreeSet::new(), BTreeSet::new());
+    for (symbol, n_readers) in n_readers {
+        if n_readers > 1 {
+            shared.insert(symbol)
+        } else {
+            res.insert(symbol)
+        };
+    }
+    if reciprocals == Reciprocals::Once {
+        return res;
+    }
+    let reads = |id: MonomialId, symbol: Symbol| system.monomial(id).iter().any(|factor| factor.0 == symbol);
+    while let Some(step) =
+        shared.iter().copied().rev().max_by_key(|&symbol| pure.iter().filter(|&&id| reads(id, symbol)).count())
+    {
+        let n_left = pure.len();
+        pure.retain(|&id| !reads(id, step));
+        if pure.len() == n_left {
+            break;
+        }
+        shared.remove(&step);
+    }
+    res.extend(shared);
+    res
 }
 
 /// The symbols that outputs need, each after those that it reads.
