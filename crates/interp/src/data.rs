@@ -59,8 +59,9 @@ pub(crate) enum Profile {
     Scaled(usize),
     /// As `Signed`, and integers that select among few elements take the values of this number: see [`Selectors`].
     Selecting(u64),
-    /// As `Palette`, but integers may leave the arrays that they are indices of: conditions may guard these accesses.
-    Daring,
+    /// As `Palette`, but half of the elements of one argument of indices, the one of this number modulo how many there are, may leave the
+    /// arrays that they are indices of: conditions may guard these accesses. The others stay inside, for no condition may guard theirs.
+    Daring(usize),
 }
 
 impl Profile {
@@ -95,6 +96,8 @@ pub(crate) struct Plan {
     /// How many of them are read only and are floats.
     n_float: usize,
     indices: Indices,
+    /// The arguments whose elements are indices.
+    indexing: Vec<ArrayId>,
     selectors: Selectors,
     /// Parameters with their values.
     parameters: IndexMap<String, i64>,
@@ -157,11 +160,13 @@ impl Plan {
         let selectors = Selectors::of(selecting.map(|argument| (argument.array, &argument.layout)), &indices);
         let parameters = kernel.parameters.iter().map(|parameter| parameter.name.clone()).zip(values).collect();
         let reads_integers = arguments.iter().any(|argument| argument.is_read && !argument.layout.dtype.is_float());
+        let indexing = arguments.iter().map(|argument| argument.array).filter(|&it| indices.holds(it)).collect();
         let (decides, decides_on_points) = (decisions.any(), decisions.of_points());
         Ok(Self {
             arguments,
             position,
             n_float,
+            indexing,
             indices,
             selectors,
             parameters,
@@ -179,6 +184,11 @@ impl Plan {
 
     pub(crate) fn data(&self, seed: u64, profile: Profile, from_zero: bool) -> DataSet<'_> {
         DataSet { plan: self, seed, profile, from_zero, nudge: 0 }
+    }
+
+    /// How many arguments [`Profile::Daring`] chooses from.
+    pub(crate) fn n_daring(&self) -> usize {
+        self.indexing.len()
     }
 
     /// How many data sets [`Profile::Selecting`] has.
@@ -241,7 +251,7 @@ impl DataSet<'_> {
                 value * SMALL
             }
             Profile::Scaled(_) => value,
-            Profile::Palette | Profile::Daring => match argument.palette.as_slice() {
+            Profile::Palette | Profile::Daring(_) => match argument.palette.as_slice() {
                 [] => value,
                 _ if choice & 1 == 0 => value,
                 palette => beside(palette[(choice >> 8) as usize % palette.len()], (choice >> 1) % 8, value),
@@ -275,7 +285,10 @@ impl DataSet<'_> {
         }
         if let Some((mut lower, mut upper)) = self.plan.indices.range(argument.array, &argument.layout.index(position))
         {
-            if self.profile == Profile::Daring {
+            if let Profile::Daring(number) = self.profile
+                && self.plan.indexing[number % self.plan.indexing.len()] == argument.array
+                && mix(hash ^ 0xda12) & 1 == 1
+            {
                 (lower, upper) = (lower.saturating_sub(3), upper.saturating_add(3));
             }
             let width = upper.saturating_sub(lower).saturating_add(1) as u64;
@@ -294,10 +307,10 @@ impl DataSet<'_> {
             Profile::Signed | Profile::Selecting(_) | Profile::Positive | Profile::Scaled(_) => {
                 1 + (mix(hash) % 8) as i64
             }
-            Profile::Palette | Profile::Daring if choice & 1 == 1 && !argument.palette.is_empty() => {
+            Profile::Palette | Profile::Daring(_) if choice & 1 == 1 && !argument.palette.is_empty() => {
                 whole(&argument.palette) + (choice >> 1) as i64 % 3 - 1
             }
-            Profile::Palette | Profile::Daring => (mix(hash) % 9) as i64 - 4,
+            Profile::Palette | Profile::Daring(_) => (mix(hash) % 9) as i64 - 4,
             Profile::Whole => self.whole(choice),
             Profile::Wide => {
                 let size = 1_u64 << (mix(hash) % u64::from((argument.reach + BEYOND).min(30)));

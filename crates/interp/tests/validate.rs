@@ -573,3 +573,64 @@ end
         assert!(matches!(found, Verdict::Different(_)), "{found:?}");
     }
 }
+
+/// Each of many terms takes the magnitude of another value, so that each sign is to be seen, not only those of some terms.
+#[test]
+fn the_sign_of_every_magnitude_is_seen_both_ways() {
+    const N_TERMS: usize = 24;
+    let program = |lost: Option<usize>| {
+        let term = |at: usize| {
+            let function = if lost == Some(at) { "" } else { "fabs" };
+            format!("x[i, {at}]*{function}(a[{at}]*b[0] - a[{}]*b[1])", (at + 1) % N_TERMS)
+        };
+        let sum = (0..N_TERMS).map(term).collect::<Vec<String>>().join(" + ");
+        format!(
+            "domain {{ [i] : 0 <= i < 32 }}
+arg y : float64[32] write
+arg x : float64[32, {N_TERMS}] read
+arg a : float64[{N_TERMS}] read
+arg b : float64[2] read
+for i
+  y[i] = {sum}  {{id=s}}
+end
+"
+        )
+    };
+    for lost in 0..N_TERMS {
+        for options in [in_floats_alone(), ValidateOptions::default()] {
+            let found = validate(&kernel(&program(None)), &kernel(&program(Some(lost))), &options).unwrap();
+            assert!(matches!(found, Verdict::Different(_)), "term {lost}: {found:?}");
+        }
+    }
+}
+
+/// The condition keeps the first program inside of `x`; indices without a condition must stay inside of their arrays meanwhile, and what the
+/// first program leaves open the second must not fail for.
+#[test]
+fn what_a_condition_guards_is_inside_only_then() {
+    let program = |condition: &str| {
+        format!(
+            "domain {{ [i] : 0 <= i < 5 }}
+arg y : float64[5] write
+arg z : float64[5] readwrite
+arg x : float64[8] read
+arg w : float64[8] read
+arg a : bool read
+arg k : int32[5] read
+arg l : int32[5] read
+arg m : int32[5] read
+arg n : int32[5] read
+for i
+  y[i] = x[k[i]]  {{id=s{condition}}}
+  z[i] = z[i] + w[l[i]]*w[m[i]]*w[n[i]]  {{id=t, dep=s}}
+end
+"
+        )
+    };
+    for options in [in_floats_alone(), ValidateOptions::default()] {
+        let compared = |second: &str| validate(&kernel(&program(", if=a")), &kernel(&program(second)), &options);
+        assert!(matches!(compared(", if=a"), Ok(Verdict::Equal(_))));
+        let Ok(Verdict::Different(difference)) = compared("") else { panic!("a lost condition is not found") };
+        assert!(matches!(difference, Difference::Trap { .. }), "{difference:?}");
+    }
+}

@@ -223,6 +223,11 @@ impl Indices {
         }
     }
 
+    /// Whether elements of an array are indices.
+    pub(super) fn holds(&self, array: ArrayId) -> bool {
+        self.rooms.contains_key(&array) || self.only_zero.binary_search(&array).is_ok()
+    }
+
     /// The values of an element that keep all accesses inside; `None` if it is no index. Zero alone where there are none.
     pub(super) fn range(&self, array: ArrayId, element: &[i64]) -> Option<(i64, i64)> {
         if self.only_zero.binary_search(&array).is_ok() {

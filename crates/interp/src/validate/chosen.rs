@@ -265,15 +265,17 @@ impl Comparison<'_> {
                 Err(error) if !is_gap(error) => return Err(error.clone().into()),
                 Err(_) | Ok(_) => {}
             }
-            let b = match b {
-                _ if matches!(a, Ok(Value::Unwritten)) => Ok(Value::Unwritten),
-                Some(b) => b,
-                None => second.element(other, &index),
+            let b = match (&a, b.unwrap_or_else(|| second.element(other, &index))) {
+                // What the first program leaves open may have any value, or none; but nothing must fail for it.
+                (Ok(Value::Unwritten), Err(Error::StepLimit { .. }) | Ok(_)) => Ok(Value::Unwritten),
+                (Ok(Value::Unwritten), Err(error)) if is_gap(&error) => Ok(Value::Unwritten),
+                (_, b) => b,
             };
             match &b {
                 Err(error @ Error::StepLimit { .. }) => return Err(error.clone().into()),
                 // What the first program computes beside the element may lead it astray, too.
                 Err(error) if !is_gap(error) && !is_tame && self.first_fails(data) => break,
+                Err(error) if matches!(a, Ok(Value::Unwritten)) => return Err(Stop::second_fails(error.clone())),
                 Err(_) | Ok(_) => {}
             }
             let place = (array, other, position);

@@ -21,7 +21,7 @@ const DECIDING: [Profile; 7] = [
     Profile::Palette,
     Profile::Positive,
     Profile::Whole,
-    Profile::Daring,
+    Profile::Daring(0),
 ];
 
 /// So many of them are used in any case: one each of three kinds. The others repeat these, or add little where one element is already a long run.
@@ -36,6 +36,10 @@ const MAX_STEPS_OF_CYCLES: u64 = 200_000;
 const MIN_CYCLES: usize = 3;
 const MIN_STEPS: u64 = 4_000;
 const MIN_STEPS_OF_PATIENCE: u64 = 20_000;
+
+/// So often each argument of indices dares, for the condition that guards it holds on some data, until programs took so many steps of all rounds.
+const MIN_DARING: usize = 4;
+const MAX_STEPS_OF_DARING: u64 = 100_000;
 
 /// Programs that take no more steps are run whole too, the first time: what no output needs must not fail either.
 const MAX_STEPS_BESIDE: u64 = 50_000;
@@ -172,10 +176,10 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// The data of a round in floats; the first two have the same seed.
+    /// The data of a round in floats.
     fn float_data(&self, n_rounds: u64, profile: Profile, from_zero: bool) -> DataSet<'_> {
         let seed = self.options.seeds.first().copied().unwrap_or(1);
-        self.plan.data(seed.wrapping_add(n_rounds / 2 * 0x1000_0001), profile, from_zero)
+        self.plan.data(seed.wrapping_add(n_rounds * 0x1000_0001), profile, from_zero)
     }
 
     /// Both programs on one choice of data, in floats.
@@ -267,14 +271,15 @@ impl Comparison<'_> {
         let (mut n_unreached, mut last_news) = (usize::MAX, 0);
         for cycle in 0..self.options.max_cycles {
             let is_enough =
-                (cycle >= MIN_CYCLES && tally.n_steps > MIN_STEPS) || tally.n_steps > MAX_STEPS_OF_CYCLES / 8;
+                (cycle >= MIN_CYCLES && tally.n_steps > MIN_STEPS) || tally.n_steps > MAX_STEPS_OF_CYCLES / 4;
             let is_impatient = tally.n_steps > MIN_STEPS_OF_PATIENCE;
             let is_hopeless = (is_impatient && cycle > 2 * last_news + PATIENCE) || tally.n_steps > MAX_STEPS_OF_CYCLES;
             if cycle > 0 && (is_hopeless || (is_enough && n_unreached == 0)) {
                 break;
             }
             let is_beside = cycle == 0 && tally.was_whole && tally.n_steps_whole <= MAX_STEPS_BESIDE;
-            for (n_rounds, &profile) in DECIDING.iter().enumerate() {
+            for (n_rounds, profile) in DECIDING.into_iter().enumerate() {
+                let profile = if let Profile::Daring(_) = profile { Profile::Daring(cycle) } else { profile };
                 let is_long = n_rounds >= MIN_DECIDING && tally.n_steps > MAX_STEPS_OF_CYCLES / 2;
                 if is_long && tally.unreached().is_none_or(|unreached| unreached.is_empty()) {
                     break;
@@ -287,6 +292,16 @@ impl Comparison<'_> {
             let now = tally.unreached().map_or(0, |unreached| unreached.len());
             if now < n_unreached {
                 (n_unreached, last_news) = (now, cycle);
+            }
+        }
+        let n_daring = if self.plan.decides { MIN_DARING * self.plan.n_daring() } else { 0 };
+        for number in 0..n_daring {
+            if tally.n_steps > MAX_STEPS_OF_DARING {
+                break;
+            }
+            round(Profile::Daring(number), false, tally)?;
+            if tally.is_whole {
+                tally.n_steps += tally.n_steps_whole;
             }
         }
         Ok(())
