@@ -171,12 +171,15 @@ fn optimize_program(
     let stages = RefCell::new(stages);
     let mut rest = Rest::new(input, &found, told, &before, estimate_before)?;
     let (fitted, mut work) = (RefCell::new(None), nestegg_interp::MAX_WORK_OF_FITS);
+    // Where one candidate rounds too much, the next may well, too.
+    let mut is_wary = false;
     let Trials { held, refused } = first_that_hold(
         n,
         || fitted.take().map_or_else(|| rest.next(&mut stages.borrow_mut()), |fitted| Ok(Some(fitted))),
         |candidate| {
-            let judged = judge.judge(candidate, &mut stages.borrow_mut())?;
+            let judged = judge.judge(candidate, is_wary, &mut stages.borrow_mut())?;
             if let Err(Refusal::Inaccurate { excess, .. }) = judged {
+                is_wary = true;
                 fitted.replace(stages.borrow_mut().run(FIT, || fit(&in_order, candidate, excess, &values, &mut work)));
             }
             Ok(judged)
@@ -362,11 +365,17 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Whether a candidate is a kernel, is equal to the input, and has no larger rounding errors than are allowed.
+    /// Whether a candidate is a kernel, is equal to the input, and has no larger rounding errors than are allowed. If `is_wary`, rounding errors are
+    /// measured first, so that no comparison is in vain.
     ///
     /// # Errors
     /// If the input cannot be compared with anything, or a rule of the caller's had a part in what is not equal to it.
-    fn judge(&self, candidate: &Candidate, stages: &mut Stages) -> Result<Result<Accepted, Refusal>, Error> {
+    fn judge(
+        &self,
+        candidate: &Candidate,
+        is_wary: bool,
+        stages: &mut Stages,
+    ) -> Result<Result<Accepted, Refusal>, Error> {
         let LinearizedKernel { kernel, linearization } = &candidate.program;
         if let Some(violations) = violations(kernel, Some(linearization)) {
             return Ok(Err(Refusal::Broken(violations)));
@@ -377,12 +386,20 @@ impl Judge<'_> {
             let stated = Stated::of_steps(self.folds(candidate).len(), tolerance, None);
             return Ok(Ok(Accepted { validated, stated, accuracy: None }));
         }
-        // Hardly ever is one of them in vain.
-        let (checked, measured) =
-            stages.both((VALIDATE, || self.check(candidate)), (ACCURACY, || self.measure(candidate)));
+        // A rule of the caller's that is wrong is an error, whatever else is.
+        let is_of_caller = candidate.rules.keys().any(|rule| self.of_caller.contains(rule));
+        let (checked, measured) = if is_wary && !is_of_caller {
+            let measured = stages.run(ACCURACY, || self.measure(candidate));
+            if let Err(refusal) = measured {
+                return Ok(Err(refusal));
+            }
+            (stages.run(VALIDATE, || self.check(candidate)), measured)
+        } else {
+            stages.both((VALIDATE, || self.check(candidate)), (ACCURACY, || self.measure(candidate)))
+        };
         let (validated, stated) = match checked? {
             Ok(checked) => checked,
-            Err(Refusal::NotEqual(difference)) if candidate.rules.keys().any(|rule| self.of_caller.contains(rule)) => {
+            Err(Refusal::NotEqual(difference)) if is_of_caller => {
                 let rules = candidate.rules.keys().cloned().collect();
                 return Err(Error::NotEqual { kernel: kernel.name.clone(), difference, rules, smallest: None });
             }

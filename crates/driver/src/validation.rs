@@ -65,6 +65,8 @@ pub enum Comparison {
         evidence: String,
         /// By how much an element is off at most, relative to its condition, where it was compared in floats.
         largest_error: f64,
+        /// Whether all elements of the second are as in a form of the first.
+        is_surveyed: bool,
     },
     /// They are not.
     Different(Difference),
@@ -134,13 +136,14 @@ pub fn compare<'a>(
         }
     }
     let equality = Equality::stated(first.kernel(), second.kernel());
-    let found = compare_in(first, second, values, (equality, licence))?;
+    let found = compare_in(first, second, values, How { equality, licence, is_surveyed: false })?;
     Ok(match found {
-        Comparison::Equal { evidence, largest_error } if equality != Equality::Full => Comparison::Equal {
+        Comparison::Equal { evidence, largest_error, is_surveyed } if equality != Equality::Full => Comparison::Equal {
             evidence: format!(
                 "{evidence}; not exactly, for one of them states that its tables or constants were computed"
             ),
             largest_error,
+            is_surveyed,
         },
         found => found,
     })
@@ -151,11 +154,20 @@ pub(crate) fn data_seeds() -> Vec<u64> {
     ValidateOptions::default().seeds
 }
 
+/// How two programs are compared.
+#[derive(Clone, Copy)]
+struct How {
+    equality: Equality,
+    licence: Licence,
+    /// Whether all elements of the second were surveyed before.
+    is_surveyed: bool,
+}
+
 fn compare_in(
     first: Subject<'_>,
     second: Subject<'_>,
     values: &[(String, i64)],
-    (equality, licence): (Equality, Licence),
+    How { equality, licence, is_surveyed }: How,
 ) -> Result<Comparison, Error> {
     let has_single = |subject: Subject<'_>| subject.kernel().has_single();
     let mut options = equality.options(licence, has_single(first) || has_single(second));
@@ -169,8 +181,8 @@ fn compare_in(
     let runnables = [first.runnable.unwrap_or(&own[0]), second.runnable.unwrap_or(&own[1])];
     options.parameters = values.iter().cloned().collect();
     let survey = match options.agreement {
-        Agreement::Close => surveyed(first.program, runnables[1], values, &options),
-        Agreement::Bits => None,
+        Agreement::Close if !is_surveyed => surveyed(first.program, runnables[1], values, &options),
+        Agreement::Close | Agreement::Bits => None,
     };
     if let Some((Survey { suspects, failure, .. }, _)) = &survey {
         if let Some(error) = failure {
@@ -252,7 +264,8 @@ fn compare_in(
     if equality != Equality::Bits {
         evidence += &never_in_words(&unreached.unwrap_or_default(), [first, second]);
     }
-    Ok(Comparison::Equal { evidence, largest_error })
+    let is_surveyed = survey.is_some_and(|(Survey { suspects, .. }, _)| suspects.is_empty());
+    Ok(Comparison::Equal { evidence, largest_error, is_surveyed })
 }
 
 fn is_step_limit(error: &nestegg_interp::Error) -> bool {

@@ -18,7 +18,7 @@ use crate::same::is_same;
 use crate::search::Fold;
 use crate::stated::Stated;
 use crate::validation::equality::Equality;
-use crate::validation::{Comparison, Subject, compare_in, is_undefined};
+use crate::validation::{Comparison, How, Subject, compare_in, is_undefined};
 
 /// Kernels between input and result, where the two are not equal in exact arithmetic.
 #[derive(Clone, Copy, Debug)]
@@ -110,31 +110,36 @@ pub(crate) fn check(
     let exactly = |evidence| (Validated::Equal { evidence }, Stated::default());
     let may_be_exact = steps.approximated.is_none_or(|(_, tolerance)| tolerance.n_changed == 0);
     if may_be_exact && steps.folds.is_empty() {
-        let found = compared(input, output, values, (Equality::Full, licence), true)?;
+        let how = How { equality: Equality::Full, licence, is_surveyed: false };
+        let found = compared(input, output, values, how, true)?;
         match found {
             Err(_) if steps.approximated.is_some() => {}
-            found => return Ok(found.map(|(evidence, _)| exactly(evidence))),
+            found => return Ok(found.map(|found| exactly(found.evidence))),
         }
     }
     let mut evidence = Vec::new();
     let mut all = on_the_way(input, steps.folds, steps.approximated, (output, Equality::Full));
     let tolerance = steps.approximated.map(|(_, tolerance)| *tolerance);
-    let mut error = None;
+    let (mut error, mut is_surveyed) = (None, false);
     if let Some(Tolerance { largest_change: change, .. }) = tolerance {
         // Without folds the first step is part of this one.
         let equality = if steps.folds.is_empty() { all.remove(0).equality } else { Equality::Floats { change } };
-        match compared(input, output, values, (equality, licence), true)? {
-            Ok((found, largest_error)) => {
-                evidence.push(format!("input and result: {found}"));
-                error = Some(largest_error);
+        let how = How { equality, licence, is_surveyed: false };
+        match compared(input, output, values, how, true)? {
+            Ok(found) => {
+                evidence.push(format!("input and result: {}", found.evidence));
+                error = Some(found.largest_error);
+                is_surveyed = found.is_surveyed;
             }
             Err(refusal) => return Ok(Err(refusal)),
         }
     }
     for step in &all {
         let is_input = matches!(step.from, Stop::End(_));
-        match compared(step.from.subject(), step.to.subject(), values, (step.equality, licence), is_input)? {
-            Ok((found, _)) => evidence.push(step.in_words(&found)),
+        let is_surveyed = is_surveyed && matches!(step.to, Stop::End(_));
+        let how = How { equality: step.equality, licence, is_surveyed };
+        match compared(step.from.subject(), step.to.subject(), values, how, is_input)? {
+            Ok(found) => evidence.push(step.in_words(&found.evidence)),
             Err(refusal) => return Ok(Err(refusal)),
         }
     }
@@ -145,7 +150,14 @@ pub(crate) fn check(
     Ok(Ok((Validated::Equal { evidence: evidence.join("; ") }, stated)))
 }
 
-/// The evidence that two programs are equal and how far elements are apart, or what is wrong with the second.
+/// What was found of two programs that are equal.
+struct Equal {
+    evidence: String,
+    largest_error: f64,
+    is_surveyed: bool,
+}
+
+/// The evidence that two programs are equal, or what is wrong with the second.
 ///
 /// # Errors
 /// If the first is the input and cannot be run.
@@ -153,11 +165,13 @@ fn compared(
     first: Subject<'_>,
     second: Subject<'_>,
     values: &[(String, i64)],
-    (equality, licence): (Equality, Licence),
+    how: How,
     is_input: bool,
-) -> Result<Result<(String, f64), Refusal>, Error> {
-    let reason = match compare_in(first, second, values, (equality, licence))? {
-        Comparison::Equal { evidence, largest_error } => return Ok(Ok((evidence, largest_error))),
+) -> Result<Result<Equal, Refusal>, Error> {
+    let reason = match compare_in(first, second, values, how)? {
+        Comparison::Equal { evidence, largest_error, is_surveyed } => {
+            return Ok(Ok(Equal { evidence, largest_error, is_surveyed }));
+        }
         Comparison::Different(difference) => return Ok(Err(Refusal::NotEqual(Box::new(difference)))),
         Comparison::Stopped(error) if is_input && is_undefined(first.kernel(), &error) => {
             let kernel = first.kernel().name.clone();
@@ -181,13 +195,14 @@ pub(super) fn compare_folded(
     let (mut evidence, mut error) = (Vec::new(), 0.0_f64);
     let rest = Equality::of_tables(Stated::of(first.kernel()), Stated::of(second.kernel()));
     for step in on_the_way(first, folds, None, (second, rest)) {
-        match compare_in(step.from.subject(), step.to.subject(), values, (step.equality, licence))? {
-            Comparison::Equal { evidence: found, largest_error } => {
+        let how = How { equality: step.equality, licence, is_surveyed: false };
+        match compare_in(step.from.subject(), step.to.subject(), values, how)? {
+            Comparison::Equal { evidence: found, largest_error, .. } => {
                 evidence.push(step.in_words(&found));
                 error = error.max(largest_error);
             }
             found => return Ok(found),
         }
     }
-    Ok(Comparison::Equal { evidence: evidence.join("; "), largest_error: error })
+    Ok(Comparison::Equal { evidence: evidence.join("; "), largest_error: error, is_surveyed: false })
 }
