@@ -126,6 +126,14 @@ pub struct Data {
     pub region: Region,
 }
 
+impl Data {
+    /// Whether it is known to be zero everywhere.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.constant.as_ref().is_some_and(Rational::is_zero) || self.region.is_empty()
+    }
+}
+
 /// The analysis of [`Node`]s, with the kernel's side of the e-graph.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -137,6 +145,8 @@ pub struct Facts {
     pub origin: BTreeMap<Id, Node>,
     /// The e-classes that instructions evaluate.
     pub roots: Vec<Id>,
+    /// Whether some e-class is known to be zero everywhere, or was.
+    pub has_zeros: bool,
     /// E-nodes that grouping made: their operands are operands of another form, which is the one to search.
     pub grouped: FxHashSet<Node>,
 }
@@ -154,7 +164,7 @@ impl Analysis<Node> for Facts {
 
     fn make(graph: &mut Graph, node: &Node, _id: Id) -> Data {
         let range = range(graph, node).short();
-        Data {
+        let data = Data {
             inames: inames(graph, node),
             constant: fold(graph, node),
             dtype: dtype(graph, node),
@@ -162,7 +172,9 @@ impl Analysis<Node> for Facts {
             range,
             n_narrowings: 0,
             region: crate::region::region(graph, node),
-        }
+        };
+        graph.analysis.has_zeros |= data.is_zero();
+        data
     }
 
     fn merge(&mut self, to: &mut Data, from: Data) -> DidMerge {
@@ -202,6 +214,7 @@ impl Analysis<Node> for Facts {
         did = did | DidMerge(from.nonzero && !to.nonzero, to.nonzero && !from.nonzero);
         to.nonzero |= from.nonzero;
         did = did | to.region.merge(from.region);
+        self.has_zeros |= to.is_zero();
         did
     }
 

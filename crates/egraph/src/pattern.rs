@@ -171,7 +171,8 @@ impl PatternRule<'_> {
         let template = template::compile(self.rhs, &mut slots, self.functions)?;
         let when = self.when.map(|when| fact::compile(when, &mut slots));
         query.require(&when.as_ref().map(fact::When::required).unwrap_or_default());
-        Some(Compiled { slots, query, template, when })
+        let needs_zeros = query.needs_zeros() || when.as_ref().is_some_and(fact::When::needs_zeros);
+        Some(Compiled { slots, query, template, when, needs_zeros })
     }
 }
 
@@ -221,11 +222,13 @@ struct Compiled<'a> {
     query: Query,
     template: Template,
     when: Option<fact::When<'a>>,
+    /// Whether it applies only where some value is zero everywhere: then there must be one.
+    needs_zeros: bool,
 }
 
 impl Compiled<'_> {
     fn apply(&self, pass: &mut Pass<'_>, class: Id) {
-        if pass.is_full() {
+        if pass.is_full() || (self.needs_zeros && !pass.graph.analysis.has_zeros) {
             return;
         }
         let mut matcher = Matcher::new(pass.graph, pass.uses);

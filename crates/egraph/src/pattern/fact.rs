@@ -140,18 +140,27 @@ pub(super) struct When<'a> {
 impl When<'_> {
     /// The rest variables without whose children the condition cannot hold.
     pub(super) fn required(&self) -> Vec<Slot> {
+        let of_rest = |ask: &Ask| match (ask.fact, ask.arguments.as_slice()) {
+            (Fact::Some, [Arg::Slot(slot)]) => Some(*slot),
+            _ => None,
+        };
+        self.needed().filter_map(of_rest).collect()
+    }
+
+    /// Whether the condition holds only where something is zero everywhere.
+    pub(super) fn needs_zeros(&self) -> bool {
+        self.needed().any(|ask| ask.fact == Fact::Zero)
+    }
+
+    /// The tests without which the condition cannot hold.
+    fn needed(&self) -> impl Iterator<Item = &Ask> {
         let root = self.condition.root();
-        let is_needed = |id: ConditionId| match self.condition.node(root) {
+        let is_needed = move |id: ConditionId| match self.condition.node(root) {
             ConditionNode::And(parts) => parts.contains(&id),
             _ => id == root,
         };
         let tests = self.condition.nodes().filter(|(_, node)| matches!(node, ConditionNode::Test(_)));
-        let asks = tests.zip(&self.asks).filter(|((id, _), _)| is_needed(*id)).map(|(_, ask)| ask);
-        asks.filter_map(|ask| match (ask.fact, ask.arguments.as_slice()) {
-            (Fact::Some, [Arg::Slot(slot)]) => Some(*slot),
-            _ => None,
-        })
-        .collect()
+        tests.zip(&self.asks).filter(move |((id, _), _)| is_needed(*id)).map(|(_, ask)| ask)
     }
 }
 
@@ -186,9 +195,7 @@ impl Matcher<'_> {
                 Some(is_plain && opens(self.graph, self.uses.get(&class).copied(), operator, class))
             }
             Fact::FreeOf => Some(data.inames.is_disjoint(others)),
-            Fact::Zero if exponent > 0 && ask.arguments.len() == 1 => {
-                Some(data.constant.as_ref().is_some_and(Rational::is_zero) || data.region.is_empty())
-            }
+            Fact::Zero if exponent > 0 && ask.arguments.len() == 1 => Some(data.is_zero()),
             _ => None,
         }
     }

@@ -81,6 +81,20 @@ impl Query {
     }
 }
 
+impl Query {
+    /// Whether there is a match only where something is zero everywhere.
+    pub(super) fn needs_zeros(&self) -> bool {
+        match self {
+            Self::Variable(_) | Self::Number(_) => false,
+            Self::Reduce(reduce) => reduce.body.needs_zeros(),
+            Self::Apply(apply) => {
+                let is_zero = |filtered: &Filtered| filtered.is_required && filtered.ask.fact == Fact::Zero;
+                apply.filtered.iter().any(is_zero) || apply.plain.iter().any(Self::needs_zeros)
+            }
+        }
+    }
+}
+
 struct Compiler<'a> {
     pattern: &'a Pattern,
     slots: &'a mut Slots,
@@ -193,6 +207,11 @@ impl<'a> Matcher<'a> {
 
     /// Every way in which a class is what a query says.
     pub(super) fn search(&mut self, query: &Query, class: Id, n_slots: usize) -> Vec<Bindings> {
+        if let Query::Reduce(reduce) = query
+            && !self.is_reduction(reduce.op, class)
+        {
+            return Vec::new();
+        }
         self.matches(query, class, vec![Value::Nothing; n_slots])
     }
 
@@ -230,6 +249,13 @@ impl<'a> Matcher<'a> {
                 res
             }
         }
+    }
+
+    /// Whether a class has a reduction of this operation.
+    fn is_reduction(&self, op: ReduceOp, class: Id) -> bool {
+        let context = &self.graph.analysis.context;
+        let is_one = |node: &Node| matches!(node, Node::Reduce(id, _) if context.reduction(*id).op == op);
+        self.graph[class].nodes.iter().any(is_one)
     }
 
     fn bind(&self, mut bindings: Bindings, slot: Slot, class: Id) -> Option<Bindings> {
