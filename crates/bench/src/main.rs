@@ -20,7 +20,6 @@
 
 mod ablation;
 mod beside;
-mod measure;
 mod memory;
 mod model;
 mod mutants;

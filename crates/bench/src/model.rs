@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use miette::{Context, IntoDiagnostic, miette};
 use nestegg_bench::fixtures::{self, Fixture};
+use nestegg_codegen::c::timing::{Compiler, Effort, times};
 use nestegg_driver::config::{Config, Strategy, Validation};
 use nestegg_ir::{Kernel, LinearizedKernel};
 use nestegg_time::Machine;
 
 use crate::CommonArgs;
-use crate::measure::{Setup, times};
 use crate::statistics::{geometric_mean, largest, rank_correlation};
 use crate::table::{ratio, table};
 
@@ -278,16 +278,10 @@ fn forms(fixture: &Fixture, peer: Option<&Fixture>, args: &ModelArgs) -> miette:
 
 /// The forms with their times, which are kept.
 fn measured(mut forms: Vec<Form>, kept: Option<PathBuf>, args: &ModelArgs) -> miette::Result<Vec<Form>> {
-    let setup = Setup {
-        cc: args.cc.clone(),
-        flags: args.flags.clone(),
-        n_rounds: args.rounds,
-        milliseconds: args.milliseconds,
-        n_sets: args.elements,
-        parameters: args.parameters.clone(),
-    };
+    let compiler = Compiler { command: args.cc.clone(), flags: args.flags.clone() };
+    let effort = Effort { n_rounds: args.rounds, milliseconds: args.milliseconds, n_sets: args.elements };
     let programs: Vec<&LinearizedKernel> = forms.iter().map(|form| &form.program).collect();
-    let times = times(&forms[0].program.kernel, &programs, &setup)?;
+    let times = times(&programs, &args.parameters, &compiler, effort)?;
     for (idx, form) in forms.iter_mut().enumerate() {
         form.measured = times.rounds.iter().map(|round| round[idx]).fold(f64::INFINITY, f64::min);
     }

@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use clap::Args;
 use miette::{IntoDiagnostic, miette};
 use nestegg_bench::fixtures::Fixture;
+use nestegg_codegen::c::timing::{Compiler, Effort, times};
 use nestegg_driver::config::{Config, Strategy, Validation};
 use nestegg_ir::Dtype;
 
 use crate::CommonArgs;
-use crate::measure::{Setup, times};
 use crate::statistics::{geometric_mean, largest, median};
 use crate::table::{ratio, table};
 
@@ -113,15 +113,9 @@ fn measure(fixture: &Fixture, args: &RuntimeArgs) -> miette::Result<Measured> {
     let config =
         Config { strategy: Strategy::Named(args.level.clone()), validation: Validation::Off, ..Config::default() };
     let optimized = nestegg_driver::optimize(&source, &config)?;
-    let setup = Setup {
-        cc: args.cc.clone(),
-        flags: args.flags.clone(),
-        n_rounds: args.rounds,
-        milliseconds: args.milliseconds,
-        n_sets: 1,
-        parameters: Vec::new(),
-    };
-    let times = times(&input.kernel, &[&input, &optimized.program], &setup)?;
+    let compiler = Compiler { command: args.cc.clone(), flags: args.flags.clone() };
+    let effort = Effort { n_rounds: args.rounds, milliseconds: args.milliseconds, n_sets: 1 };
+    let times = times(&[&input, &optimized.program], &[], &compiler, effort)?;
     let is_single = input.kernel.arguments().any(|array| input.kernel[array].dtype == Dtype::Float32);
     if times.difference > if is_single { TOLERANCE_FLOAT32 } else { TOLERANCE } {
         return Err(miette!("input and output differ by {:e}", times.difference));

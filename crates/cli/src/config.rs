@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use nestegg_codegen::c::timing::Compiler;
 use nestegg_driver::Notation;
 use nestegg_driver::config::{BatchLayout, BatchRequest, Config, CostModel, Judged, Strategy, Validation};
 use nestegg_driver::emit::Product;
@@ -254,3 +255,16 @@ fn emit_of(output: Option<&Path>) -> Option<Emit> {
         _ => None,
     }
 }
+
+/// The compiler that is given, else what the environment says in `CC` and `CFLAGS`, else that of a machine.
+pub fn compiler(command: Option<String>, flags: Option<String>, machine: &Machine) -> Compiler {
+    let of = |given: Option<String>, variable: &str, default: &str| {
+        given
+            .or_else(|| std::env::var(variable).ok().filter(|value| !value.is_empty()))
+            .unwrap_or_else(|| default.to_owned())
+    };
+    Compiler { command: of(command, "CC", &machine.compiler), flags: of(flags, "CFLAGS", &machine.flags) }
+}
+
+/// Calls that are timed go through so many sets of arguments in turn, as those of a mesh do.
+pub const N_SETS: u32 = 16;

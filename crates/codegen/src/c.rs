@@ -47,6 +47,7 @@ mod statements;
 mod symbols;
 mod temporaries;
 mod text;
+pub mod timing;
 mod vectors;
 mod writer;
 

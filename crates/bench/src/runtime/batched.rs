@@ -5,21 +5,19 @@
 //! source calls it, so that the compiler may join them. They are called in turn on so many elements that their data stay in the first-level cache; a figure is the
 //! minimum over the rounds, in nanoseconds for one element. Peers' programs are compiled with the flags of their makers, ours with `nestegg cflags`.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
 
 use miette::{IntoDiagnostic, miette};
 use nestegg_bench::fixtures::{Fixture, peer_programs};
 use nestegg_codegen::c::CText;
-use nestegg_codegen::c::harness::{HarnessOptions, Mode, each_element, harness, read_times};
+use nestegg_codegen::c::harness::each_element;
+use nestegg_codegen::c::timing::{Effort, Function, function, times_of};
 use nestegg_driver::batch::put_together;
 use nestegg_driver::config::{BatchRequest, Config, Strategy, Validation};
 use nestegg_ir::affine;
 use nestegg_ir::{Kernel, Licence, LinearizedKernel};
 
 use super::{RuntimeArgs, TOLERANCE, TOLERANCE_FLOAT32};
-use crate::measure::{c_of, checked};
 use crate::statistics::geometric_mean;
 use crate::table::{ratio, table};
 
@@ -123,25 +121,6 @@ fn measure(fixture: &Fixture, peer: Option<&Fixture>, args: &RuntimeArgs) -> mie
     let kernel = kernel.ok_or_else(|| miette!("no width is given"))?;
     let bytes: u64 = interface(&ours.kernel).iter().map(|(_, dtype, n)| dtype.size() * n).sum();
     let n_elements = (BYTES_IN_CACHE / bytes.max(1) / 16 * 16).clamp(N_ELEMENTS.0, N_ELEMENTS.1);
-    let texts: Vec<&CText> = functions.iter().map(|function| &function.0).collect();
-    let options = HarnessOptions {
-        parameters: BTreeMap::from([("n_elements".to_owned(), i64::try_from(n_elements).unwrap_or(i64::MAX))]),
-        given: BTreeMap::new(),
-        seed: 1,
-        mode: Mode::Time { n_rounds: args.rounds, milliseconds: args.milliseconds, n_sets: 1 },
-        definitions: String::new(),
-    };
-    let main = harness(&kernel, &texts, &options).into_diagnostic()?;
-    let folder = tempfile::tempdir().into_diagnostic()?;
-    fs::write(folder.path().join("main.c"), main).into_diagnostic()?;
-    let mut link = Command::new(&args.cc);
-    link.args(["-O2", "main.c"]);
-    for (idx, (text, flags)) in functions.iter().enumerate() {
-        let name = format!("f{idx}.c");
-        fs::write(folder.path().join(&name), &text.source).into_diagnostic()?;
-        checked(Command::new(&args.cc).args(flags.split_whitespace()).args(["-c", &name]).current_dir(folder.path()))?;
-        link.arg(format!("f{idx}.o"));
-    }
     if let Some(kept) = &args.keep {
         let kept = kept.join(&fixture.name);
         fs::create_dir_all(&kept).into_diagnostic()?;
@@ -149,9 +128,10 @@ fn measure(fixture: &Fixture, peer: Option<&Fixture>, args: &RuntimeArgs) -> mie
             fs::write(kept.join(format!("f{idx}.c")), &text.source).into_diagnostic()?;
         }
     }
-    checked(link.args(["-o", "timed", "-lm"]).current_dir(folder.path()))?;
-    let printed = checked(Command::new(folder.path().join("timed")).current_dir(folder.path()))?;
-    let times = read_times(&printed).ok_or_else(|| miette!("the timed program printed something else"))?;
+    let timed: Vec<Function<'_>> = functions.iter().map(|(text, flags)| Function { text, flags }).collect();
+    let parameters = [("n_elements".to_owned(), i64::try_from(n_elements).unwrap_or(i64::MAX))];
+    let effort = Effort { n_rounds: args.rounds, milliseconds: args.milliseconds, n_sets: 1 };
+    let times = times_of(&kernel, &timed, &parameters, &args.cc, effort)?;
     let tolerance = if ours.kernel.has_single() { TOLERANCE_FLOAT32 } else { TOLERANCE };
     if times.difference > tolerance {
         return Err(miette!("the functions differ by {:e}", times.difference));
@@ -171,12 +151,12 @@ fn of_program(
     args: &RuntimeArgs,
     kernel: &mut Option<Kernel>,
 ) -> miette::Result<Vec<CText>> {
-    let alone = c_of(program, &format!("{who}_alone"))?;
+    let alone = function(program, &format!("{who}_alone")).into_diagnostic()?;
     let mut res = vec![each_element(&program.kernel, &alone, &format!("{who}_each"), &[]).into_diagnostic()?];
     for &width in &args.batch {
         let request = BatchRequest { width: Some(width), ..BatchRequest::default() };
         let batched = put_together(program, &request, Licence::default(), false)?;
-        res.push(c_of(&batched.program, &format!("{who}_{width}"))?);
+        res.push(function(&batched.program, &format!("{who}_{width}")).into_diagnostic()?);
         *kernel = Some(batched.program.kernel);
     }
     Ok(res)

@@ -5,18 +5,19 @@
 
 use std::path::Path;
 
+use nestegg_codegen::c::timing::{Effort, times};
 use nestegg_span::Source;
 use nestegg_time::{Machine, Profile, Timed, calibrated, misfit, probes};
 
 use crate::args::{CalibrateArgs, path_of};
+use crate::config::{N_SETS, compiler};
 use crate::exit::ExitStatus;
 use crate::files::{self, Output};
-use crate::measure::{Compiler, Effort, times};
 use crate::progress::Progress;
 use crate::terminal::{self, Failure, Stream};
 
 /// Short rounds, of which some are not disturbed.
-const EFFORT: Effort = Effort { n_rounds: 25, milliseconds: 1 };
+const EFFORT: Effort = Effort { n_rounds: 25, milliseconds: 1, n_sets: N_SETS };
 
 pub fn run(args: CalibrateArgs) -> Result<ExitStatus, Failure> {
     let output = path_of(args.output.as_deref()).map(Path::to_owned);
@@ -24,7 +25,7 @@ pub fn run(args: CalibrateArgs) -> Result<ExitStatus, Failure> {
         files::check_place(output)?;
     }
     let start = Machine::default();
-    let compiler = Compiler::new(args.cc, args.flags, &start);
+    let compiler = compiler(args.cc, args.flags, &start);
     let probes = probes();
     let progress = Progress::start(probes.len(), !args.quiet);
     let mut programs = Vec::with_capacity(probes.len());
@@ -33,7 +34,7 @@ pub fn run(args: CalibrateArgs) -> Result<ExitStatus, Failure> {
         let broken = |error: miette::Report| Failure::Error(ExitStatus::BadInput, error);
         let program = read.map_err(|error| broken(miette::Report::new(error)))?.program;
         let program = program.into_linearized().map_err(|error| broken(miette::miette!("{error}")))?;
-        let rounds = times(&[&program], &[], &compiler, EFFORT)?;
+        let rounds = times(&[&program], &[], &compiler, EFFORT)?.rounds;
         programs.push((program, rounds.iter().map(|round| round[0]).fold(f64::INFINITY, f64::min)));
         progress.advance();
     }

@@ -1,22 +1,23 @@
 //! `nestegg optimize --tune N`: of the best results the one that is fastest when it runs.
 
+use nestegg_codegen::c::timing::{Effort, times};
 use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
 use nestegg_driver::report::Tuned;
 use nestegg_ir::LinearizedKernel;
 
-use crate::measure::{Compiler, Effort, times};
+use crate::config::{N_SETS, compiler};
 use crate::terminal::Failure;
 
 /// Enough for medians that differ by a few percent.
-const EFFORT: Effort = Effort { n_rounds: 15, milliseconds: 2 };
+const EFFORT: Effort = Effort { n_rounds: 15, milliseconds: 2, n_sets: N_SETS };
 
 /// The fastest of results that hold, by the median of interleaved rounds; of equally fast ones the first.
 pub fn fastest(mut best: Vec<Optimized>, config: &Config) -> Result<Optimized, Failure> {
     let programs: Vec<&LinearizedKernel> = best.iter().map(Optimized::runs).collect();
     let values: Vec<(String, i64)> =
         best[0].report.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect();
-    let rounds = times(&programs, &values, &Compiler::of(config), EFFORT)?;
+    let rounds = times(&programs, &values, &compiler(None, None, &config.machine), EFFORT)?.rounds;
     let tuned: Vec<Tuned> = best
         .iter()
         .enumerate()
