@@ -43,7 +43,8 @@ const ALLOWED_EDGES: &[(&str, &[&str])] = &[
             "transform",
         ],
     ),
-    ("cli", &["codegen", "driver", "dump", "egraph", "interp", "ir", "rules", "span", "time"]),
+    ("lab", &["driver", "dump", "egraph", "interp", "ir", "isl", "rules", "span", "testgen"]),
+    ("cli", &["codegen", "driver", "dump", "egraph", "interp", "ir", "lab", "rules", "span", "time"]),
     ("bench", &["codegen", "driver", "dump", "interp", "ir", "span", "testgen", "time"]),
 ];
 

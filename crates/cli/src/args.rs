@@ -47,7 +47,7 @@ pub enum Command {
     Validate(ValidateArgs),
     /// Run a kernel with the reference interpreter and print what it writes
     Run(RunArgs),
-    /// List rules, rule sets and strategies with their documentation
+    /// List rules, rule sets and strategies with their documentation, or put rules to the test
     Rules(RulesArgs),
     /// Time small kernels, and write the machine file that `optimize --cost time --machine FILE` reads
     Calibrate(CalibrateArgs),
@@ -216,7 +216,11 @@ pub struct RunArgs {
 
 /// `nestegg rules`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct RulesArgs {
+    /// What to do with rules, instead of listing them
+    #[command(subcommand)]
+    pub command: Option<RulesCommand>,
     /// Only rules, rule sets and strategies of these names
     pub names: Vec<String>,
     /// A file with further rules, or a folder of such files; may be repeated
@@ -225,6 +229,30 @@ pub struct RulesArgs {
     /// List what rule files may use instead: operators, conditions, guided rules, tags, options
     #[arg(long)]
     pub vocabulary: bool,
+}
+
+/// What to do with rules.
+#[derive(Debug, Subcommand)]
+pub enum RulesCommand {
+    /// Ask whether rules are sound, on small kernels made from their left sides
+    Check(RulesCheckArgs),
+}
+
+/// `nestegg rules check`.
+#[derive(Debug, Args)]
+pub struct RulesCheckArgs {
+    /// The rules: files, folders of files (`*.rules`), or names of rules and rule sets [default: all rules that come with nestegg]
+    #[arg(value_name = "FILE|FOLDER|NAME")]
+    pub rules: Vec<String>,
+    /// Write a kernel for each unsound rule into this folder: a counter-example, for `nestegg run`
+    #[arg(long, value_name = "FOLDER")]
+    pub save: Option<PathBuf>,
+    /// How verdicts are printed
+    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+    pub format: DataFormat,
+    /// No progress
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// Values for the parameters of kernels.

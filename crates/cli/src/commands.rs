@@ -9,6 +9,7 @@ pub mod count;
 pub mod folder;
 pub mod optimize;
 pub mod rules;
+pub mod rules_check;
 pub mod run;
 pub mod schema;
 pub mod tune;

@@ -21,7 +21,7 @@ use nestegg_rules::{Name, ResolvedStrategy, Rule, RuleKind};
 
 use crate::analysis::Graph;
 use crate::apply::{APPLIERS, Pass, count_uses, refresh_grouped};
-use crate::judge::{Gap, Judge, Wrong};
+use crate::judge::{Equation, Gap, Judge, Wrong};
 use crate::pattern::{self, Functions, PatternRule, RootIndex};
 use crate::rational::Rational;
 
@@ -129,6 +129,38 @@ pub fn saturate(
         .map(|((rule, reason), &n_equations)| Unjudged { rule: rule.clone(), n_equations, reason: *reason })
         .collect();
     Ok(res)
+}
+
+/// What one rule finds in an e-graph, before anything follows from it: the equations that one pass of it makes, at most `limit` of
+/// them and those of the e-class at which the limit was reached. The e-graph holds both sides of each, united, and is not rebuilt.
+pub fn equations(graph: &mut Graph, rule: &Rule, functions: &Functions, limit: usize) -> Vec<Equation> {
+    let mut classes: Vec<Id> = graph.classes().map(|class| class.id).collect();
+    classes.sort_unstable();
+    let uses = count_uses(graph);
+    let no_limits: IndexMap<Name, u64> = IndexMap::new();
+    let limits = match &rule.kind {
+        RuleKind::Guided { limits, .. } => limits,
+        RuleKind::Pattern { .. } => &no_limits,
+    };
+    let nodes = graph.total_size().saturating_add(limit);
+    let equations = Some(Vec::new());
+    let limits_hit = BTreeSet::new();
+    let mut pass = Pass { graph, classes: &classes, uses: &uses, limits, nodes, steps: 0, fired: 0, limits_hit, equations };
+    match &rule.kind {
+        RuleKind::Pattern { .. } => {
+            let index = RootIndex::new(pass.graph, &classes);
+            for is_forward in [true, false] {
+                let rules: Vec<PatternRule<'_>> = direction(rule, is_forward, functions).into_iter().collect();
+                pattern::apply(&rules, &mut pass, &index, |_, _| {});
+            }
+        }
+        RuleKind::Guided { apply, .. } => {
+            if let Some(applier) = APPLIERS.iter().find(|applier| applier.name == apply.as_str()) {
+                (applier.apply)(&mut pass);
+            }
+        }
+    }
+    pass.equations.unwrap_or_default()
 }
 
 /// One pass; answers how many equations were new.

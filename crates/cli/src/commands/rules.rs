@@ -6,7 +6,8 @@ use nestegg_driver::rules::{rule_book, vocabulary, warnings};
 use nestegg_rules::RuleBook;
 use nestegg_span::Source;
 
-use crate::args::RulesArgs;
+use crate::args::{RulesArgs, RulesCommand};
+use crate::commands::rules_check;
 use crate::config::read_rules;
 use crate::exit::ExitStatus;
 use crate::terminal::{self, Failure};
@@ -15,11 +16,16 @@ use crate::terminal::{self, Failure};
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("there is no rule, set or strategy `{name}`")]
 #[diagnostic(code(nestegg::unknown_rule), help("`nestegg rules` lists all of them"))]
-struct UnknownName {
-    name: String,
+pub struct UnknownName {
+    /// The name.
+    pub name: String,
 }
 
 pub fn run(args: &RulesArgs) -> Result<ExitStatus, Failure> {
+    match &args.command {
+        Some(RulesCommand::Check(args)) => return rules_check::run(args),
+        None => {}
+    }
     if args.vocabulary {
         terminal::print(&format!("{}\n", vocabulary().to_string().trim_end()))?;
         return Ok(ExitStatus::Done);
