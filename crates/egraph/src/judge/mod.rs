@@ -41,9 +41,9 @@ use crate::analysis::Graph;
 use crate::builtin;
 use evaluate::{Sample, World};
 pub use gap::Gap;
-pub use text::spelled;
 use real::{Precise, Real};
 use terms::Terms;
+pub use text::spelled;
 
 /// At how many samples an equation is judged.
 pub const N_SAMPLES: usize = 28;

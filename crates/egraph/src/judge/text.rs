@@ -124,10 +124,11 @@ impl Writer<'_> {
                 let part = |sign: bool| {
                     let factors =
                         exponents.iter().zip(children.iter()).filter(move |(exponent, _)| (**exponent > 0) == sign);
-                    let texts = factors.take(self.max_operands()).map(|(exponent, &child)| match exponent.unsigned_abs() {
-                        1 => self.inside(child, depth, Binding::Power),
-                        n => format!("{}**{n}", self.inside(child, depth, Binding::Atom)),
-                    });
+                    let texts =
+                        factors.take(self.max_operands()).map(|(exponent, &child)| match exponent.unsigned_abs() {
+                            1 => self.inside(child, depth, Binding::Power),
+                            n => format!("{}**{n}", self.inside(child, depth, Binding::Atom)),
+                        });
                     texts.collect::<Vec<String>>()
                 };
                 let (above, below) = (part(true), part(false));
@@ -192,7 +193,8 @@ impl Writer<'_> {
     }
 
     fn list(&self, children: &[Id], depth: usize) -> String {
-        let texts: Vec<String> = children.iter().take(self.max_operands()).map(|&child| self.text(child, depth).0).collect();
+        let texts: Vec<String> =
+            children.iter().take(self.max_operands()).map(|&child| self.text(child, depth).0).collect();
         self.cut(texts.join(", "), children.len(), ", ")
     }
 

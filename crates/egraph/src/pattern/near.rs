@@ -132,7 +132,13 @@ pub fn near(graph: &mut Graph, rule: &PatternRule<'_>) -> Near {
         }
         if found.is_empty() {
             let mut matcher = Matcher::new(graph, &uses);
-            let mut fit = Fit { slots: &slots, functions: rule.functions, known: vec![None; slots.0.len()], n_fits: 0, miss: None };
+            let mut fit = Fit {
+                slots: &slots,
+                functions: rule.functions,
+                known: vec![None; slots.0.len()],
+                n_fits: 0,
+                miss: None,
+            };
             fit.compare(&mut matcher, &query, class);
             if let Some(miss) = fit.miss {
                 res.unlike.push(Unlike { class, fits: (fit.n_fits, total), miss });
@@ -181,12 +187,18 @@ impl Fit<'_> {
                 self.note(is_it, || Miss::Part { wanted: value.to_string(), found: class });
             }
             Query::Reduce(reduce) => match matcher.reductions(reduce, class).into_iter().next() {
-                None => self.note(false, || Miss::Part { wanted: written(query, self.slots, self.functions), found: class }),
+                None => {
+                    self.note(false, || Miss::Part { wanted: written(query, self.slots, self.functions), found: class })
+                }
                 Some((bound, body)) => {
                     let n_bound = bound.inames.len();
                     let n_blocks = reduce.n_blocks();
                     let fits = n_bound >= n_blocks && (reduce.takes_rest() || n_bound == n_blocks);
-                    self.note(fits, || Miss::Operands { wanted: written(query, self.slots, self.functions), found: n_bound, class });
+                    self.note(fits, || Miss::Operands {
+                        wanted: written(query, self.slots, self.functions),
+                        found: n_bound,
+                        class,
+                    });
                     self.compare(matcher, &reduce.body, body);
                 }
             },
@@ -195,11 +207,18 @@ impl Fit<'_> {
                 let n_plain = apply.plain.len();
                 let fitting = |n: usize| n == n_plain || (apply.takes_rest() && n > n_plain);
                 let Some(operands) = lists.iter().find(|list| fitting(list.all.len())).or_else(|| lists.first()) else {
-                    self.note(false, || Miss::Part { wanted: written(query, self.slots, self.functions), found: class });
+                    self.note(false, || Miss::Part {
+                        wanted: written(query, self.slots, self.functions),
+                        found: class,
+                    });
                     return;
                 };
                 let n = operands.all.len();
-                self.note(fitting(n), || Miss::Operands { wanted: written(query, self.slots, self.functions), found: n, class });
+                self.note(fitting(n), || Miss::Operands {
+                    wanted: written(query, self.slots, self.functions),
+                    found: n,
+                    class,
+                });
                 let values: Vec<Id> = operands.all.iter().map(|own| matcher.value_of(apply.operator, own)).collect();
                 let mut taken = vec![false; values.len()];
                 for (position, part) in apply.plain.iter().enumerate() {
@@ -208,8 +227,7 @@ impl Fit<'_> {
                         if taken[idx] || (!apply.operator.is_unordered() && idx != position) {
                             continue;
                         }
-                        let mut trial =
-                            Self { known: self.known.clone(), miss: self.miss.clone(), ..*self };
+                        let mut trial = Self { known: self.known.clone(), miss: self.miss.clone(), ..*self };
                         trial.compare(matcher, part, value);
                         let is_better = best.as_ref().is_none_or(|(_, best)| {
                             (trial.n_fits, trial.miss.is_none()) > (best.n_fits, best.miss.is_none())

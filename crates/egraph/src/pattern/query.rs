@@ -350,13 +350,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// The operands of every e-node of the class that has the operator.
-    fn operand_lists(
-        &mut self,
-        apply: &Apply,
-        class: Id,
-        bindings: &Bindings,
-        lengths: Lengths,
-    ) -> Vec<Operands> {
+    fn operand_lists(&mut self, apply: &Apply, class: Id, bindings: &Bindings, lengths: Lengths) -> Vec<Operands> {
         let operator = apply.operator;
         let has_many = apply.rest.is_some() || !apply.filtered.is_empty();
         let analysis = &self.graph.analysis;

@@ -15,7 +15,7 @@ use nestegg_testgen::{Choices, Seeded};
 use serde::Serialize;
 
 use super::evidence::{self, Found};
-use super::setting::{Array, Element, Setting};
+use super::setting::{Array, Element, Setting, loop_of};
 
 /// How many data are tried.
 const N_DATA: u64 = 32;
@@ -58,6 +58,12 @@ impl CounterExample {
     ) -> Self {
         let finding = &wrong.finding;
         let n = finding.place.iter().find(|(name, _)| name == "n").map_or(setting.n, |(_, value)| *value);
+        let mut free = free.to_vec();
+        for known in finding.place.iter().filter_map(|(name, _)| loop_of(name)) {
+            if !free.contains(&known.name) {
+                free.push(known.name);
+            }
+        }
         let place: Vec<String> = finding.place.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         let right_value = match (&finding.right_value, finding.difference) {
             (Ok(value), None) => value.to_string(),
@@ -75,7 +81,7 @@ impl CounterExample {
             kernel: String::new(),
         };
         let elements = finding.elements.iter().cloned().collect();
-        found.shown(rule, (setting, free), Some(elements), n)
+        found.shown(rule, (setting, &free), Some(elements), n)
     }
 
     /// What the interpreter found.
@@ -134,9 +140,11 @@ impl CounterExample {
     }
 
     fn comment(&self, rule: &Rule) -> String {
-        let mut text = format!("# `left` and `right` are the two sides of the rule `{}`, which says they are equal:\n", rule.name);
+        let mut text =
+            format!("# `left` and `right` are the two sides of the rule `{}`, which says they are equal:\n", rule.name);
         let at = if self.at.is_empty() { String::new() } else { format!(" where {}", self.at) };
-        let _ = writeln!(text, "# left is {}, right is {}, in {}{at}.", self.left_value, self.right_value, self.arithmetic);
+        let _ =
+            writeln!(text, "# left is {}, right is {}, in {}{at}.", self.left_value, self.right_value, self.arithmetic);
         text
     }
 }

@@ -61,7 +61,10 @@ pub(super) fn compare(rule: &Rule, setting: &Setting, free: &[&'static str], sid
         let programs = sides.each_ref().map(|side| read(&setting.kernel("side", &[("out", side)])));
         let [Some(left), Some(right)] = programs else { return Compared::Nothing };
         let options = ValidateOptions {
-            parameters: [("n".to_owned(), n)].into_iter().filter(|_| setting.has_parameter()).collect::<IndexMap<_, _>>(),
+            parameters: [("n".to_owned(), n)]
+                .into_iter()
+                .filter(|_| setting.has_parameter())
+                .collect::<IndexMap<_, _>>(),
             agreement: if is_exact(rule) { Agreement::Bits } else { Agreement::Close },
             max_cycles: MAX_CYCLES,
             run: RunOptions { max_steps: MAX_STEPS },
@@ -81,8 +84,15 @@ pub(super) fn compare(rule: &Rule, setting: &Setting, free: &[&'static str], sid
                 if is_for_finite_values(rule) && [&first, &second].into_iter().any(|value| !is_finite(value)) {
                     continue;
                 }
+                // Where the left side has no value, the rule claims nothing.
+                if first.starts_with("NaN") || first.starts_with("-NaN") {
+                    continue;
+                }
                 // The extremum of nothing is infinite, and a number more is too; the field does not know.
-                if ["inf", "-inf"].into_iter().any(|infinite| first.starts_with(infinite) && second.starts_with(infinite)) {
+                if ["inf", "-inf"]
+                    .into_iter()
+                    .any(|infinite| first.starts_with(infinite) && second.starts_with(infinite))
+                {
                     continue;
                 }
                 let arithmetic = world;
@@ -103,7 +113,13 @@ pub(super) fn compare(rule: &Rule, setting: &Setting, free: &[&'static str], sid
     if is_exact(rule)
         && let Some((at, left, right)) = counter::differ(&Setting { n: 2, ..setting.clone() }, sides)
     {
-        return Compared::Different(Found { n: 2, index: Vec::new(), left, right: format!("{right} at {at}"), arithmetic: "floating point" });
+        return Compared::Different(Found {
+            n: 2,
+            index: Vec::new(),
+            left,
+            right: format!("{right} at {at}"),
+            arithmetic: "floating point",
+        });
     }
     res
 }

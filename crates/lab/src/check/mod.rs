@@ -21,6 +21,7 @@
 mod counter;
 mod evidence;
 mod instance;
+mod scope;
 mod setting;
 mod values;
 
@@ -300,7 +301,8 @@ fn named(kernel: &Kernel) -> Functions {
 /// Counts of verdicts: sound, unsound, not checked.
 #[must_use]
 pub fn counts(checked: &[Checked]) -> IndexMap<&'static str, usize> {
-    let mut res: IndexMap<&'static str, usize> = [("sound", 0), ("unsound", 0), ("not checked", 0)].into_iter().collect();
+    let mut res: IndexMap<&'static str, usize> =
+        [("sound", 0), ("unsound", 0), ("not checked", 0)].into_iter().collect();
     for one in checked {
         *res.entry(one.verdict.name()).or_default() += 1;
     }

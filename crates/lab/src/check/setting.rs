@@ -10,6 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use super::scope;
+
 /// A loop that trials may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
@@ -21,6 +23,16 @@ pub(super) struct Loop {
     pub(super) extent: &'static str,
     /// The same where it is a number, as tables need.
     pub(super) size: Option<usize>,
+}
+
+impl Loop {
+    /// The domain of the inames that stand for its own inside reductions.
+    fn inside(&self) -> String {
+        let (head, set) = self.domain.split_once("{ ").unwrap_or(("", self.domain));
+        let own: Vec<&str> = LOOPS.iter().filter(|known| known.domain == self.domain).map(|known| known.name).collect();
+        let own = if own.is_empty() { vec![self.name] } else { own };
+        format!("{head}{{ {}", scope::with_names(set, &own))
+    }
 }
 
 const fn fixed(name: &'static str, domain: &'static str, extent: &'static str, size: usize) -> Loop {
@@ -158,6 +170,18 @@ impl Setting {
         for domain in domains {
             let _ = writeln!(text, "domain {domain}");
         }
+        // Inames of one domain are renamed together.
+        let of_outer =
+            |known: &&Loop| self.outer.iter().filter_map(|name| loop_of(name)).any(|own| own.domain == known.domain);
+        let around: Vec<&'static Loop> = LOOPS.iter().chain([&DEPENDENT]).filter(of_outer).collect();
+        let names: Vec<&str> = around.iter().map(|known| known.name).collect();
+        let renamed: Vec<(String, bool)> = stores.iter().map(|(_, side)| scope::renamed(side, &names)).collect();
+        if renamed.iter().any(|(_, is_renamed)| *is_renamed) {
+            let inner: BTreeSet<String> = around.iter().map(|known| known.inside()).collect();
+            for domain in inner {
+                let _ = writeln!(text, "domain {domain}");
+            }
+        }
         for (name, array) in &self.arrays {
             let given = array.table.clone().or_else(|| data(name, array));
             let is_fixed = array.table.is_none() && given.is_some();
@@ -176,7 +200,7 @@ impl Setting {
         if !self.outer.is_empty() {
             let _ = writeln!(text, "for {}", self.outer.join(", "));
         }
-        for (name, expression) in stores {
+        for ((name, _), (expression, _)) in stores.iter().zip(&renamed) {
             let _ = writeln!(text, "{indent}{name}{index} = {expression}");
         }
         if !self.outer.is_empty() {

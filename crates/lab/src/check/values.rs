@@ -129,11 +129,13 @@ impl Values<'_> {
 
     fn hinted(&mut self, hint: Hint, scope: &[&'static str], place: Place) -> String {
         match hint {
-            Hint::Nonnegative => match self.below(6) {
+            Hint::Nonnegative => match self.below(7) {
                 0 => self.constant(),
                 1 if self.setting.element.is_float() => format!("fabs({})", self.leaf(scope)),
                 2 => self.table(scope),
-                3 => {
+                // The root of -0.0 is -0.0.
+                3 if self.setting.element.is_float() => format!("sqrt({})", self.leaf(scope)),
+                4 => {
                     let zero = if self.setting.element.is_float() { "0.0" } else { "0" };
                     format!("max({}, {zero})", self.leaf(scope))
                 }

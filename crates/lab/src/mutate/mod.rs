@@ -10,6 +10,7 @@
 //! # Complexity
 //! Quadratic in the size of a rule.
 
+mod by_hand;
 mod tree;
 pub mod trivial;
 
@@ -17,7 +18,9 @@ use std::collections::BTreeSet;
 
 use nestegg_rules::{Rule, RuleBook, RuleKind, Vocabulary};
 use nestegg_span::Source;
+use rayon::prelude::*;
 
+use crate::check::{Verdict, check};
 use tree::{Path, Tree};
 
 /// What is changed, and how.
@@ -52,6 +55,41 @@ pub struct Mutant {
     pub rule: Rule,
     /// It as text.
     pub text: String,
+}
+
+/// What became of a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The check found a counter-example.
+    Killed,
+    /// It never fires, which the check says.
+    NeverFires,
+    /// It is as sound as its origin, for this reason.
+    Proved(&'static str),
+    /// The check believes it, and nobody knows why it should.
+    Survived,
+}
+
+/// Checks mutants of rules that are trusted, in parallel: each `stride`-th of all. The answers are in the order of the rules.
+#[must_use]
+pub fn measure(rules: &[&Rule], stride: usize, done: impl Fn() + Sync) -> Vec<(Mutant, Outcome)> {
+    let bare = |rule: &Rule| Rule { doc: String::new(), ..rule.clone() }.to_string();
+    let trusted: Vec<String> = rules.iter().map(|rule| bare(rule)).collect();
+    let all: Vec<(String, Mutant)> =
+        rules.iter().flat_map(|rule| mutants(rule).into_iter().map(|mutant| (bare(rule), mutant))).collect();
+    let chosen: Vec<(String, Mutant)> = all.into_iter().step_by(stride.max(1)).collect();
+    let outcome = |(origin, mutant): (String, Mutant)| {
+        let proof = trivial::proof(&trusted, &origin, &mutant).or_else(|| by_hand::proof(&mutant));
+        let outcome = match (check(&mutant.rule).verdict, proof) {
+            (Verdict::Unsound(_), _) => Outcome::Killed,
+            (_, Some(reason)) => Outcome::Proved(reason),
+            (Verdict::NotChecked { .. }, None) => Outcome::NeverFires,
+            (Verdict::Sound(_), None) => Outcome::Survived,
+        };
+        done();
+        (mutant, outcome)
+    };
+    chosen.into_par_iter().map(outcome).collect()
 }
 
 /// The mutants of a rule; none of a guided one.
@@ -178,8 +216,13 @@ impl<'a> Changes<'a> {
             let is_head = path.len() > from.len() && path.last() == Some(&0);
             let parent = path.split_last().and_then(|(_, parent)| self.tree.at(parent));
             let is_argument = path.len() > from.len()
-                && parent.and_then(Tree::head).is_some_and(|head| is_rest(head) || SPREADING.contains(&head) && is_list_of_variables(part));
-            !is_head && !is_argument && !self.is_inames(path) && !path.split_last().is_some_and(|(_, parent)| self.is_inames(&parent.to_vec()))
+                && parent
+                    .and_then(Tree::head)
+                    .is_some_and(|head| is_rest(head) || SPREADING.contains(&head) && is_list_of_variables(part));
+            !is_head
+                && !is_argument
+                && !self.is_inames(path)
+                && !path.split_last().is_some_and(|(_, parent)| self.is_inames(&parent.to_vec()))
         };
         self.tree.paths(from).into_iter().filter(is_operand).collect()
     }

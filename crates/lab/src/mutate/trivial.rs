@@ -72,7 +72,8 @@ fn conditions(tree: &Tree) -> BTreeSet<String> {
 /// Whether this is `(?xs... test)`.
 fn is_filter(part: &Tree) -> bool {
     let is_test = |item: &Tree| item.as_word().is_some_and(|word| !word.starts_with('?'));
-    part.head().is_some_and(|head| head.starts_with('?') && head.ends_with("...")) && part.items().get(1).is_some_and(is_test)
+    part.head().is_some_and(|head| head.starts_with('?') && head.ends_with("..."))
+        && part.items().get(1).is_some_and(is_test)
 }
 
 /// Whether a rest variable stands in lists of one operation alone, a sum or a product, with no test but that it is free of inames.
