@@ -14,6 +14,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::time::Instant;
 
 use egg::Id;
 use indexmap::IndexMap;
@@ -50,7 +51,7 @@ pub struct PhaseRecord {
 }
 
 /// What a strategy did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saturation {
     /// The phases in order.
     pub phases: Vec<PhaseRecord>,
@@ -60,6 +61,8 @@ pub struct Saturation {
     pub limits_hit: BTreeSet<(String, String)>,
     /// Rules with the number of equations that could not be judged, and why.
     pub unjudged: Vec<Unjudged>,
+    /// Wall-clock seconds of each phase and rule, judging included; rules that take turns have theirs together. Nothing depends on them.
+    pub seconds: IndexMap<(String, String), f64>,
 }
 
 /// Equations of a rule of which nothing can be said.
@@ -110,7 +113,7 @@ pub fn saturate(
             PhaseRecord { name: phase.name.to_string(), passes: 0, stop: Stop::Passes, n_nodes: graph.total_size() };
         while record.passes < phase.passes && record.stop == Stop::Passes {
             record.passes += 1;
-            let fired = run_pass(graph, &phase.rules, nodes, functions, judge, &mut res)?;
+            let fired = run_pass(graph, (&phase.name, &phase.rules), nodes, functions, judge, &mut res)?;
             record.stop = match fired {
                 _ if graph.total_size() >= nodes => Stop::Nodes,
                 0 => Stop::Saturated,
@@ -167,7 +170,7 @@ pub fn equations(graph: &mut Graph, rule: &Rule, functions: &Functions, limit: u
 /// One pass; answers how many equations were new.
 fn run_pass(
     graph: &mut Graph,
-    rules: &[&Rule],
+    (phase, rules): (&Name, &[&Rule]),
     nodes: usize,
     functions: &Functions,
     judge: &mut Judge<'_>,
@@ -181,6 +184,7 @@ fn run_pass(
     // Which e-classes a pattern may match; stale once the e-graph changes.
     let mut index: Option<RootIndex> = None;
     for turn in rules.chunk_by(|one, next| pattern::take_turns(one, next)) {
+        let start = Instant::now();
         let limits = match &turn[0].kind {
             RuleKind::Guided { limits, .. } => limits,
             RuleKind::Pattern { .. } => &no_limits,
@@ -232,6 +236,8 @@ fn run_pass(
             refresh_grouped(graph);
             index = None;
         }
+        let names: Vec<&str> = turn.iter().map(|rule| rule.name.as_str()).collect();
+        *res.seconds.entry((phase.to_string(), names.join(", "))).or_default() += start.elapsed().as_secs_f64();
     }
     if let Some((first, second)) = graph.analysis.contradiction.take() {
         return Err(Unsound::Contradiction { first, second, rules: fired.into_iter().map(|(name, _)| name).collect() });

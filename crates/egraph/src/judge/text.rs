@@ -40,8 +40,9 @@ enum Binding {
     Atom,
 }
 
-/// A term on one line.
-pub(super) fn term(graph: &Graph, kernel: &Kernel, id: Id) -> String {
+/// A term on one line, cut to what fits a message.
+#[must_use]
+pub fn term(graph: &Graph, kernel: &Kernel, id: Id) -> String {
     let text = Writer { graph, kernel, extent: Extent::Excerpt }.text(id, MAX_DEPTH).0;
     if text.chars().count() <= MAX_LENGTH {
         return text;
