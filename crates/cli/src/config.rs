@@ -61,7 +61,10 @@ pub enum UsageError {
     },
     /// Only a strategy with a name can be extended.
     #[error("`{level}` has no name under which it can be extended")]
-    #[diagnostic(code(nestegg::unnamed_strategy), help("give the file with `--rules`, and `--level` the name of the strategy"))]
+    #[diagnostic(
+        code(nestegg::unnamed_strategy),
+        help("give the file with `--rules`, and `--level` the name of the strategy")
+    )]
     UnnamedStrategy {
         /// What `--level` said.
         level: String,

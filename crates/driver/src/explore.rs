@@ -21,10 +21,10 @@ use nestegg_span::Source;
 use crate::config::{Config, Validation};
 use crate::error::Error;
 use crate::notation::read_defined;
+use crate::parameters;
 use crate::rules::{self, Licensed};
 use crate::search::{Passes, Told, functions, linearized, value_form};
 use crate::stages::Stages;
-use crate::parameters;
 
 /// What is there to look at.
 #[derive(Debug)]

@@ -114,7 +114,8 @@ fn without(book: &RuleBook, level: &str, part: &Part) -> Strategy {
             format!(":option ({option} {})", left.join(" "))
         }
     };
-    let text = format!(";; A strategy without one part.\n\n;; Without it.\n(strategy ablated :extends {level} {change})\n");
+    let text =
+        format!(";; A strategy without one part.\n\n;; Without it.\n(strategy ablated :extends {level} {change})\n");
     Strategy::InFile(Source::new("ablated.rules", text))
 }
 

@@ -12,6 +12,7 @@
 use indexmap::IndexMap;
 use nestegg_driver::config::{Config, Strategy, Validation};
 use nestegg_driver::{Error, emit, optimize};
+use nestegg_ir::Licence;
 use nestegg_span::Source;
 
 /// What begins the line that says what is expected.
@@ -22,6 +23,8 @@ const PREFIX: &str = "# rules:";
 pub struct Expected {
     /// The level; `None` for the default.
     pub level: Option<String>,
+    /// What may be done to floats; `None` lets the level say.
+    pub float: Option<Licence>,
     /// Rules that fire.
     pub fires: Vec<String>,
     /// Rules that do not.
@@ -32,10 +35,12 @@ pub struct Expected {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     /// There is none.
-    #[error("no line of the comments at the top begins with `{PREFIX}`, as in `{PREFIX} level=O1 fires=NAME silent=NAME,NAME`")]
+    #[error(
+        "no line of the comments at the top begins with `{PREFIX}`, as in `{PREFIX} level=O1 fires=NAME silent=NAME,NAME`"
+    )]
     Missing,
     /// A word that is no `key=value`.
-    #[error("`{word}` is not `level=…`, `fires=…` or `silent=…`")]
+    #[error("`{word}` is not `level=LEVEL`, `float=LICENCE`, `fires=NAMES` or `silent=NAMES`")]
     Word {
         /// The word.
         word: String,
@@ -61,6 +66,7 @@ impl Expected {
             let names = |value: &str| value.split(',').map(str::to_owned).collect::<Vec<String>>();
             match word.split_once('=') {
                 Some(("level", value)) => res.level = Some(value.to_owned()),
+                Some(("float", value)) if Licence::from_name(value).is_some() => res.float = Licence::from_name(value),
                 Some(("fires", value)) => res.fires.extend(names(value)),
                 Some(("silent", value)) => res.silent.extend(names(value)),
                 _ => return Err(HeaderError::Word { word: word.to_owned() }),
@@ -87,7 +93,8 @@ pub struct Outcome {
 /// # Errors
 /// If the kernel or the rules are wrong, or no result holds.
 pub fn run(source: &Source, rules: &[Source], expected: &Expected) -> Result<Outcome, Error> {
-    let mut config = Config { rules: rules.to_vec(), validation: Validation::Explained, ..Config::default() };
+    let mut config =
+        Config { rules: rules.to_vec(), float: expected.float, validation: Validation::Explained, ..Config::default() };
     if let Some(level) = &expected.level {
         config.strategy = Strategy::Named(level.clone());
     }
@@ -102,7 +109,9 @@ pub fn run(source: &Source, rules: &[Source], expected: &Expected) -> Result<Out
     }
     let fired: &IndexMap<String, u64> = &report.rules;
     let silent = expected.fires.iter().filter(|name| !fired.contains_key(*name));
-    wrong.extend(silent.map(|name| format!("`{name}` does not fire; `nestegg rules why-not {name} {}` says why", source.name)));
+    wrong.extend(
+        silent.map(|name| format!("`{name}` does not fire; `nestegg rules why-not {name} {}` says why", source.name)),
+    );
     let loud = expected.silent.iter().filter_map(|name| Some((name, fired.get(name)?)));
     wrong.extend(loud.map(|(name, times)| format!("`{name}` fires, {times} times")));
     let bugs = report.failures.iter().filter(|failure| failure.is_bug());

@@ -71,7 +71,9 @@ pub fn trial(source: &Source, config: &Config, with_seconds: bool) -> Result<Tri
     });
     let seconds = with_seconds.then(|| {
         let seconds = saturation.seconds.iter();
-        seconds.map(|((phase, rule), &seconds)| RuleSeconds { phase: phase.clone(), rule: rule.clone(), seconds }).collect()
+        seconds
+            .map(|((phase, rule), &seconds)| RuleSeconds { phase: phase.clone(), rule: rule.clone(), seconds })
+            .collect()
     });
     let (kernel, input) = input;
     Ok(Trial { kernel, input, without, with, fired: fired.collect(), seconds })

@@ -43,7 +43,7 @@ fn answer(explored: Explored<'_>, name: &str) -> Option<Answer> {
     let Explored { kernel, graph, functions, book, strategy, saturation } = explored;
     let rule = book.rules.get(name)?;
     let fired = saturation.fired.get(name).copied().unwrap_or(0);
-    let mut text = format!("`{name}` fires {fired} times on `{}` at {}\n", kernel.name, strategy.name);
+    let mut text = format!("`{name}` fires {} on `{}` at {}\n", times(fired), kernel.name, strategy.name);
     let phases: Vec<&str> = strategy
         .phases
         .iter()
@@ -51,7 +51,11 @@ fn answer(explored: Explored<'_>, name: &str) -> Option<Answer> {
         .map(|phase| phase.name.as_str())
         .collect();
     if phases.is_empty() {
-        let _ = writeln!(text, "{} does not run it: no phase names it, or the licence does not grant what it needs", strategy.name);
+        let _ = writeln!(
+            text,
+            "{} does not run it: no phase names it, or the licence does not grant what it needs",
+            strategy.name
+        );
     }
     let RuleKind::Pattern { lhs, rhs, when, is_two_way } = &rule.kind else {
         text.push_str("it is guided: its search is code, of which nothing more is known\n");
@@ -88,19 +92,23 @@ fn describe(near: &Near, (graph, kernel): (&Graph, &Kernel), is_left_out: bool, 
     }
     if near.n_fires > 0 {
         let _ = match is_left_out {
-            true => writeln!(text, "it would fire {} times on the forms that the strategy finds", near.n_fires),
-            false => writeln!(text, "it matches {} times, but says nothing new: both sides are one value already", near.n_fires),
+            true => writeln!(text, "it would fire {} on the forms that the strategy finds", times(near.n_fires)),
+            false => writeln!(
+                text,
+                "it matches {}, but says nothing new: both sides are one value already",
+                times(near.n_fires)
+            ),
         };
     }
     if near.n_not_made > 0 {
         let _ = writeln!(
             text,
-            "it matches {} times where its right side cannot be made: a size is no number, or a reduction would be over other points",
-            near.n_not_made
+            "it matches {} where its right side cannot be made: a size is no number, or a reduction would be over other points",
+            times(near.n_not_made)
         );
     }
     if near.n_refused > 0 {
-        let _ = writeln!(text, "it matches {} times where its condition does not hold:", near.n_refused);
+        let _ = writeln!(text, "it matches {} where its condition does not hold:", times(near.n_refused));
     }
     for refused in &near.refused {
         let _ = writeln!(text, "  `{}`", value(refused.class));
@@ -118,7 +126,9 @@ fn describe(near: &Near, (graph, kernel): (&Graph, &Kernel), is_left_out: bool, 
             let (fits, all) = unlike.fits;
             let _ = writeln!(text, "  `{}` fits in {fits} of {all} parts", value(unlike.class));
             let _ = match &unlike.miss {
-                Miss::Part { wanted, found } => writeln!(text, "    `{wanted}` is wanted, and there is `{}`", value(*found)),
+                Miss::Part { wanted, found } => {
+                    writeln!(text, "    `{wanted}` is wanted, and there is `{}`", value(*found))
+                }
                 Miss::Operands { wanted, found, class } => {
                     writeln!(text, "    `{wanted}` is wanted, and `{}` has {found} operands", value(*class))
                 }
@@ -130,6 +140,15 @@ fn describe(near: &Near, (graph, kernel): (&Graph, &Kernel), is_left_out: bool, 
     }
     if near.unlike.is_empty() && near.n_refused + near.n_fires + near.n_not_made == 0 {
         text.push_str("nothing in the kernel begins as its left side does\n");
+    }
+}
+
+/// How often, in words.
+fn times(n: usize) -> String {
+    match n {
+        0 => "nowhere".to_owned(),
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
     }
 }
 

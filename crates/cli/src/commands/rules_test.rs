@@ -67,7 +67,11 @@ pub fn run(args: &RulesTestArgs) -> Result<ExitStatus, Failure> {
         text.push_str(&format!("{}: FAILED\n  it is a snapshot of no kernel; remove it\n", path.display()));
     }
     let n = kernels.len();
-    text.push_str(&format!("{n} {}: {} passed, {n_failed} failed", if n == 1 { "test" } else { "tests" }, n - n_failed));
+    text.push_str(&format!(
+        "{n} {}: {} passed, {n_failed} failed",
+        if n == 1 { "test" } else { "tests" },
+        n - n_failed
+    ));
     let n_written = outputs.len();
     if args.update {
         files::write_all(&outputs)?;
@@ -96,7 +100,8 @@ fn test(path: &Path, is_update: bool) -> Result<(Vec<String>, Option<String>), F
         wrong.push(match known {
             None => "it has no snapshot; `--update` writes one".to_owned(),
             Some(known) => {
-                let what = snapshot::difference(&known, &snapshot).unwrap_or_else(|| "the ends of lines differ".to_owned());
+                let what =
+                    snapshot::difference(&known, &snapshot).unwrap_or_else(|| "the ends of lines differ".to_owned());
                 format!("{what}; `--update` writes it anew")
             }
         });

@@ -54,8 +54,16 @@ fn text(trials: &[Trial]) -> String {
     let names: Vec<&String> = trials.iter().flat_map(|trial| trial.fired.keys()).collect();
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(["rule", "kernel", "matches"]);
-    for (name, trial) in names.iter().take(trials.first().map_or(0, |trial| trial.fired.len())).flat_map(|name| trials.iter().map(move |trial| (name, trial))) {
-        table.add_row([name.to_string(), trial.kernel.clone(), trial.fired.get(*name).copied().unwrap_or(0).to_string()]);
+    for (name, trial) in names
+        .iter()
+        .take(trials.first().map_or(0, |trial| trial.fired.len()))
+        .flat_map(|name| trials.iter().map(move |trial| (name, trial)))
+    {
+        table.add_row([
+            name.to_string(),
+            trial.kernel.clone(),
+            trial.fired.get(*name).copied().unwrap_or(0).to_string(),
+        ]);
     }
     text.push_str(&printed(table, 3));
     if trials.iter().any(|trial| trial.seconds.is_some()) {
@@ -63,7 +71,12 @@ fn text(trials: &[Trial]) -> String {
         table.load_style(presets::NOTHING).set_header(["kernel", "phase", "rules", "seconds"]);
         for trial in trials {
             for row in trial.seconds.iter().flatten() {
-                table.add_row([trial.kernel.clone(), row.phase.clone(), row.rule.clone(), format!("{:.6}", row.seconds)]);
+                table.add_row([
+                    trial.kernel.clone(),
+                    row.phase.clone(),
+                    row.rule.clone(),
+                    format!("{:.6}", row.seconds),
+                ]);
             }
         }
         text.push('\n');
