@@ -123,6 +123,16 @@ fn every_rule_has_a_filetest_that_shows_it_fire() {
 }
 
 #[test]
+fn every_rule_has_a_test_of_its_own() {
+    let is_fired = |name: &str| {
+        let path = root().join("rules/tests").join(format!("{name}.knl"));
+        fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line.ends_with(&format!(" fires={name}"))))
+    };
+    let wrong = rule_names().into_keys().filter(|name| !is_fired(name)).collect();
+    check(wrong, "rules without `rules/tests/<rule>.knl` that says `fires=<rule>`");
+}
+
+#[test]
 fn links_in_documents_lead_somewhere() {
     let mut wrong = Vec::new();
     for path in files(&root(), &["md"]) {

@@ -14,7 +14,7 @@
 use nestegg_driver::config::{Config, Strategy, Validation};
 use nestegg_driver::rules::rule_book;
 use nestegg_driver::{Error, optimize};
-use nestegg_rules::{OptionValue, RuleBook};
+use nestegg_rules::{OptionValue, Rule, RuleBook};
 use nestegg_span::Source;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -44,12 +44,15 @@ pub struct Ablated {
     pub most: Option<(String, f64)>,
 }
 
-/// The parts of a strategy, in its order; `None` if nothing has that name.
+/// The parts of a strategy, in its order, after the rules of the caller's files that it does not name, which run before it; `None` if
+/// nothing has that name.
 #[must_use]
-pub fn parts(book: &RuleBook, level: &str) -> Option<Vec<Part>> {
+pub fn parts(book: &RuleBook, level: &str, given: &[Source]) -> Option<Vec<Part>> {
     let strategy = book.resolve(level).ok()?;
     let mut res: Vec<Part> = Vec::new();
-    for rule in strategy.phases.iter().flat_map(|phase| &phase.rules) {
+    let is_given = |rule: &&Rule| given.iter().any(|file| file.name == rule.source.name);
+    let of_files = book.rules.values().filter(is_given);
+    for rule in of_files.chain(strategy.phases.iter().flat_map(|phase| phase.rules.iter().copied())) {
         let part = Part { kind: "rule".to_owned(), name: rule.name.to_string() };
         if !res.contains(&part) {
             res.push(part);
@@ -66,7 +69,8 @@ pub fn parts(book: &RuleBook, level: &str) -> Option<Vec<Part>> {
 /// Leaves each of these parts out in turn. `done` hears after each run.
 ///
 /// # Errors
-/// The first kernel, in their order, that cannot be optimized with the whole strategy. Without a part a kernel may fail: then it counts as worse.
+/// The first kernel, in their order, that cannot be optimized with the whole strategy; a part without which the rules or the strategy are wrong.
+/// Without a part a kernel may fail: then it counts as worse.
 pub fn ablate(
     sources: &[Source],
     config: &Config,
@@ -85,7 +89,8 @@ pub fn ablate(
     let whole: Vec<u128> = whole.into_iter().collect::<Result<_, _>>()?;
     let book = rule_book(&config.rules)?;
     let one = |part: &Part| {
-        let config = Config { strategy: without(&book, level, part), ..config.clone() };
+        let config = without(&config, &book, level, part);
+        nestegg_driver::rules::check(&config)?;
         let after: Vec<Option<u128>> = sources
             .par_iter()
             .map(|source| {
@@ -94,17 +99,30 @@ pub fn ablate(
                 res
             })
             .collect();
-        summary(part, sources, &whole, &after)
+        Ok(summary(part, sources, &whole, &after))
     };
-    Ok(parts.par_iter().map(one).collect())
+    parts.par_iter().map(one).collect::<Vec<Result<Ablated, Error>>>().into_iter().collect()
 }
 
-/// The strategy without a part.
-fn without(book: &RuleBook, level: &str, part: &Part) -> Strategy {
-    let change = match part.kind.as_str() {
-        "rule" => format!(":off ({})", part.name),
-        option => {
-            let words = book.resolve(level).ok().and_then(|strategy| strategy.options.get(option).cloned());
+/// The configuration without a part.
+fn without(config: &Config, book: &RuleBook, level: &str, part: &Part) -> Config {
+    let strategy = book.resolve(level).ok();
+    let is_named = |name: &str| {
+        let mut phases = strategy.iter().flat_map(|strategy| &strategy.phases);
+        phases.any(|phase| phase.rules.iter().any(|rule| *rule.name == *name))
+    };
+    let change = match (part.kind.as_str(), book.rules.get(part.name.as_str())) {
+        // A rule that no phase names runs because its file is given.
+        ("rule", Some(rule)) if !is_named(&part.name) => {
+            let rules = config
+                .rules
+                .iter()
+                .map(|file| if file.name == rule.source.name { cut(file, rule) } else { file.clone() });
+            return Config { rules: rules.collect(), ..config.clone() };
+        }
+        ("rule", _) => format!(":off ({})", part.name),
+        (option, _) => {
+            let words = strategy.as_ref().and_then(|strategy| strategy.options.get(option));
             let left: Vec<String> = match words {
                 Some(OptionValue::Words(words)) => {
                     words.iter().map(ToString::to_string).filter(|word| *word != part.name).collect()
@@ -116,7 +134,17 @@ fn without(book: &RuleBook, level: &str, part: &Part) -> Strategy {
     };
     let text =
         format!(";; A strategy without one part.\n\n;; Without it.\n(strategy ablated :extends {level} {change})\n");
-    Strategy::InFile(Source::new("ablated.rules", text))
+    Config { strategy: Strategy::InFile(Source::new("ablated.rules", text)), ..config.clone() }
+}
+
+/// A rule file without one rule.
+fn cut(file: &Source, rule: &Rule) -> Source {
+    let range = rule.span.start as usize..rule.span.end as usize;
+    let mut text = file.text.to_string();
+    if text.get(range.clone()).is_some() {
+        text.replace_range(range, "");
+    }
+    Source::new(file.name.to_string(), text)
 }
 
 fn summary(part: &Part, sources: &[Source], whole: &[u128], after: &[Option<u128>]) -> Ablated {

@@ -113,7 +113,7 @@ pub fn run(source: &Source, rules: &[Source], expected: &Expected) -> Result<Out
         silent.map(|name| format!("`{name}` does not fire; `nestegg rules why-not {name} {}` says why", source.name)),
     );
     let loud = expected.silent.iter().filter_map(|name| Some((name, fired.get(name)?)));
-    wrong.extend(loud.map(|(name, times)| format!("`{name}` fires, {times} times")));
+    wrong.extend(loud.map(|(name, times)| format!("`{name}` fires: {times}")));
     let bugs = report.failures.iter().filter(|failure| failure.is_bug());
     wrong.extend(bugs.map(|failure| format!("a better result is wrong: {}", failure.reason)));
     let names: Vec<String> = fired.iter().map(|(name, times)| format!("{name} {times}")).collect();

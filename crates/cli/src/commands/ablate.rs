@@ -20,7 +20,7 @@ pub fn run(args: &AblateArgs) -> Result<ExitStatus, Failure> {
         return Err(UsageError::UnnamedStrategy { level: args.strategy.level.clone() }.into());
     };
     let book = rule_book(&config.rules)?;
-    let mut all: Vec<Part> = parts(&book, level).unwrap_or_default();
+    let mut all: Vec<Part> = parts(&book, level, &config.rules).unwrap_or_default();
     if let Some(name) = args.only.iter().find(|name| all.iter().all(|part| part.name != **name)) {
         return Err(UnknownName { name: name.clone() }.into());
     }

@@ -14,13 +14,14 @@ use nestegg_rules::Rule;
 use nestegg_testgen::{Choices, Seeded};
 use serde::Serialize;
 
+use super::FLOATS;
 use super::evidence::{self, Found};
 use super::setting::{Array, Element, Setting, loop_of};
 
 /// How many data are tried.
 const N_DATA: u64 = 32;
 /// How many data exact rules are tried on.
-const N_EXACT: u64 = 12;
+const N_EXACT: u64 = 24;
 /// Floats that differ by more than this part of them are different.
 const DIFFERENT: f64 = 1e-7;
 /// The same of single ones.
@@ -33,7 +34,7 @@ pub struct CounterExample {
     pub left: String,
     /// The right side there.
     pub right: String,
-    /// Where they differ: elements of `left` and `right` where the kernel shows it.
+    /// Where they differ: values of inames.
     pub at: String,
     /// The value of the left side.
     pub left_value: String,
@@ -126,8 +127,9 @@ impl CounterExample {
             let data = |name: &str, array: &Array| Some(data(&setting, (name, array), given, seed));
             let text = setting.kernel_with(&name, &stores, data);
             if let Some((at, left, right)) = first_difference(&text, is_exact) {
-                (self.at, self.left_value, self.right_value) = (at, left, right);
-                self.arithmetic = "floating point";
+                self.at = setting.point(at);
+                (self.left_value, self.right_value) = (left, right);
+                self.arithmetic = FLOATS;
                 self.kernel = text;
                 break;
             }
@@ -149,8 +151,8 @@ impl CounterExample {
     }
 }
 
-/// Where floats of two sides are not the same to the bit, on one of several data: an element, and both values.
-pub(super) fn differ(setting: &Setting, sides: &[String; 2]) -> Option<(String, String, String)> {
+/// Where floats of two sides are not the same to the bit, on one of several data: the position of an element, and both values.
+pub(super) fn differ(setting: &Setting, sides: &[String; 2]) -> Option<(usize, String, String)> {
     let stores = [("left", sides[0].as_str()), ("right", sides[1].as_str())];
     (0..N_EXACT).find_map(|seed| {
         let data = |name: &str, array: &Array| Some(data(setting, (name, array), None, seed));
@@ -217,8 +219,8 @@ fn data(
     values
 }
 
-/// The first element of `left` that is not that of `right`, with both values.
-fn first_difference(text: &str, is_exact: bool) -> Option<(String, String, String)> {
+/// The position of the first element of `left` that is not that of `right`, with both values.
+fn first_difference(text: &str, is_exact: bool) -> Option<(usize, String, String)> {
     let program = evidence::read(text)?;
     let inputs = Inputs::random(program.kernel(), &indexmap::IndexMap::new(), 0).ok()?;
     let outputs = run(&program, &inputs, &RunOptions { max_steps: 1_000_000 }).ok()?;
@@ -228,7 +230,7 @@ fn first_difference(text: &str, is_exact: bool) -> Option<(String, String, Strin
         if let (Some(a), Some(b)) = (element(left, idx), element(right, idx))
             && is_different(a, b, limit, is_exact)
         {
-            return Some((format!("element {idx} of both"), format!("{a:?}"), format!("{b:?}")));
+            return Some((idx, format!("{a:?}"), format!("{b:?}")));
         }
     }
     None

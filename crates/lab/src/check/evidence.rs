@@ -11,8 +11,8 @@ use nestegg_ir::Program;
 use nestegg_rules::Rule;
 use nestegg_span::Source;
 
-use super::counter;
 use super::setting::Setting;
+use super::{FLOATS, counter};
 
 /// Sizes to compare at, beside that of the setting.
 const SIZES: [i64; 3] = [0, 1, 3];
@@ -103,7 +103,7 @@ pub(super) fn compare(rule: &Rule, setting: &Setting, free: &[&'static str], sid
                 if !is_expected {
                     let (left, right) = ("a value".to_owned(), format!("none: {error}"));
                     let index = Vec::new();
-                    return Compared::Different(Found { n, index, left, right, arithmetic: "floating point" });
+                    return Compared::Different(Found { n, index, left, right, arithmetic: FLOATS });
                 }
             }
             // What the left side does not say, the rule does not claim.
@@ -117,8 +117,8 @@ pub(super) fn compare(rule: &Rule, setting: &Setting, free: &[&'static str], sid
             n: 2,
             index: Vec::new(),
             left,
-            right: format!("{right} at {at}"),
-            arithmetic: "floating point",
+            right: format!("{right} where {}", setting.point(at)),
+            arithmetic: FLOATS,
         });
     }
     res

@@ -50,6 +50,10 @@ use values::Hints;
 pub const N_FIRED: usize = 120;
 /// How many kernels are made in the hope of these.
 pub const MAX_TRIED: u64 = 3000;
+/// How many kernels are made in the hope of a smaller counter-example.
+const N_SMALLER: u64 = 60;
+/// The arithmetic of counter-examples that the kernel itself shows.
+const FLOATS: &str = "floating point";
 /// How many equations of one kernel the interpreter looks at.
 const MAX_COMPARED: usize = 3;
 /// How many e-nodes a rule may add to one kernel.
@@ -132,13 +136,18 @@ pub fn check_all(rules: &[&Rule], done: impl Fn(&Checked) + Sync) -> Vec<Checked
 /// Checks a rule.
 #[must_use]
 pub fn check(rule: &Rule) -> Checked {
+    checked(rule, N_SMALLER)
+}
+
+/// Checks a rule; the counter-example is the smallest of those on so many kernels after the first.
+pub(crate) fn checked(rule: &Rule, n_smaller: u64) -> Checked {
     let tags = rule.tags.iter().map(ToString::to_string).collect();
     let verdict = match &rule.kind {
         RuleKind::Pattern { lhs, rhs, when, is_two_way } => {
             let sides = if *is_two_way { vec![lhs, rhs] } else { vec![lhs] };
             let sides: Vec<(&Pattern, Hints)> =
                 sides.into_iter().map(|side| (side, Hints::new(side, when.as_ref()))).collect();
-            verdict(rule, &sides)
+            verdict(rule, &sides, n_smaller)
         }
         RuleKind::Guided { .. } => {
             let shapes = shapes();
@@ -147,7 +156,7 @@ pub fn check(rule: &Rule) -> Checked {
                 RuleKind::Guided { .. } => None,
             });
             let sides: Vec<(&Pattern, Hints)> = lefts.collect();
-            verdict(rule, &sides)
+            verdict(rule, &sides, n_smaller)
         }
     };
     Checked { rule: rule.name.to_string(), tags, verdict }
@@ -158,7 +167,7 @@ fn shapes() -> RuleBook {
     RuleBook::parse(&[Source::new("shapes.rules", SHAPES)], &vocabulary).unwrap_or_default()
 }
 
-fn verdict(rule: &Rule, sides: &[(&Pattern, Hints)]) -> Verdict {
+fn verdict(rule: &Rule, sides: &[(&Pattern, Hints)], n_smaller: u64) -> Verdict {
     let mut trials = Trials::default();
     let mut is_tried = vec![false; sides.len()];
     // A guided rule fires on some of the shapes only, and its share of kernels is theirs together.
@@ -179,7 +188,10 @@ fn verdict(rule: &Rule, sides: &[(&Pattern, Hints)]) -> Verdict {
             match Trial::new(rule, &instance).and_then(|mut trial| trial.run(&mut trials)) {
                 Some(Tried::Silent) | None => {}
                 Some(Tried::Fired) => n_fired += 1,
-                Some(Tried::Wrong(counter)) => return Verdict::Unsound(counter),
+                Some(Tried::Wrong(counter)) => {
+                    let further = (seed + 1..=seed + n_smaller).filter_map(|seed| Instance::new(side, hints, seed));
+                    return Verdict::Unsound(smallest(rule, counter, further));
+                }
             }
         }
         *is_tried = n_fired > 0;
@@ -193,6 +205,18 @@ fn verdict(rule: &Rule, sides: &[(&Pattern, Hints)]) -> Verdict {
         }
         () => Verdict::Sound(trials),
     }
+}
+
+/// The smallest of a counter-example and those that further instances give. One that floats show is smaller than one that they do not.
+fn smallest(rule: &Rule, first: Box<CounterExample>, further: impl Iterator<Item = Instance>) -> Box<CounterExample> {
+    let size = |counter: &CounterExample| (counter.arithmetic != FLOATS, counter.kernel.len());
+    further.fold(first, |best, instance| {
+        let mut trials = Trials::default();
+        match Trial::new(rule, &instance).and_then(|mut trial| trial.run(&mut trials)) {
+            Some(Tried::Wrong(counter)) if size(&counter) < size(&best) => counter,
+            _ => best,
+        }
+    })
 }
 
 /// What came of one kernel.

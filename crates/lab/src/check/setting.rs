@@ -209,6 +209,18 @@ impl Setting {
         text
     }
 
+    /// The values of the loops at a position of what is stored.
+    pub(super) fn point(&self, position: usize) -> String {
+        let stored = Array { element: self.element, inames: self.outer.clone(), table: None };
+        let mut rest = position;
+        let mut values: Vec<String> = Vec::new();
+        for (name, size) in self.outer.iter().zip(self.sizes(&stored)).rev() {
+            values.insert(0, format!("{name} = {}", rest % size.max(1)));
+            rest /= size.max(1);
+        }
+        values.join(", ")
+    }
+
     /// The extents of an array.
     pub(super) fn sizes(&self, array: &Array) -> Vec<usize> {
         let n = usize::try_from(self.n.max(1)).unwrap_or(1);

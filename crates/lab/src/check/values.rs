@@ -137,7 +137,11 @@ impl Values<'_> {
                 3 if self.setting.element.is_float() => format!("sqrt({})", self.leaf(scope)),
                 4 => {
                     let zero = if self.setting.element.is_float() { "0.0" } else { "0" };
-                    format!("max({}, {zero})", self.leaf(scope))
+                    // Which of two zeros the greater is depends on the order.
+                    match self.below(2) {
+                        0 => format!("max({}, {zero})", self.leaf(scope)),
+                        _ => format!("max({zero}, {})", self.leaf(scope)),
+                    }
                 }
                 _ => {
                     let leaf = self.leaf(scope);

@@ -3,10 +3,17 @@
 use super::Mutant;
 
 /// A rule, a family, a part of the mutant's text, and why the mutant is sound.
-const PROVED: [(&str, &str, &str, &str); 16] = [
+const PROVED: [(&str, &str, &str, &str); 18] = [
     ("abs-of-nonnegative", "condition-dropped", "(and (nonnegative ?x))", NEVER_UNITED),
     ("square-of-sqrt", "condition-dropped", "(and (nonnegative ?x))", NEVER_UNITED),
+    (
+        "square-of-sqrt",
+        "condition-dropped",
+        "(and (float ?x))",
+        "the root of a negative number has no value, and there the rule claims nothing",
+    ),
     ("log-of-exponential", "condition-dropped", "(log (exp ?x)) ?x :tag", NEVER_UNITED),
+    ("abs-of-nonnegative", "tag-strengthened", ":tag exact", NO_NEGATIVE_ZERO),
     ("square-of-abs", "tag-strengthened", ":tag exact", "a product of magnitudes has the bits of the square"),
     ("pow-is-power", "condition-dropped", "(** ?x ?y) :tag", POWERS),
     ("pow-is-power", "tag-strengthened", ":tag exact", POWERS),
@@ -23,6 +30,8 @@ const PROVED: [(&str, &str, &str, &str); 16] = [
 ];
 
 const NEVER_UNITED: &str = "an integer and a float are never united, so the condition only says what happens anyway";
+const NO_NEGATIVE_ZERO: &str =
+    "values that are known to be at least zero are made of even powers and positive numbers, and never -0.0";
 const POWERS: &str = "the text form has one power: `**` and `pow` are the same function";
 const REAL: &str = "the equation holds for all real numbers; the tag warns of overflow on the way, where the left side has no finite value either, or of reciprocals of subnormal numbers";
 const SIZES: &str = "a size that is known is at least one";

@@ -20,7 +20,7 @@ use nestegg_rules::{Rule, RuleBook, RuleKind, Vocabulary};
 use nestegg_span::Source;
 use rayon::prelude::*;
 
-use crate::check::{Verdict, check};
+use crate::check::{Verdict, checked};
 use tree::{Path, Tree};
 
 /// What is changed, and how.
@@ -80,7 +80,7 @@ pub fn measure(rules: &[&Rule], stride: usize, done: impl Fn() + Sync) -> Vec<(M
     let chosen: Vec<(String, Mutant)> = all.into_iter().step_by(stride.max(1)).collect();
     let outcome = |(origin, mutant): (String, Mutant)| {
         let proof = trivial::proof(&trusted, &origin, &mutant).or_else(|| by_hand::proof(&mutant));
-        let outcome = match (check(&mutant.rule).verdict, proof) {
+        let outcome = match (checked(&mutant.rule, 0).verdict, proof) {
             (Verdict::Unsound(_), _) => Outcome::Killed,
             (_, Some(reason)) => Outcome::Proved(reason),
             (Verdict::NotChecked { .. }, None) => Outcome::NeverFires,

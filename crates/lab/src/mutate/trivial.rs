@@ -47,8 +47,12 @@ pub fn proof(trusted: &[String], origin: &str, mutant: &Mutant) -> Option<&'stat
     None
 }
 
-/// Both sides in normal form, where some rest variables are empty.
+/// Both sides in normal form, where some rest variables are empty, and those that the condition says are.
 fn sides(tree: &Tree, empty: &[String]) -> Option<[Tree; 2]> {
+    let tests = conditions(tree);
+    let none = tests.iter().filter_map(|test| some_of(test.strip_prefix("(not ")?.strip_suffix(')')?));
+    let empty: Vec<String> = empty.iter().cloned().chain(none).collect();
+    let empty = empty.as_slice();
     Some([normal(tree.at(&[2])?, empty), normal(tree.at(&[3])?, empty)])
 }
 
