@@ -113,7 +113,7 @@ pub fn saturate(
             PhaseRecord { name: phase.name.to_string(), passes: 0, stop: Stop::Passes, n_nodes: graph.total_size() };
         while record.passes < phase.passes && record.stop == Stop::Passes {
             record.passes += 1;
-            let fired = run_pass(graph, (&phase.name, &phase.rules), nodes, functions, judge, &mut res)?;
+            let fired = run_pass(graph, (phase.name, &phase.rules), nodes, functions, judge, &mut res)?;
             record.stop = match fired {
                 _ if graph.total_size() >= nodes => Stop::Nodes,
                 0 => Stop::Saturated,

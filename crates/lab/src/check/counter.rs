@@ -253,6 +253,7 @@ fn is_different(a: f64, b: f64, limit: f64, is_exact: bool) -> bool {
         (false, true) => true,
         _ if is_exact => a.to_bits() != b.to_bits(),
         _ if a == b => false,
-        _ => !((a - b).abs() <= limit * a.abs().max(b.abs())),
+        _ if a.is_infinite() || b.is_infinite() => true,
+        _ => (a - b).abs() > limit * a.abs().max(b.abs()),
     }
 }

@@ -3,7 +3,7 @@
 use super::Mutant;
 
 /// A rule, a family, a part of the mutant's text, and why the mutant is sound.
-const PROVED: [(&str, &str, &str, &str); 18] = [
+const PROVED: [(&str, &str, &str, &str); 22] = [
     ("abs-of-nonnegative", "condition-dropped", "(and (nonnegative ?x))", NEVER_UNITED),
     ("square-of-sqrt", "condition-dropped", "(and (nonnegative ?x))", NEVER_UNITED),
     (
@@ -21,6 +21,10 @@ const PROVED: [(&str, &str, &str, &str); 18] = [
     ("log-of-exponential", "tag-strengthened", ":tag reassociate", REAL),
     ("reciprocals-of-each", "tag-strengthened", ":tag reassociate", REAL),
     ("reciprocal-of-all", "tag-strengthened", ":tag reassociate", REAL),
+    ("flatten-sum", "test-dropped", "float", CHOICE),
+    ("flatten-product", "test-dropped", "float", CHOICE),
+    ("split-reduction", "test-dropped", "float", CHOICE),
+    ("reciprocals-of-each", "test-dropped", "float", CHOICE),
     ("pull-from-minimum", "condition-moved", "(>= (size ?q...) 0)", SIZES),
     ("pull-from-maximum", "condition-moved", "(>= (size ?q...) 0)", SIZES),
     ("scale-minimum", "condition-moved", "(>= (size ?q...) 0)", SIZES),
@@ -34,6 +38,7 @@ const NO_NEGATIVE_ZERO: &str =
     "values that are known to be at least zero are made of even powers and positive numbers, and never -0.0";
 const POWERS: &str = "the text form has one power: `**` and `pow` are the same function";
 const REAL: &str = "the equation holds for all real numbers; the tag warns of overflow on the way, where the left side has no finite value either, or of reciprocals of subnormal numbers";
+const CHOICE: &str = "the test chooses where the rule is of use: a value that does not open, or divide, stays as it is, and a sum may be split at each term";
 const SIZES: &str = "a size that is known is at least one";
 
 /// Why a mutant is sound, if that is known.

@@ -27,7 +27,7 @@ use tree::{Path, Tree};
 pub const FAMILIES: [(&str, &str); 17] = [
     ("condition-dropped", "one condition is left out"),
     ("condition-moved", "a number of a condition is one less"),
-    ("test-dropped", "a rest variable takes all children, not those that pass a test"),
+    ("test-dropped", "a rest variable takes all floats, not the children that pass a test"),
     ("test-narrowed", "a test of children asks about fewer inames"),
     ("equality-forgotten", "two occurrences of a variable on the left become different variables"),
     ("pattern-changed", "an operator or a number on the left side becomes another one"),
@@ -185,7 +185,8 @@ impl<'a> Changes<'a> {
         for path in self.tree.paths(&self.left.clone()) {
             let Some(part) = self.tree.at(&path).cloned() else { continue };
             if part.head().is_some_and(is_rest) && part.items().len() > 1 && !self.is_inames(&path) {
-                self.add("test-dropped", &path, part.items().first().cloned());
+                let all = Tree::List(vec![part.items()[0].clone(), Tree::word("float")]);
+                self.add("test-dropped", &path, Some(all));
                 for idx in 2..part.items().len().max(2) {
                     if part.items().len() > 3 {
                         self.add("test-narrowed", &[path.as_slice(), &[idx]].concat(), None);
@@ -222,7 +223,7 @@ impl<'a> Changes<'a> {
             !is_head
                 && !is_argument
                 && !self.is_inames(path)
-                && !path.split_last().is_some_and(|(_, parent)| self.is_inames(&parent.to_vec()))
+                && !path.split_last().is_some_and(|(_, parent)| self.is_inames(parent))
         };
         self.tree.paths(from).into_iter().filter(is_operand).collect()
     }
@@ -250,7 +251,7 @@ impl<'a> Changes<'a> {
         if let (Some("/" | "-" | "**" | "if" | "<" | "<=" | ">" | ">="), [head, rest @ .., a, b]) =
             (part.head(), part.items())
         {
-            let swapped = [&[head.clone()], rest, &[b.clone(), a.clone()]].concat();
+            let swapped = [std::slice::from_ref(head), rest, &[b.clone(), a.clone()]].concat();
             self.add("operands-swapped", path, Some(Tree::List(swapped)));
         }
         if let Some(word) = part.as_word().filter(|word| word.starts_with('?')) {
