@@ -43,8 +43,9 @@ const ALLOWED_EDGES: &[(&str, &[&str])] = &[
             "transform",
         ],
     ),
-    ("cli", &["codegen", "driver", "dump", "egraph", "interp", "ir", "rules", "span", "time"]),
-    ("bench", &["codegen", "driver", "dump", "interp", "ir", "span", "testgen", "time"]),
+    ("lab", &["driver", "dump", "egraph", "interp", "ir", "isl", "rules", "span", "testgen", "time"]),
+    ("cli", &["codegen", "driver", "dump", "egraph", "interp", "ir", "lab", "rules", "span", "time"]),
+    ("bench", &["codegen", "driver", "dump", "egraph", "interp", "ir", "lab", "rules", "span", "testgen", "time"]),
 ];
 
 /// The one crate that calls C.
@@ -119,6 +120,16 @@ fn every_rule_has_a_filetest_that_shows_it_fire() {
         }
     }
     check(wrong, "rules that do not fire in `tests/optimize/<rule>.snap`");
+}
+
+#[test]
+fn every_rule_has_a_test_of_its_own() {
+    let is_fired = |name: &str| {
+        let path = root().join("rules/tests").join(format!("{name}.knl"));
+        fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line.ends_with(&format!(" fires={name}"))))
+    };
+    let wrong = rule_names().into_keys().filter(|name| !is_fired(name)).collect();
+    check(wrong, "rules without `rules/tests/<rule>.knl` that says `fires=<rule>`");
 }
 
 #[test]

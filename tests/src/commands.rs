@@ -14,6 +14,7 @@
 //! | `schedule` | | answers the kernel with its loops rebuilt |
 //! | `optimize` | `level=O1` `rules=tests/error/unsound.rules` `float=strict` `traps=keep` `param=n:5` `max-statements=9` `seeds=rolled,split` `forms=basis` `phase=hoist` `grant=fast` `selection=as-is` | answers result and story; asserts that the result is validated, that nothing better failed, and that `validate` finds what is written of it equal. The last five make a strategy that extends the level: with those seeds alone, with those forms, with a phase of those rules, with an own licence, with another selection |
 //! | `refuse` | as `optimize` | answers the rendered error; asserts that there is one |
+//! | `why-not` | `rule=NAME` `level=O1` `rules=examples/factor.rules` | answers why the rule does not fire |
 //! | `run` | `seed=0` `param=n:5` | answers the outputs of the interpreter |
 //! | `batch` | as `optimize`, and `batch=4` `shared=w,phi` `layout=interleaved` | answers what was made of the elements, the kernel of many, and its C; asserts that it is validated, and that compilers accept the C without a warning |
 //! | `c` | `level=O1` | answers the C; asserts that compilers accept it without a warning |
@@ -33,7 +34,7 @@ use crate::compilers;
 use crate::header::TestCommand;
 
 /// Names of commands that answer a text.
-const ANSWERING: [&str; 12] = [
+const ANSWERING: [&str; 13] = [
     "check",
     "convert",
     "count",
@@ -46,6 +47,7 @@ const ANSWERING: [&str; 12] = [
     "run",
     "c",
     "batch",
+    "why-not",
 ];
 
 /// Options of commands that optimize.
@@ -94,6 +96,7 @@ pub fn run(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<Optio
         "optimize" => optimize(command, source),
         "refuse" => refuse(command, source),
         "run" => interpret(command, source),
+        "why-not" => why_not(command, source),
         "c" => c(command, source),
         "batch" => batch(command, source),
         other => Err(format!("there is no command `{other}`")),
@@ -251,6 +254,16 @@ fn refuse(command: &TestCommand, source: &Source) -> Result<String, String> {
         Ok(_) => Err("nothing is wrong with this".to_owned()),
         Err(error) => Ok(rendered(&error)),
     }
+}
+
+/// Why a rule does not fire.
+fn why_not(command: &TestCommand, source: &Source) -> Result<String, String> {
+    let rule = command.option("rule").ok_or("`rule` names the rule")?;
+    let mut options = command.clone();
+    options.options.remove("rule");
+    options.allow(&OPTIMIZE)?;
+    let answer = nestegg_lab::why_not::why_not(source, &config(&options)?, rule).map_err(|error| rendered(&error))?;
+    answer.map(|answer| answer.text).ok_or_else(|| format!("there is no rule `{rule}`"))
 }
 
 /// The report without what changes from run to run.

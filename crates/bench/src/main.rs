@@ -10,13 +10,14 @@
 //! * `scaling` measures seconds and peak memory of each stage against the size of the kernel.
 //! * `rounding` sets the rounding errors of results beside those of their inputs.
 //! * `mutants` breaks results and asks validation.
+//! * `rule-mutants` breaks rules and asks the check of rules.
 //! * `validation` sets the seconds of validation beside those of everything else.
 //! * `spelling` writes every fixture in other ways and sets the counts beside each other.
 //! * `beside` puts two fixtures into one kernel and sets it beside the two alone.
 //! * `model` sets the time model beside measurements.
 //! * `runtime` compiles the C of input and output and runs them in turn in one process.
 //!
-//! `operations`, but for its seconds, `ablation`, `rounding`, `mutants`, `spelling` and `beside` give the same numbers everywhere; the others measure this machine.
+//! `operations`, but for its seconds, `ablation`, `rounding`, `mutants`, `rule-mutants`, `spelling` and `beside` give the same numbers everywhere; the others measure this machine.
 
 mod ablation;
 mod beside;
@@ -26,6 +27,7 @@ mod mutants;
 mod operations;
 mod progress;
 mod rounding;
+mod rule_mutants;
 mod runtime;
 mod scaling;
 mod spelling;
@@ -63,6 +65,8 @@ enum Command {
     Rounding(rounding::RoundingArgs),
     /// Results that are broken on purpose, and whether validation notices
     Mutants(mutants::MutantsArgs),
+    /// Rules that are broken on purpose, and whether the check of rules notices
+    RuleMutants(rule_mutants::RuleMutantsArgs),
     /// Seconds of validation beside those of everything else, over all fixtures
     Validation(validation::ValidationArgs),
     /// Operations of kernels that are written in other ways, over those of the best spelling
@@ -109,6 +113,7 @@ fn main() -> miette::Result<()> {
         Command::Measure(args) => scaling::measure(&args)?,
         Command::Rounding(args) => rounding::run(&args)?,
         Command::Mutants(args) => mutants::run(&args)?,
+        Command::RuleMutants(args) => rule_mutants::run(&args)?,
         Command::Validation(args) => validation::run(&args)?,
         Command::Spelling(args) => spelling::run(&args)?,
         Command::Beside(args) => beside::run(&args)?,

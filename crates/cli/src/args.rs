@@ -47,8 +47,10 @@ pub enum Command {
     Validate(ValidateArgs),
     /// Run a kernel with the reference interpreter and print what it writes
     Run(RunArgs),
-    /// List rules, rule sets and strategies with their documentation
+    /// List rules, rule sets and strategies with their documentation, or put rules to the test
     Rules(RulesArgs),
+    /// Leave each rule, seed and form of a strategy out in turn, and show what that costs
+    Ablate(AblateArgs),
     /// Time small kernels, and write the machine file that `optimize --cost time --machine FILE` reads
     Calibrate(CalibrateArgs),
     /// Print the JSON schema of kernel dumps
@@ -216,7 +218,11 @@ pub struct RunArgs {
 
 /// `nestegg rules`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct RulesArgs {
+    /// What to do with rules, instead of listing them
+    #[command(subcommand)]
+    pub command: Option<RulesCommand>,
     /// Only rules, rule sets and strategies of these names
     pub names: Vec<String>,
     /// A file with further rules, or a folder of such files; may be repeated
@@ -225,6 +231,110 @@ pub struct RulesArgs {
     /// List what rule files may use instead: operators, conditions, guided rules, tags, options
     #[arg(long)]
     pub vocabulary: bool,
+}
+
+/// What to do with rules.
+#[derive(Debug, Subcommand)]
+pub enum RulesCommand {
+    /// Ask whether rules are sound, on small kernels made from their left sides
+    Check(RulesCheckArgs),
+    /// Run the tests of a folder: kernels that say which rules fire on them, with snapshots of their results
+    Test(RulesTestArgs),
+    /// Say why a rule does not fire on a kernel: what it nearly matches, and which condition does not hold
+    WhyNot(RulesWhyNotArgs),
+    /// Optimize kernels with and without rules, and show what they win and what they cost
+    Try(RulesTryArgs),
+}
+
+/// `nestegg rules test`.
+#[derive(Debug, Args)]
+pub struct RulesTestArgs {
+    /// The folder, with the folders in it: kernels (`*.knl`), and the rule files beside them (`*.rules`)
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// Write the snapshots anew: `NAME.expect` beside `NAME.knl`
+    #[arg(long)]
+    pub update: bool,
+}
+
+/// `nestegg rules why-not`.
+#[derive(Debug, Args)]
+pub struct RulesWhyNotArgs {
+    /// The rule
+    pub rule: String,
+    /// The kernel
+    #[arg(value_name = "KERNEL")]
+    pub kernel: PathBuf,
+    #[command(flatten)]
+    pub strategy: StrategyArgs,
+}
+
+/// `nestegg rules try`.
+#[derive(Debug, Args)]
+pub struct RulesTryArgs {
+    /// The rules: a file, or a folder of files (`*.rules`)
+    #[arg(value_name = "FILE|FOLDER")]
+    pub file: PathBuf,
+    /// The kernels
+    #[arg(value_name = "KERNEL", required = true)]
+    pub kernels: Vec<PathBuf>,
+    #[command(flatten)]
+    pub strategy: StrategyArgs,
+    /// How the comparison is printed; JSON is the same on every run
+    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+    pub format: DataFormat,
+    /// Seconds of each rule and phase too
+    #[arg(long)]
+    pub seconds: bool,
+}
+
+/// `nestegg ablate`.
+#[derive(Debug, Args)]
+pub struct AblateArgs {
+    /// The kernels: files, or a folder whose kernels are all taken
+    #[arg(value_name = "KERNEL|FOLDER", required = true)]
+    pub kernels: Vec<PathBuf>,
+    #[command(flatten)]
+    pub strategy: StrategyArgs,
+    /// Only these rules, seeds and forms, with commas [default: all of the strategy]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// How the table is printed
+    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+    pub format: DataFormat,
+    /// No progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// What runs.
+#[derive(Debug, Args)]
+pub struct StrategyArgs {
+    /// The level, as for `optimize`
+    #[arg(long, visible_alias = "strategy", value_name = "LEVEL|FILE", value_parser = Level, default_value = DEFAULT_STRATEGY)]
+    pub level: String,
+    /// A file with further rules, or a folder of such files; may be repeated
+    #[arg(long, value_name = "FILE|FOLDER")]
+    pub rules: Vec<PathBuf>,
+    #[command(flatten)]
+    pub parameters: ParameterArgs,
+}
+
+/// `nestegg rules check`.
+#[derive(Debug, Args)]
+pub struct RulesCheckArgs {
+    /// The rules: files, folders of files (`*.rules`), or names of rules and rule sets [default: all rules that come with nestegg]
+    #[arg(value_name = "FILE|FOLDER|NAME")]
+    pub rules: Vec<String>,
+    /// Write a kernel for each unsound rule into this folder: a counter-example, for `nestegg run`
+    #[arg(long, value_name = "FOLDER")]
+    pub save: Option<PathBuf>,
+    /// How verdicts are printed
+    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+    pub format: DataFormat,
+    /// No progress
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// Values for the parameters of kernels.

@@ -1,5 +1,6 @@
 //! One module per command; each takes its arguments and answers the exit status.
 
+pub mod ablate;
 pub mod calibrate;
 pub mod cflags;
 pub mod check;
@@ -9,6 +10,10 @@ pub mod count;
 pub mod folder;
 pub mod optimize;
 pub mod rules;
+pub mod rules_check;
+pub mod rules_test;
+pub mod rules_try;
+pub mod rules_why_not;
 pub mod run;
 pub mod schema;
 pub mod tune;

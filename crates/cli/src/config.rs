@@ -12,7 +12,7 @@ use nestegg_ir::Licence;
 use nestegg_span::Source;
 use nestegg_time::Machine;
 
-use crate::args::{BatchWidth, Cost, Emit, Float, Layout, OptimizeArgs, ReportFormat, Traps, path_of};
+use crate::args::{BatchWidth, Cost, Emit, Float, Layout, OptimizeArgs, ReportFormat, StrategyArgs, Traps, path_of};
 use crate::files::{self, Output};
 use crate::terminal::Failure;
 
@@ -52,6 +52,23 @@ pub enum UsageError {
     NoRules {
         /// The folder.
         path: String,
+    },
+    /// A folder without tests.
+    #[error("there is no test in `{path}`")]
+    #[diagnostic(code(nestegg::no_tests), help("tests are kernels that end in `.knl`, with rule files beside them"))]
+    NoTests {
+        /// The folder.
+        path: String,
+    },
+    /// Only a strategy with a name can be extended.
+    #[error("`{level}` has no name under which it can be extended")]
+    #[diagnostic(
+        code(nestegg::unnamed_strategy),
+        help("give the file with `--rules`, and `--level` the name of the strategy")
+    )]
+    UnnamedStrategy {
+        /// What `--level` said.
+        level: String,
     },
     /// No result can be the fastest of none.
     #[error("at least one result must be tuned")]
@@ -195,6 +212,19 @@ impl OptimizeConfig {
         };
         products.into_iter().map(|product| Output { path: place(&product), text: product.text }).collect()
     }
+}
+
+/// What a run is told that is nothing but a strategy with rules and parameters.
+pub fn of_strategy(args: &StrategyArgs) -> Result<Config, Failure> {
+    let config = Config {
+        strategy: strategy(&args.level)?,
+        rules: read_rules(&args.rules)?,
+        parameters: args.parameters.values.clone(),
+        validation: Validation::Explained,
+        ..Config::default()
+    };
+    rules::check(&config)?;
+    Ok(config)
 }
 
 /// Reads rule files, and of folders all that are in them, by name.

@@ -59,6 +59,7 @@ fn run(command: Command) -> Result<ExitStatus, Failure> {
         Command::Validate(args) => commands::validate::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Rules(args) => commands::rules::run(&args),
+        Command::Ablate(args) => commands::ablate::run(&args),
         Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Schema => commands::schema::run(),
         Command::Cflags => commands::cflags::run(),

@@ -32,15 +32,20 @@ struct Line {
 impl Progress {
     /// The progress of so many kernels, if it `may_be_shown` and somebody sees it.
     pub fn start(n_kernels: usize, may_be_shown: bool) -> Self {
+        Self::of("kernels", n_kernels, may_be_shown)
+    }
+
+    /// The progress of so many things of a kind, in the plural.
+    pub fn of(kind: &str, n_things: usize, may_be_shown: bool) -> Self {
         if !may_be_shown || !io::stderr().is_terminal() {
             return Self { line: None };
         }
-        let template = match n_kernels {
-            1 => "{spinner} {elapsed} {wide_msg}",
-            _ => "{bar:20} {pos}/{len} kernels, {elapsed} {wide_msg}",
+        let template = match n_things {
+            1 => "{spinner} {elapsed} {wide_msg}".to_owned(),
+            _ => format!("{{bar:20}} {{pos}}/{{len}} {kind}, {{elapsed}} {{wide_msg}}"),
         };
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = ProgressBar::with_draw_target(Some(n_kernels as u64), ProgressDrawTarget::hidden()).with_style(style);
+        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(Some(n_things as u64), ProgressDrawTarget::hidden()).with_style(style);
         let (over, is_over) = mpsc::channel::<()>();
         let drawn = bar.clone();
         let timer = std::thread::spawn(move || {

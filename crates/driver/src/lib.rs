@@ -11,6 +11,7 @@ pub mod count;
 pub mod emit;
 pub mod error;
 mod excerpt;
+pub mod explore;
 mod fitted;
 pub mod notation;
 pub mod parameters;

@@ -187,7 +187,7 @@ pub(crate) fn without_rules(
 const MAX_ROUNDS: usize = 3;
 
 /// The value form of a kernel with its constants folded and enclosed domains joined, and where that was done to the bit only.
-fn value_form(
+pub(crate) fn value_form(
     linearized: LinearizedKernel,
     pass: &Passes<'_>,
     stages: &mut Stages,
@@ -533,7 +533,7 @@ pub(crate) fn as_it_came(input: &Program) -> Result<LinearizedKernel, Error> {
 }
 
 /// Errors of passes, with the kernel's name; what passes must keep, and the values of parameters that they count with.
-struct Passes<'a> {
+pub(crate) struct Passes<'a> {
     kernel: String,
     semantics: Semantics,
     values: &'a [(String, i64)],
@@ -542,13 +542,13 @@ struct Passes<'a> {
 }
 
 impl<'a> Passes<'a> {
-    fn new(input: &LinearizedKernel, told: &Told<'a>) -> Self {
+    pub(crate) fn new(input: &LinearizedKernel, told: &Told<'a>) -> Self {
         let is_off = told.config.validation == Validation::Off;
         let judged = if is_off { Judged::Nobody } else { told.config.judged };
         Self { kernel: input.kernel.name.clone(), semantics: told.semantics, values: told.values, judged }
     }
 
-    fn done<T, E>(&self, pass: &'static str, res: Result<T, E>) -> Result<T, Error>
+    pub(crate) fn done<T, E>(&self, pass: &'static str, res: Result<T, E>) -> Result<T, Error>
     where
         E: std::error::Error + Send + Sync + 'static,
     {
@@ -604,7 +604,7 @@ fn is_taken(kernel: &Kernel, name: &str) -> bool {
 
 /// The functions that rules may call: those that the kernel calls, and those of math.h that right sides call. These are added to the
 /// kernel, unless it means something else by that name.
-fn functions(kernel: &mut Kernel, strategy: &ResolvedStrategy<'_>) -> Functions {
+pub(crate) fn functions(kernel: &mut Kernel, strategy: &ResolvedStrategy<'_>) -> Functions {
     let rules: Vec<&Rule> = strategy.phases.iter().flat_map(|phase| phase.rules.iter().copied()).collect();
     for name in introduced(&rules, &named_functions(kernel)) {
         if !is_taken(kernel, &name) {

@@ -14,6 +14,7 @@
 mod bound;
 mod fact;
 mod index;
+pub mod near;
 mod query;
 mod template;
 

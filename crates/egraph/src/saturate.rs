@@ -14,6 +14,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::time::Instant;
 
 use egg::Id;
 use indexmap::IndexMap;
@@ -21,7 +22,7 @@ use nestegg_rules::{Name, ResolvedStrategy, Rule, RuleKind};
 
 use crate::analysis::Graph;
 use crate::apply::{APPLIERS, Pass, count_uses, refresh_grouped};
-use crate::judge::{Gap, Judge, Wrong};
+use crate::judge::{Equation, Gap, Judge, Wrong};
 use crate::pattern::{self, Functions, PatternRule, RootIndex};
 use crate::rational::Rational;
 
@@ -50,7 +51,7 @@ pub struct PhaseRecord {
 }
 
 /// What a strategy did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saturation {
     /// The phases in order.
     pub phases: Vec<PhaseRecord>,
@@ -60,6 +61,8 @@ pub struct Saturation {
     pub limits_hit: BTreeSet<(String, String)>,
     /// Rules with the number of equations that could not be judged, and why.
     pub unjudged: Vec<Unjudged>,
+    /// Wall-clock seconds of each phase and rule, judging included; rules that take turns have theirs together. Nothing depends on them.
+    pub seconds: IndexMap<(String, String), f64>,
 }
 
 /// Equations of a rule of which nothing can be said.
@@ -110,7 +113,7 @@ pub fn saturate(
             PhaseRecord { name: phase.name.to_string(), passes: 0, stop: Stop::Passes, n_nodes: graph.total_size() };
         while record.passes < phase.passes && record.stop == Stop::Passes {
             record.passes += 1;
-            let fired = run_pass(graph, &phase.rules, nodes, functions, judge, &mut res)?;
+            let fired = run_pass(graph, (phase.name, &phase.rules), nodes, functions, judge, &mut res)?;
             record.stop = match fired {
                 _ if graph.total_size() >= nodes => Stop::Nodes,
                 0 => Stop::Saturated,
@@ -131,10 +134,43 @@ pub fn saturate(
     Ok(res)
 }
 
+/// What one rule finds in an e-graph, before anything follows from it: the equations that one pass of it makes, at most `limit` of
+/// them and those of the e-class at which the limit was reached. The e-graph holds both sides of each, united, and is not rebuilt.
+pub fn equations(graph: &mut Graph, rule: &Rule, functions: &Functions, limit: usize) -> Vec<Equation> {
+    let mut classes: Vec<Id> = graph.classes().map(|class| class.id).collect();
+    classes.sort_unstable();
+    let uses = count_uses(graph);
+    let no_limits: IndexMap<Name, u64> = IndexMap::new();
+    let limits = match &rule.kind {
+        RuleKind::Guided { limits, .. } => limits,
+        RuleKind::Pattern { .. } => &no_limits,
+    };
+    let nodes = graph.total_size().saturating_add(limit);
+    let equations = Some(Vec::new());
+    let limits_hit = BTreeSet::new();
+    let mut pass =
+        Pass { graph, classes: &classes, uses: &uses, limits, nodes, steps: 0, fired: 0, limits_hit, equations };
+    match &rule.kind {
+        RuleKind::Pattern { .. } => {
+            let index = RootIndex::new(pass.graph, &classes);
+            for is_forward in [true, false] {
+                let rules: Vec<PatternRule<'_>> = direction(rule, is_forward, functions).into_iter().collect();
+                pattern::apply(&rules, &mut pass, &index, |_, _| {});
+            }
+        }
+        RuleKind::Guided { apply, .. } => {
+            if let Some(applier) = APPLIERS.iter().find(|applier| applier.name == apply.as_str()) {
+                (applier.apply)(&mut pass);
+            }
+        }
+    }
+    pass.equations.unwrap_or_default()
+}
+
 /// One pass; answers how many equations were new.
 fn run_pass(
     graph: &mut Graph,
-    rules: &[&Rule],
+    (phase, rules): (&Name, &[&Rule]),
     nodes: usize,
     functions: &Functions,
     judge: &mut Judge<'_>,
@@ -148,6 +184,7 @@ fn run_pass(
     // Which e-classes a pattern may match; stale once the e-graph changes.
     let mut index: Option<RootIndex> = None;
     for turn in rules.chunk_by(|one, next| pattern::take_turns(one, next)) {
+        let start = Instant::now();
         let limits = match &turn[0].kind {
             RuleKind::Guided { limits, .. } => limits,
             RuleKind::Pattern { .. } => &no_limits,
@@ -199,6 +236,8 @@ fn run_pass(
             refresh_grouped(graph);
             index = None;
         }
+        let names: Vec<&str> = turn.iter().map(|rule| rule.name.as_str()).collect();
+        *res.seconds.entry((phase.to_string(), names.join(", "))).or_default() += start.elapsed().as_secs_f64();
     }
     if let Some((first, second)) = graph.analysis.contradiction.take() {
         return Err(Unsound::Contradiction { first, second, rules: fired.into_iter().map(|(name, _)| name).collect() });

@@ -57,7 +57,7 @@ pub fn run(folder: &Path, config: &OptimizeConfig) -> Result<ExitStatus, Failure
 }
 
 /// Paths of all kernels below the folder, relative to it, sorted.
-fn kernels(folder: &Path) -> Vec<PathBuf> {
+pub fn kernels(folder: &Path) -> Vec<PathBuf> {
     walkdir::WalkDir::new(folder)
         .sort_by_file_name()
         .into_iter()

@@ -6,7 +6,8 @@ use nestegg_driver::rules::{rule_book, vocabulary, warnings};
 use nestegg_rules::RuleBook;
 use nestegg_span::Source;
 
-use crate::args::RulesArgs;
+use crate::args::{RulesArgs, RulesCommand};
+use crate::commands::{rules_check, rules_test, rules_try, rules_why_not};
 use crate::config::read_rules;
 use crate::exit::ExitStatus;
 use crate::terminal::{self, Failure};
@@ -15,11 +16,19 @@ use crate::terminal::{self, Failure};
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("there is no rule, set or strategy `{name}`")]
 #[diagnostic(code(nestegg::unknown_rule), help("`nestegg rules` lists all of them"))]
-struct UnknownName {
-    name: String,
+pub struct UnknownName {
+    /// The name.
+    pub name: String,
 }
 
 pub fn run(args: &RulesArgs) -> Result<ExitStatus, Failure> {
+    match &args.command {
+        Some(RulesCommand::Check(args)) => return rules_check::run(args),
+        Some(RulesCommand::Test(args)) => return rules_test::run(args),
+        Some(RulesCommand::WhyNot(args)) => return rules_why_not::run(args),
+        Some(RulesCommand::Try(args)) => return rules_try::run(args),
+        None => {}
+    }
     if args.vocabulary {
         terminal::print(&format!("{}\n", vocabulary().to_string().trim_end()))?;
         return Ok(ExitStatus::Done);

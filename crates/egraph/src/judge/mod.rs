@@ -43,6 +43,7 @@ use evaluate::{Sample, World};
 pub use gap::Gap;
 use real::{Precise, Real};
 use terms::Terms;
+pub use text::{spelled, term};
 
 /// At how many samples an equation is judged.
 pub const N_SAMPLES: usize = 28;
@@ -55,7 +56,9 @@ pub const MAX_QUICK: usize = 20_000;
 /// How many operations a rule may spend.
 pub const MAX_STEPS: u64 = 4_000_000;
 /// How many elements a message shows.
-const MAX_ELEMENTS: usize = 6;
+const MAX_SHOWN: usize = 6;
+/// How many elements a finding has.
+const MAX_ELEMENTS: usize = 256;
 
 /// Whose rules are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +125,7 @@ pub struct Finding {
     pub variables: Vec<(String, String, Option<f64>)>,
     /// Values of parameters and inames.
     pub place: Vec<(String, i64)>,
-    /// Elements of arrays with their values.
+    /// Elements of arrays with their values, in the order in which the sides read them, some of them twice.
     pub elements: Vec<(String, f64)>,
 }
 
@@ -307,9 +310,7 @@ fn finding(
     let (left_value, right_value) = (left.to_f64(), right.as_ref().map(Real::to_f64).map_err(|gap| *gap));
     let is_close = right_value.is_ok_and(|right| (right - left_value).abs() <= 1e-12 * left_value.abs());
     let difference = right.ok().filter(|_| is_close).and_then(|right| right.minus(left).ok()).map(|rest| rest.to_f64());
-    let mut elements = sample.elements(world, roots, MAX_ELEMENTS);
-    elements.sort_by(|a, b| a.0.cmp(&b.0));
-    elements.dedup();
+    let elements = sample.elements(world, roots, MAX_ELEMENTS);
     Finding {
         left: left_text,
         right: right_text,
@@ -325,7 +326,11 @@ fn finding(
 impl Wrong {
     fn advice(&self) -> String {
         let place = self.finding.place.iter().map(|(name, value)| format!("{name} = {value}"));
-        let elements = self.finding.elements.iter().map(|(name, value)| format!("{name} = {value}"));
+        let mut elements = self.finding.elements.clone();
+        elements.truncate(MAX_SHOWN);
+        elements.sort_by(|a, b| a.0.cmp(&b.0));
+        elements.dedup();
+        let elements = elements.iter().map(|(name, value)| format!("{name} = {value}"));
         let where_: Vec<String> = place.chain(elements).collect();
         let at = if where_.is_empty() { String::new() } else { format!("this is so where {}; ", where_.join(", ")) };
         format!("{at}mend the rule, or give it the condition under which it holds (`:when`)")

@@ -1,14 +1,16 @@
-//! Terms as people write them, for messages.
+//! Terms as people write them, in the language of kernels.
 //!
-//! Deep and long terms are cut: a message names a value, it does not define one.
+//! For messages, deep and long terms are cut: a message names a value, it does not define one. [`spelled`] cuts nothing, and what it
+//! writes can be read again.
 
 use egg::Id;
 use nestegg_ir::affine::{Affine, Var};
-use nestegg_ir::{Kernel, Op};
+use nestegg_ir::{Kernel, Op, ReduceOp};
 
 use crate::analysis::Graph;
 use crate::context::Index;
-use crate::language::Node;
+use crate::language::{Kind, Node};
+use crate::rational::Rational;
 
 /// Operations nested deeper than this are left out.
 const MAX_DEPTH: usize = 6;
@@ -18,6 +20,15 @@ const MAX_OPERANDS: usize = 8;
 const MAX_LENGTH: usize = 160;
 /// What stands for what is left out.
 const LEFT_OUT: &str = "…";
+
+/// How much of a term is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// What fits a message.
+    Excerpt,
+    /// Everything, so that it can be read again.
+    Whole,
+}
 
 /// How tightly the outermost operation of a text binds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,21 +40,34 @@ enum Binding {
     Atom,
 }
 
-/// A term on one line.
-pub(super) fn term(graph: &Graph, kernel: &Kernel, id: Id) -> String {
-    let text = Writer { graph, kernel }.text(id, MAX_DEPTH).0;
+/// A term on one line, cut to what fits a message.
+#[must_use]
+pub fn term(graph: &Graph, kernel: &Kernel, id: Id) -> String {
+    let text = Writer { graph, kernel, extent: Extent::Excerpt }.text(id, MAX_DEPTH).0;
     if text.chars().count() <= MAX_LENGTH {
         return text;
     }
     text.chars().take(MAX_LENGTH - 1).chain(LEFT_OUT.chars()).collect()
 }
 
+/// A term as an expression of the text form of kernels, in full. Recursion is as deep as the term: it is for those that are small.
+#[must_use]
+pub fn spelled(graph: &Graph, kernel: &Kernel, id: Id) -> String {
+    Writer { graph, kernel, extent: Extent::Whole }.text(id, usize::MAX).0
+}
+
 struct Writer<'a> {
     graph: &'a Graph,
     kernel: &'a Kernel,
+    extent: Extent,
 }
 
 impl Writer<'_> {
+    /// How many operands of one operation are written.
+    fn max_operands(&self) -> usize {
+        if self.extent == Extent::Whole { usize::MAX } else { MAX_OPERANDS }
+    }
+
     /// Recursion is as deep as `depth`.
     fn text(&self, id: Id, depth: usize) -> (String, Binding) {
         if depth == 0 {
@@ -52,6 +76,10 @@ impl Writer<'_> {
         let depth = depth - 1;
         let list = |children: &[Id]| self.list(children, depth);
         match self.graph.id_to_node(id) {
+            Node::Number(value, kind) if self.extent == Extent::Whole => {
+                let text = literal(value, *kind == Kind::Float);
+                (text, if value.is_negative() { Binding::Sum } else { Binding::Atom })
+            }
             Node::Number(value, _) => {
                 let text = value
                     .to_exact_f64()
@@ -75,15 +103,19 @@ impl Writer<'_> {
             }
             Node::Sum { coefficients, children } => {
                 let mut text = String::new();
-                for (coefficient, &child) in coefficients.iter().zip(children.iter()).take(MAX_OPERANDS) {
+                for (coefficient, &child) in coefficients.iter().zip(children.iter()).take(self.max_operands()) {
                     let sign = if coefficient.is_negative() { "-" } else { "+" };
                     match (text.is_empty(), sign) {
                         (true, "+") => {}
                         (true, sign) => text.push_str(sign),
                         (false, sign) => text.push_str(&format!(" {sign} ")),
                     }
-                    if !coefficient.abs().is_one() {
-                        text.push_str(&format!("{}*", coefficient.abs()));
+                    let size = coefficient.abs();
+                    if !size.is_one() {
+                        let whole = self.extent == Extent::Whole;
+                        let is_float = self.graph[id].data.dtype.is_float();
+                        let size = if whole { literal(&size, is_float) } else { size.to_string() };
+                        text.push_str(&format!("{size}*"));
                     }
                     text.push_str(&self.inside(child, depth, Binding::Product));
                 }
@@ -93,10 +125,11 @@ impl Writer<'_> {
                 let part = |sign: bool| {
                     let factors =
                         exponents.iter().zip(children.iter()).filter(move |(exponent, _)| (**exponent > 0) == sign);
-                    let texts = factors.take(MAX_OPERANDS).map(|(exponent, &child)| match exponent.unsigned_abs() {
-                        1 => self.inside(child, depth, Binding::Power),
-                        n => format!("{}**{n}", self.inside(child, depth, Binding::Atom)),
-                    });
+                    let texts =
+                        factors.take(self.max_operands()).map(|(exponent, &child)| match exponent.unsigned_abs() {
+                            1 => self.inside(child, depth, Binding::Power),
+                            n => format!("{}**{n}", self.inside(child, depth, Binding::Atom)),
+                        });
                     texts.collect::<Vec<String>>()
                 };
                 let (above, below) = (part(true), part(false));
@@ -112,8 +145,14 @@ impl Writer<'_> {
                 let reduction = self.graph.analysis.context.reduction(*reduction);
                 let inames: Vec<&str> =
                     reduction.inames.iter().map(|&iname| self.kernel[iname].name.as_str()).collect();
-                let text =
-                    format!("{}([{}], {})", reduction.op.spelling(), inames.join(", "), self.text(*body, depth).0);
+                let (op, inames) = (reduction.op, inames.join(", "));
+                let head = match op {
+                    ReduceOp::Min | ReduceOp::Max if self.extent == Extent::Whole => {
+                        format!("reduce({}, ", op.spelling())
+                    }
+                    _ => format!("{}(", op.spelling()),
+                };
+                let text = format!("{head}[{inames}], {})", self.text(*body, depth).0);
                 (text, Binding::Atom)
             }
             Node::Op(Op::If, children) => {
@@ -128,10 +167,12 @@ impl Writer<'_> {
                     (format!("{} {}", op.spelling(), self.inside(*operand, depth, Binding::Atom)), Binding::Loose)
                 }
                 operands => {
+                    // What binds less than a comparison does is in parentheses, and all that a tighter operation has for operands.
+                    let least = if op.is_comparison() { Binding::Product } else { Binding::Atom };
                     let texts: Vec<String> = operands
                         .iter()
-                        .take(MAX_OPERANDS)
-                        .map(|&operand| self.inside(operand, depth, Binding::Product))
+                        .take(self.max_operands())
+                        .map(|&operand| self.inside(operand, depth, least))
                         .collect();
                     (texts.join(&format!(" {} ", op.spelling())), Binding::Loose)
                 }
@@ -153,12 +194,13 @@ impl Writer<'_> {
     }
 
     fn list(&self, children: &[Id], depth: usize) -> String {
-        let texts: Vec<String> = children.iter().take(MAX_OPERANDS).map(|&child| self.text(child, depth).0).collect();
+        let texts: Vec<String> =
+            children.iter().take(self.max_operands()).map(|&child| self.text(child, depth).0).collect();
         self.cut(texts.join(", "), children.len(), ", ")
     }
 
     fn cut(&self, text: String, n_operands: usize, separator: &str) -> String {
-        if n_operands > MAX_OPERANDS { format!("{text}{separator}{LEFT_OUT}") } else { text }
+        if n_operands > self.max_operands() { format!("{text}{separator}{LEFT_OUT}") } else { text }
     }
 
     fn affine(&self, affine: &Affine) -> String {
@@ -185,5 +227,14 @@ impl Writer<'_> {
             constant if constant < 0 => format!("{text} - {}", constant.unsigned_abs()),
             constant => format!("{text} + {constant}"),
         }
+    }
+}
+
+/// A number as a literal of its kind, or as a quotient where no literal is exact.
+fn literal(value: &Rational, is_float: bool) -> String {
+    match (value.to_int(), value.to_exact_f64()) {
+        (Some(whole), _) if !is_float => whole.to_string(),
+        (_, Some(float)) => format!("{float:?}"),
+        _ => format!("({value})").replace('/', ".0/").replace(')', ".0)"),
     }
 }

@@ -176,6 +176,12 @@ impl Matcher<'_> {
         when.condition.holds(|_| asks.next().is_some_and(|ask| self.holds(ask, None, bindings)))
     }
 
+    /// The tests of a condition as they are written, and whether each holds for what the variables stand for.
+    pub(super) fn verdicts(&mut self, when: &When<'_>, bindings: &Bindings) -> Vec<(String, bool)> {
+        let asked = when.condition.tests().zip(&when.asks);
+        asked.map(|(test, ask)| (test.to_string(), self.holds(ask, None, bindings))).collect()
+    }
+
     /// Whether a child of an operator passes a test, where its e-class alone tells. A child is a class with an exponent and a
     /// coefficient, of which it matters whether that is 1 or -1; `others` are [those](Ask::others) that the test speaks of.
     pub(super) fn quickly(

@@ -31,7 +31,7 @@ pub(super) enum Query {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Apply {
     pub(super) operator: Operator,
-    plain: Vec<Query>,
+    pub(super) plain: Vec<Query>,
     filtered: Vec<Filtered>,
     rest: Option<Slot>,
 }
@@ -54,7 +54,35 @@ pub(super) struct Reduce {
     within: Vec<usize>,
     blocks: Vec<Slot>,
     rest: Option<Slot>,
-    body: Query,
+    pub(super) body: Query,
+}
+
+impl Apply {
+    /// Whether it takes operands beside those that it names.
+    pub(super) fn takes_rest(&self) -> bool {
+        self.rest.is_some() || !self.filtered.is_empty()
+    }
+}
+
+impl Reduce {
+    /// How many inames it names, apart from the rest.
+    pub(super) fn n_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Whether it takes inames beside those.
+    pub(super) fn takes_rest(&self) -> bool {
+        self.rest.is_some()
+    }
+}
+
+/// Which lists of operands are of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lengths {
+    /// Those of as many operands as the pattern takes.
+    Fitting,
+    /// All.
+    Any,
 }
 
 /// The query of a left side; `None` if it calls a function that the kernel has no name for.
@@ -64,6 +92,36 @@ pub(super) fn compile(pattern: &Pattern, slots: &mut Slots, functions: &Function
 }
 
 impl Query {
+    /// How many operations, reductions, numbers and variables it has, without rest variables. Recursion is as deep as the pattern.
+    pub(super) fn n_parts(&self) -> usize {
+        match self {
+            Self::Variable(_) | Self::Number(_) => 1,
+            Self::Reduce(reduce) => 1 + reduce.body.n_parts(),
+            Self::Apply(apply) => 1 + apply.plain.iter().map(Self::n_parts).sum::<usize>(),
+        }
+    }
+
+    /// It as rule files have it, without tests of children. Recursion is as deep as the pattern.
+    pub(super) fn written(&self, name: &dyn Fn(Slot) -> String, function: &dyn Fn(Operator) -> String) -> String {
+        match self {
+            Self::Variable(slot) => format!("?{}", name(*slot)),
+            Self::Number(value) => value.to_string(),
+            Self::Reduce(reduce) => {
+                let blocks = reduce.blocks.iter().map(|&slot| format!("?{}", name(slot)));
+                let rest = reduce.rest.map(|slot| format!("?{}...", name(slot)));
+                let inames = blocks.chain(rest).collect::<Vec<_>>().join(" ");
+                format!("({} ({inames}) {})", reduce.op.spelling(), reduce.body.written(name, function))
+            }
+            Self::Apply(apply) => {
+                let mut parts = vec![function(apply.operator)];
+                parts.extend(apply.plain.iter().map(|part| part.written(name, function)));
+                let rest = apply.filtered.iter().map(|filtered| filtered.slot).chain(apply.rest);
+                parts.extend(rest.map(|slot| format!("?{}...", name(slot))));
+                format!("({})", parts.join(" "))
+            }
+        }
+    }
+
     /// Says which rest variables must have children for the rule to apply: forms without are not taken apart.
     pub(super) fn require(&mut self, slots: &[Slot]) {
         match self {
@@ -229,7 +287,7 @@ impl<'a> Matcher<'a> {
             }
             Query::Apply(apply) => {
                 let mut res = Vec::new();
-                for operands in self.operand_lists(apply, class, &bindings) {
+                for operands in self.operand_lists(apply, class, &bindings, Lengths::Fitting) {
                     res.extend(self.match_operands(apply, &operands, bindings.clone()));
                     if res.len() > CLASS_LIMIT {
                         self.hit_limit = true;
@@ -271,7 +329,7 @@ impl<'a> Matcher<'a> {
 
     /// The reductions that a class is, with their bodies. One whose body is its own value (`x == Σ_q x` over one point) says nothing
     /// that its other forms do not: each form of `x` would give another one.
-    fn reductions(&self, reduce: &Reduce, class: Id) -> Vec<(Bound, Id)> {
+    pub(super) fn reductions(&self, reduce: &Reduce, class: Id) -> Vec<(Bound, Id)> {
         let context = &self.graph.analysis.context;
         let form = |node: &Node| match node {
             Node::Reduce(id, [body]) if context.reduction(*id).op == reduce.op => {
@@ -310,8 +368,15 @@ impl<'a> Matcher<'a> {
         states.into_iter().filter_map(finish).collect()
     }
 
+    /// The operands of every e-node of the class that has the operator, however many there are.
+    pub(super) fn lists_of_any_length(&mut self, apply: &Apply, class: Id) -> Vec<Operands> {
+        // Without bindings no test can be asked, and none is: those are for lists without named operands.
+        let open = Apply { filtered: Vec::new(), ..apply.clone() };
+        self.operand_lists(&open, class, &Bindings::new(), Lengths::Any)
+    }
+
     /// The operands of every e-node of the class that has the operator.
-    fn operand_lists(&mut self, apply: &Apply, class: Id, bindings: &Bindings) -> Vec<Operands> {
+    fn operand_lists(&mut self, apply: &Apply, class: Id, bindings: &Bindings, lengths: Lengths) -> Vec<Operands> {
         let operator = apply.operator;
         let has_many = apply.rest.is_some() || !apply.filtered.is_empty();
         let analysis = &self.graph.analysis;
@@ -338,7 +403,7 @@ impl<'a> Matcher<'a> {
             _ => false,
         };
         let n_plain = apply.plain.len();
-        let fits = |n: usize| n == n_plain || (has_many && n > n_plain);
+        let fits = |n: usize| lengths == Lengths::Any || n == n_plain || (has_many && n > n_plain);
         // Most forms have no child that passes the tests, and need not be taken apart.
         let required: Vec<(&Ask, InameSet)> = if n_plain == 0 {
             let required = apply.filtered.iter().filter(|filtered| filtered.is_required);
