@@ -3,11 +3,12 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use nestegg_driver::config::DEFAULT_STRATEGY;
 use nestegg_driver::rules::built_in_strategies;
+use nestegg_lab::infer::THEMES;
 use nestegg_time::DEFAULT_MACHINE;
 
 /// An optimizer for loop-nest kernels.
@@ -244,6 +245,8 @@ pub enum RulesCommand {
     WhyNot(RulesWhyNotArgs),
     /// Optimize kernels with and without rules, and show what they win and what they cost
     Try(RulesTryArgs),
+    /// Look for rules: equations that hold in a small vocabulary, and of them the few that imply the rest
+    Infer(RulesInferArgs),
 }
 
 /// `nestegg rules test`.
@@ -286,6 +289,28 @@ pub struct RulesTryArgs {
     /// Seconds of each rule and phase too
     #[arg(long)]
     pub seconds: bool,
+}
+
+/// `nestegg rules infer`.
+#[derive(Debug, Args)]
+pub struct RulesInferArgs {
+    /// The vocabularies [default: all, one after another]
+    #[arg(value_name = "THEME", value_parser = PossibleValuesParser::new(THEMES.map(|theme| PossibleValue::new(theme.name).help(theme.about))))]
+    pub themes: Vec<String>,
+    /// Kernels on which rules that are not known are tried, the most useful first: a file, or a folder whose kernels are all taken; may be repeated
+    #[arg(long, value_name = "KERNEL|FOLDER")]
+    pub kernels: Vec<PathBuf>,
+    #[command(flatten)]
+    pub strategy: StrategyArgs,
+    /// Leave out what the rules that come with nestegg, and those of `--rules`, give already
+    #[arg(long)]
+    pub new: bool,
+    /// How the rules are printed; text is a rule file
+    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+    pub format: DataFormat,
+    /// No progress
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// `nestegg ablate`.

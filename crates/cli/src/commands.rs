@@ -11,6 +11,7 @@ pub mod folder;
 pub mod optimize;
 pub mod rules;
 pub mod rules_check;
+pub mod rules_infer;
 pub mod rules_test;
 pub mod rules_try;
 pub mod rules_why_not;

@@ -10,7 +10,7 @@ use nestegg_rules::{Rule, RuleBook};
 use nestegg_span::Source;
 
 /// Rules that are wrong, and what is wrong with each.
-const UNSOUND: [(&str, &str); 23] = [
+const UNSOUND: [(&str, &str); 24] = [
     ("(sqrt (* ?x ?x)) ?x :tag reassociate", "lacks `(nonnegative ?x)`"),
     ("(fabs ?x) ?x :tag exact", "lacks `(nonnegative ?x)`"),
     ("(fabs ?x) ?x :when (nonzero ?x) :tag exact", "has the wrong condition"),
@@ -24,6 +24,7 @@ const UNSOUND: [(&str, &str); 23] = [
     ("(min ?a 1000) ?a :tag exact", "is wrong for large numbers alone"),
     ("(+ (min ?a ?b) (max ?a ?b)) (- ?a ?b) :tag reassociate", "is plainly wrong"),
     ("(log (* ?a ?b)) (+ (log ?a) (log ?b)) :tag reassociate", "has no value where both are negative"),
+    ("(log (* ?a ?a)) (* 2 (log ?a)) :tag finite-only", "takes the logarithm of a negative number"),
     ("(sum (?q...) (* ?a ?b)) (* ?a (sum (?q...) ?b)) :tag reassociate", "lets `?a` out"),
     ("(* ?a (sum (?q...) ?b)) (sum (?q...) (+ ?a ?b)) :tag reassociate", "adds where it multiplies"),
     ("(sum (?q...) ?a) (* (size ?q...) ?a) :tag reassociate", "lacks `(free-of ?a ?q...)`"),

@@ -6,11 +6,10 @@ use nestegg_driver::rules::rule_book;
 use nestegg_lab::ablate::{Ablated, Part, ablate, parts};
 
 use crate::args::{AblateArgs, DataFormat};
-use crate::commands::folder::kernels;
+use crate::commands::folder::sources;
 use crate::commands::rules::UnknownName;
 use crate::config::{UsageError, of_strategy};
 use crate::exit::ExitStatus;
-use crate::files;
 use crate::progress::Progress;
 use crate::terminal::{self, Failure};
 
@@ -25,20 +24,7 @@ pub fn run(args: &AblateArgs) -> Result<ExitStatus, Failure> {
         return Err(UnknownName { name: name.clone() }.into());
     }
     all.retain(|part| args.only.is_empty() || args.only.contains(&part.name));
-    let mut sources = Vec::new();
-    for path in &args.kernels {
-        if !path.is_dir() {
-            sources.push(files::read(path)?);
-            continue;
-        }
-        let found = kernels(path);
-        if found.is_empty() {
-            return Err(UsageError::NoKernels { path: path.display().to_string() }.into());
-        }
-        for name in found {
-            sources.push(files::read(&path.join(name))?);
-        }
-    }
+    let sources = sources(&args.kernels)?;
     let progress = Progress::of("runs", sources.len() * (all.len() + 1), !args.quiet);
     let ablated = ablate(&sources, &config, (level, &all), || progress.advance())?;
     drop(progress);

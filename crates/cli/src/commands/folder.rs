@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::{CellAlignment, Table, presets};
 use nestegg_driver::report::{self, Report, Validated, ratio_in_digits};
+use nestegg_span::Source;
 use rayon::prelude::*;
 
 use crate::args::ReportFormat;
@@ -68,6 +69,25 @@ pub fn kernels(folder: &Path) -> Vec<PathBuf> {
         })
         .filter_map(|entry| entry.path().strip_prefix(folder).ok().map(Path::to_owned))
         .collect()
+}
+
+/// The kernels of files and folders, in their order.
+pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
+    let mut sources = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            sources.push(files::read(path)?);
+            continue;
+        }
+        let found = kernels(path);
+        if found.is_empty() {
+            return Err(UsageError::NoKernels { path: path.display().to_string() }.into());
+        }
+        for name in found {
+            sources.push(files::read(&path.join(name))?);
+        }
+    }
+    Ok(sources)
 }
 
 /// Where it is said what is written, results take the name of their kernel with another ending, so that names may not differ in the ending alone.

@@ -7,7 +7,7 @@ use nestegg_rules::RuleBook;
 use nestegg_span::Source;
 
 use crate::args::{RulesArgs, RulesCommand};
-use crate::commands::{rules_check, rules_test, rules_try, rules_why_not};
+use crate::commands::{rules_check, rules_infer, rules_test, rules_try, rules_why_not};
 use crate::config::read_rules;
 use crate::exit::ExitStatus;
 use crate::terminal::{self, Failure};
@@ -27,6 +27,7 @@ pub fn run(args: &RulesArgs) -> Result<ExitStatus, Failure> {
         Some(RulesCommand::Test(args)) => return rules_test::run(args),
         Some(RulesCommand::WhyNot(args)) => return rules_why_not::run(args),
         Some(RulesCommand::Try(args)) => return rules_try::run(args),
+        Some(RulesCommand::Infer(args)) => return rules_infer::run(args),
         None => {}
     }
     if args.vocabulary {

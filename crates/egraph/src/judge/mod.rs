@@ -259,6 +259,8 @@ impl<'a> Judge<'a> {
             let right = sample.value(&mut world, equation.form);
             let is_equal = match &right {
                 Ok(right) => left.agrees(right),
+                // Finite values excuse infinities and zero divisors, not the logarithm of a negative number.
+                Err(Gap::Argument) => Ok(false),
                 Err(error) if error.is_undefined() && !is_finite_only => Ok(false),
                 Err(error) => Err(*error),
             };
