@@ -37,6 +37,8 @@ one is, with a warning.";
 pub enum Command {
     /// Write the same kernel with fewer operations
     Optimize(Box<OptimizeArgs>),
+    /// Say how a result came about: the rules that lead from the kernel to each chosen form and temporary
+    Explain(ExplainArgs),
     /// Read a kernel and report everything that is wrong with it
     Check(CheckArgs),
     /// Count floating-point operations, by kind and by loop depth
@@ -305,6 +307,23 @@ pub struct AblateArgs {
     /// No progress
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// `nestegg explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The kernel
+    pub kernel: PathBuf,
+    /// Only this value: an array that the kernel writes, or a temporary of the result [default: all]
+    pub value: Option<String>,
+    #[command(flatten)]
+    pub strategy: StrategyArgs,
+    /// Check every step: kernels against each other, both sides of equations on data, and instances by their rules
+    #[arg(long)]
+    pub verify: bool,
+    /// How the explanation is printed
+    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+    pub format: DataFormat,
 }
 
 /// What runs.

@@ -184,6 +184,7 @@ impl OptimizeConfig {
             batch,
             memory_probe: None,
             watcher: None,
+            keeps_lineage: false,
         };
         // What is wrong with rules is said once, not for every kernel.
         rules::check(&driver)?;

@@ -48,6 +48,8 @@ pub struct Config {
     pub memory_probe: Option<MemoryProbe>,
     /// Is told what runs, if given.
     pub watcher: Option<Watcher>,
+    /// Whether results remember all kernels that they were made of, for [`explain`](crate::explain::explain).
+    pub keeps_lineage: bool,
 }
 
 /// Which strategy runs.
@@ -194,6 +196,7 @@ impl Default for Config {
             batch: None,
             memory_probe: None,
             watcher: None,
+            keeps_lineage: false,
         }
     }
 }

@@ -32,6 +32,7 @@ use crate::config::{Config, CostModel, Validation};
 use crate::count::operations;
 use crate::error::Error;
 use crate::fitted::fit;
+use crate::lineage::Lineages;
 use crate::notation::read_defined;
 use crate::parameters;
 use crate::report::{AssumedParameter, Failure, FailureKind, Operations, Report, Validated};
@@ -53,6 +54,8 @@ pub struct Optimized {
     pub batched: Option<Batched>,
     /// Its story.
     pub report: Report,
+    /// What it was made of, where that is remembered.
+    pub(crate) from: Lineages,
 }
 
 impl Optimized {
@@ -196,7 +199,7 @@ fn optimize_program(
     let told_of = |(candidate, accepted): (Candidate, Accepted)| {
         let Accepted { validated, stated, accuracy } = accepted;
         let mut stages = stages.clone();
-        let Candidate { mut program, seed, mut rules, mut limits, mut unjudged, gap, saved, .. } = candidate;
+        let Candidate { mut program, seed, mut rules, mut limits, mut unjudged, gap, saved, from, .. } = candidate;
         stated.add_to(&mut program.kernel);
         let output = Program::Linearized(program);
         let after = stages.run("count output", || operations(&output, &values))?;
@@ -237,7 +240,7 @@ fn optimize_program(
             tuned: Vec::new(),
             stages: stages.into_done(),
         };
-        Ok(Optimized { program, batched: None, report })
+        Ok(Optimized { program, batched: None, report, from })
     };
     held.into_iter().map(told_of).collect()
 }

@@ -40,7 +40,7 @@ use crate::screen;
 use crate::seeds::{self, Seed, add_fired};
 use crate::stages::Stages;
 use crate::time::Nanoseconds;
-use crate::{temporaries, together};
+use crate::{lineage, temporaries, together};
 
 /// The name of the input among seeds, where no seed gave anything better.
 pub(crate) const AS_IT_CAME: &str = "as it came";
@@ -227,6 +227,7 @@ pub(crate) fn folds(input: &Program, licence: Licence, values: &[(String, i64)])
         semantics: Semantics { licence, ..Semantics::default() },
         values,
         judged: Judged::Nobody,
+        keeps_lineage: false,
     };
     Ok(value_form(linearized, &pass, &mut Stages::new(None))?.1)
 }
@@ -293,6 +294,7 @@ impl<'a> Race<'a> {
         })?;
         let (seeds, left_out) = stages.run("seeds", || screen::worth_trying(seeds, pass.semantics, values));
         self.limits.extend(left_out);
+        let seeds = if config.keeps_lineage { lineage::from_form(seeds, form) } else { seeds };
         let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
         let is_part = trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes);
         let costs = self.enter_all(&seeds, pass, &trial, stages)?;
@@ -476,7 +478,8 @@ fn optimized(
     pass.verified("select", &constructed.linearized)?;
     let mut rules = seed.rules.clone();
     add_fired(&mut rules, saturation.fired.iter().map(|(rule, &times)| (rule, times as u64)));
-    let selected = Seed { linearized: constructed.linearized.clone(), rules: rules.clone(), ..seed.clone() };
+    let from = if pass.keeps_lineage { lineage::searched(seed, strategy, worth_proving) } else { Vec::new() };
+    let selected = Seed { linearized: constructed.linearized.clone(), rules: rules.clone(), from, ..seed.clone() };
     let realized = stages.run("realize", || {
         pass.done("realize", nestegg_schedule::realize_reductions_under(constructed.linearized, licence))
     })?;
@@ -505,6 +508,7 @@ fn optimized(
         unjudged: saturation.unjudged.iter().map(Unjudged::from).collect(),
         gap,
         saved: saved.collect(),
+        from: selected.from.clone(),
     };
     Ok((candidate, selected))
 }
@@ -539,13 +543,15 @@ pub(crate) struct Passes<'a> {
     values: &'a [(String, i64)],
     /// Whose rules are judged.
     judged: Judged,
+    keeps_lineage: bool,
 }
 
 impl<'a> Passes<'a> {
     pub(crate) fn new(input: &LinearizedKernel, told: &Told<'a>) -> Self {
         let is_off = told.config.validation == Validation::Off;
         let judged = if is_off { Judged::Nobody } else { told.config.judged };
-        Self { kernel: input.kernel.name.clone(), semantics: told.semantics, values: told.values, judged }
+        let (kernel, keeps_lineage) = (input.kernel.name.clone(), told.config.keeps_lineage);
+        Self { kernel, semantics: told.semantics, values: told.values, judged, keeps_lineage }
     }
 
     pub(crate) fn done<T, E>(&self, pass: &'static str, res: Result<T, E>) -> Result<T, Error>
@@ -586,7 +592,7 @@ pub(crate) fn linearized(input: &Program) -> Result<LinearizedKernel, Error> {
 }
 
 /// How the strategy wants forms chosen.
-fn selection(strategy: &ResolvedStrategy<'_>, worth_proving: Cost) -> Search {
+pub(crate) fn selection(strategy: &ResolvedStrategy<'_>, worth_proving: Cost) -> Search {
     match strategy.options.get("selection") {
         Some(OptionValue::Word(word)) if *word == "as-is" => Search::BottomUp,
         _ => Search::Local(worth_proving),

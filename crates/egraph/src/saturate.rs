@@ -149,7 +149,7 @@ pub fn equations(graph: &mut Graph, rule: &Rule, functions: &Functions, limit: u
     let equations = Some(Vec::new());
     let limits_hit = BTreeSet::new();
     let mut pass =
-        Pass { graph, classes: &classes, uses: &uses, limits, nodes, steps: 0, fired: 0, limits_hit, equations };
+        Pass { graph, classes: &classes, uses: &uses, limits, nodes, steps: 0, fired: 0, limits_hit, equations, turn: 0 };
     match &rule.kind {
         RuleKind::Pattern { .. } => {
             let index = RootIndex::new(pass.graph, &classes);
@@ -199,6 +199,7 @@ fn run_pass(
             fired: 0,
             limits_hit: BTreeSet::new(),
             equations: turn.iter().any(|rule| judge.judges(rule)).then(Vec::new),
+            turn: 0,
         };
         let mut tally = Tally::new(turn.len());
         match &turn[0].kind {
@@ -230,6 +231,9 @@ fn run_pass(
             }
             res.limits_hit.extend(of_rule.limits_hit.into_iter().map(|limit| (rule.name.to_string(), limit)));
         }
+        if let Some(log) = &mut graph.analysis.log {
+            log.name(turn);
+        }
         // Canonical ids go stale with unions; rebuilding between rules keeps every search on a congruent e-graph.
         if !graph.clean {
             graph.rebuild();
@@ -250,12 +254,12 @@ fn run_pass(
 }
 
 /// A pattern rule as it is written, or from right to left if it works that way too.
-fn direction<'a>(rule: &'a Rule, is_forward: bool, functions: &'a Functions) -> Option<PatternRule<'a>> {
+pub(crate) fn direction<'a>(rule: &'a Rule, is_forward: bool, functions: &'a Functions) -> Option<PatternRule<'a>> {
     let RuleKind::Pattern { lhs, rhs, when, is_two_way } = &rule.kind else { return None };
     let when = when.as_ref();
     match is_forward {
-        true => Some(PatternRule { lhs, rhs, when, functions }),
-        false => is_two_way.then_some(PatternRule { lhs: rhs, rhs: lhs, when, functions }),
+        true => Some(PatternRule { lhs, rhs, when, functions, is_forward }),
+        false => is_two_way.then_some(PatternRule { lhs: rhs, rhs: lhs, when, functions, is_forward }),
     }
 }
 

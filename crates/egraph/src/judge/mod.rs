@@ -225,6 +225,17 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
+    /// Evaluates two terms at all samples, whoever says that they are equal; `steps` is what that may cost, and what is left of it.
+    pub fn agree(&mut self, graph: &Graph, class: Id, form: Id, steps: &mut u64) -> Agreement {
+        self.prepare(graph);
+        let equation = Equation { class, form, bindings: Vec::new() };
+        match self.compare(graph, &equation, N_SAMPLES, false, steps) {
+            Verdict::Equal => Agreement::Equal,
+            Verdict::Unknown(gap) => Agreement::Unknown(gap),
+            Verdict::Different(finding) => Agreement::Different(finding),
+        }
+    }
+
     /// Takes new terms in; samples start anew where there are new constants to decide on.
     fn prepare(&mut self, graph: &Graph) {
         if self.terms.extend(graph) || self.samples.is_empty() {
@@ -273,6 +284,17 @@ impl<'a> Judge<'a> {
         }
         if n_equal > 0 { Verdict::Equal } else { Verdict::Unknown(gap.unwrap_or(Gap::Steps)) }
     }
+}
+
+/// What the samples say of two terms.
+#[derive(Clone, Debug)]
+pub enum Agreement {
+    /// They are equal wherever both have a value.
+    Equal,
+    /// Nothing can be said.
+    Unknown(Gap),
+    /// They are not equal.
+    Different(Box<Finding>),
 }
 
 /// What the samples say of an equation.
