@@ -278,7 +278,8 @@ fn explain(command: &TestCommand, source: &Source) -> Result<String, String> {
     options.allow(&OPTIMIZE)?;
     let explained = nestegg_driver::explain::explain(source, &config(&options)?, Verify::Yes);
     let explanation = explained.map_err(|error| rendered(&error))?;
-    let text = explanation.to_text(value).ok_or_else(|| format!("there is no value `{}`", value.unwrap_or_default()))?;
+    let text =
+        explanation.to_text(value).ok_or_else(|| format!("there is no value `{}`", value.unwrap_or_default()))?;
     match explanation.verified {
         Some(verified) if verified.wrong == 0 => Ok(text),
         _ => Err(format!("the explanation does not hold:\n{text}")),

@@ -39,7 +39,10 @@ pub(crate) struct Searched {
 /// Seeds that remember the value form that they were made of.
 pub(crate) fn from_form(seeds: Vec<Seed>, form: &LinearizedKernel) -> Vec<Seed> {
     let form = Arc::new(Lineage::Form(form.clone()));
-    seeds.into_iter().map(|seed| if seed.from.is_empty() { Seed { from: vec![form.clone()], ..seed } } else { seed }).collect()
+    seeds
+        .into_iter()
+        .map(|seed| if seed.from.is_empty() { Seed { from: vec![form.clone()], ..seed } } else { seed })
+        .collect()
 }
 
 /// What is made of a seed by a strategy.

@@ -260,18 +260,40 @@ impl Compiled<'_> {
     }
 }
 
-/// What a rule matched, as a term: its left side with what the variables stood for. `None` if the rule does not run in that direction, or the
-/// left side can no longer be made.
-pub(crate) fn left_side(
+/// Both sides of a rule with what its variables stood for, as terms of an e-graph. `None` if the rule does not run in that direction, or a side cannot
+/// be made.
+pub(crate) fn instance(
     graph: &mut Graph,
-    uses: &FxHashMap<Id, usize>,
     rule: &PatternRule<'_>,
     (bindings, kind): (&Bindings, Kind),
-) -> Option<Id> {
+) -> Option<(Id, Id)> {
     let mut slots = Slots::default();
     query::compile(rule.lhs, &mut slots, rule.functions)?;
     let lhs = template::compile(rule.lhs, &mut slots, rule.functions)?;
-    template::instantiate(graph, uses, &lhs, bindings, kind)
+    let rhs = template::compile(rule.rhs, &mut slots, rule.functions)?;
+    let uses = FxHashMap::default();
+    let left = template::instantiate(graph, &uses, &lhs, bindings, kind)?;
+    Some((left, template::instantiate(graph, &uses, &rhs, bindings, kind)?))
+}
+
+/// The left side alone.
+pub(crate) fn left_side(graph: &mut Graph, rule: &PatternRule<'_>, (bindings, kind): (&Bindings, Kind)) -> Option<Id> {
+    let mut slots = Slots::default();
+    query::compile(rule.lhs, &mut slots, rule.functions)?;
+    let lhs = template::compile(rule.lhs, &mut slots, rule.functions)?;
+    template::instantiate(graph, &FxHashMap::default(), &lhs, bindings, kind)
+}
+
+/// What variables stand for, with other ids.
+pub(crate) fn renamed(bindings: &Bindings, to: impl Fn(Id) -> Id) -> Bindings {
+    let value = |value: &Value| match value {
+        Value::One(id) => Value::One(to(*id)),
+        Value::Rest(operands) => Value::Rest(
+            operands.iter().map(|operand| Operand { class: to(operand.class), ..operand.clone() }).collect(),
+        ),
+        other => other.clone(),
+    };
+    bindings.iter().map(value).collect()
 }
 
 /// The functions of right sides that a kernel has no name for, of rules whose left sides call only functions that the kernel has or

@@ -148,8 +148,18 @@ pub fn equations(graph: &mut Graph, rule: &Rule, functions: &Functions, limit: u
     let nodes = graph.total_size().saturating_add(limit);
     let equations = Some(Vec::new());
     let limits_hit = BTreeSet::new();
-    let mut pass =
-        Pass { graph, classes: &classes, uses: &uses, limits, nodes, steps: 0, fired: 0, limits_hit, equations, turn: 0 };
+    let mut pass = Pass {
+        graph,
+        classes: &classes,
+        uses: &uses,
+        limits,
+        nodes,
+        steps: 0,
+        fired: 0,
+        limits_hit,
+        equations,
+        turn: 0,
+    };
     match &rule.kind {
         RuleKind::Pattern { .. } => {
             let index = RootIndex::new(pass.graph, &classes);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use egg::Id;
 use nestegg_egraph::encode::{self, Encoded};
 use nestegg_egraph::judge::{Judge, Judged, term};
-use nestegg_egraph::proof::{self, Birth, Choice, Log, Proofs, Step, Why};
+use nestegg_egraph::proof::{self, Birth, Choice, Log, Proofs, Why};
 use nestegg_egraph::saturate::saturate;
 use nestegg_extract::{Constructed, choices, extract_noting};
 use nestegg_interp::Runnable;
@@ -146,12 +146,8 @@ pub enum Origin {
     Rule {
         /// The part.
         term: String,
-        /// The rule.
-        rule: String,
-        /// What it looked at.
-        left: String,
-        /// What it made.
-        right: String,
+        /// What the rule says.
+        by: Equation,
     },
     /// It is a part of some form.
     Form {
@@ -188,7 +184,7 @@ pub struct Chains {
     pub not_evaluated: usize,
     /// Instances of pattern rules.
     pub instances: usize,
-    /// Those that the rule, run alone, made again.
+    /// Those that the rule, run alone, made again; the others rest on their values alone.
     pub rematched: usize,
     /// What is wrong.
     pub wrong: Vec<String>,
@@ -201,6 +197,10 @@ pub struct Verified {
     pub chains: usize,
     /// Equations that were evaluated.
     pub equations: usize,
+    /// Instances of pattern rules among them.
+    pub instances: usize,
+    /// Those that their rule, run alone, made again.
+    pub rematched: usize,
     /// Kernels that were compared.
     pub passes: usize,
     /// What could not be evaluated or compared.
@@ -225,8 +225,16 @@ pub fn explain(source: &Source, config: &Config, verify: Verify) -> Result<Expla
     let told = Told { strategy: &strategy, semantics, values: &values, config: &config, is_strict: true };
     let input = nestegg_transform::eliminate_empty(linearized(&read.program)?);
     let pass = Passes::new(&input, &told);
-    let mut explainer =
-        Explainer { config: &config, book: &book, pass, semantics, values: &values, verify, known: FxHashMap::default(), stages: Vec::new() };
+    let mut explainer = Explainer {
+        config: &config,
+        book: &book,
+        pass,
+        semantics,
+        values: &values,
+        verify,
+        known: FxHashMap::default(),
+        stages: Vec::new(),
+    };
     if !optimized.from.is_empty() {
         let (form, folds) = value_form(input.clone(), &explainer.pass, &mut Stages::new(None))?;
         let evidence = explainer.compared(&read.program, (&folds, None), &form)?;
@@ -235,13 +243,16 @@ pub fn explain(source: &Source, config: &Config, verify: Verify) -> Result<Expla
     let last = explainer.kernels(&optimized.from)?;
     let evidence = match &optimized.report.validation {
         // How the result was put together again shows in it alone, and a fitted one has other numbers.
-        _ if optimized.report.seed.ends_with("fitted") || last.is_none() => Some(as_validated(&optimized.report.validation)),
+        _ if optimized.report.seed.ends_with("fitted") || last.is_none() => {
+            Some(as_validated(&optimized.report.validation))
+        }
         _ => match last.as_ref() {
             Some(last) => explainer.compared(&Program::Linearized(last.clone()), (&[], None), &optimized.program)?,
             None => None,
         },
     };
-    let name = if optimized.from.is_empty() { "the input, without dead code" } else { "reductions realized, loops scheduled" };
+    let name =
+        if optimized.from.is_empty() { "the input, without dead code" } else { "reductions realized, loops scheduled" };
     let evidence = evidence.filter(|_| verify == Verify::Yes);
     explainer.stages.push(Stage::Passes { name: name.to_owned(), evidence });
     let stages = explainer.stages;
@@ -279,6 +290,8 @@ fn verified(stages: &[Stage]) -> Verified {
                 res.chains += chains.values;
                 res.equations += chains.evaluated;
                 res.unknown += chains.not_evaluated;
+                res.instances += chains.instances;
+                res.rematched += chains.rematched;
                 res.wrong += chains.wrong.len();
             }
         }
@@ -352,7 +365,13 @@ impl Explainer<'_> {
         let second = Program::Linearized(second.clone());
         let (first, second) = (Runnable::from(first), Runnable::from(&second));
         let steps = Steps { folds, approximated };
-        let found = validation::check(Subject::from(&first), steps, Subject::from(&second), self.values, self.semantics.licence);
+        let found = validation::check(
+            Subject::from(&first),
+            steps,
+            Subject::from(&second),
+            self.values,
+            self.semantics.licence,
+        );
         Ok(Some(match found {
             Ok(Ok((validated, _))) => as_validated(&validated),
             Ok(Err(refusal)) => Evidence::Different(refusal.reason()),
@@ -381,8 +400,9 @@ impl Explainer<'_> {
         let probability = |condition| probabilities.get(&form.kernel, condition);
         let search = selection(&strategy, searched.worth_proving);
         let mut chosen: Vec<Choice> = Vec::new();
-        let extracted =
-            extract_noting(&form, &mut encoded, &domains, search, &probability, |placement| chosen = choices(placement));
+        let extracted = extract_noting(&form, &mut encoded, &domains, search, &probability, |placement| {
+            chosen = choices(placement)
+        });
         let constructed = self.pass.done("select", extracted)?.constructed;
         let rule = |name: &str| self.book.rules.get(name);
         let proofs = Proofs::new(&mut encoded.graph, n_encoded, &chosen, rule, &functions);
@@ -408,12 +428,16 @@ impl Explainer<'_> {
 /// The values of a search in words.
 fn told(proofs: &Proofs, encoded: &Encoded, (kernel, constructed): (&Kernel, &Constructed)) -> Vec<Value> {
     let graph = &encoded.graph;
-    let text = |id: Id| if proofs.is_of_graph(id) { term(graph, kernel, id) } else { "the chosen form".to_owned() };
+    let text = |id: Id| if proofs.is_term(id) { term(&proofs.terms, kernel, id) } else { "the chosen form".to_owned() };
     let mut named: FxHashMap<Id, (Vec<String>, String)> = FxHashMap::default();
     let new = &constructed.linearized.kernel;
     for temporary in &constructed.temporaries {
         let inames: Vec<&str> = temporary.inames.iter().map(|iname| kernel[iname].name.as_str()).collect();
-        let name = if inames.is_empty() { temporary.name.clone() } else { format!("{}[{}]", temporary.name, inames.join(", ")) };
+        let name = if inames.is_empty() {
+            temporary.name.clone()
+        } else {
+            format!("{}[{}]", temporary.name, inames.join(", "))
+        };
         named.entry(graph.find(temporary.class)).or_insert((vec![name], excerpt(new, temporary.expression)));
     }
     for root in &encoded.roots {
@@ -432,27 +456,31 @@ fn told(proofs: &Proofs, encoded: &Encoded, (kernel, constructed): (&Kernel, &Co
             entry.0.push(name);
         }
     }
-    let mut numbers: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut numbers: FxHashMap<(String, Id, Id), usize> = FxHashMap::default();
     let mut res = Vec::with_capacity(proofs.values.len());
     for value in &proofs.values {
         let (names, form) = named.remove(&graph.find(value.class)).unwrap_or_default();
         let origin = match &value.birth {
             Birth::Kernel => Origin::Kernel { term: text(value.start) },
-            Birth::Rule { name, left, right } => Origin::Rule {
-                term: text(value.start),
-                rule: name.clone(),
-                left: text(*left),
-                right: text(*right),
-            },
+            Birth::Rule { name, left, right } => {
+                let number = number(&mut numbers, (Some(name), *left, *right));
+                let by = Equation { number, rule: Some(name.clone()), left: text(*left), right: text(*right) };
+                Origin::Rule { term: text(value.start), by }
+            }
             Birth::Form => Origin::Form { term: text(value.start) },
         };
         let equations = value.lemma.map(|lemma| proofs.equations(lemma)).unwrap_or_default();
         let n_congruences = value.lemma.map_or(0, |lemma| proofs.n_congruences(lemma));
-        let steps = equations.into_iter().map(|step| {
-            let next = numbers.len() + 1;
-            equation(step, *numbers.entry(step.equation).or_insert(next), text)
-        });
-        let steps = steps.collect();
+        let mut steps = Vec::with_capacity(equations.len());
+        for step in equations {
+            let (left, right) = if step.is_reversed { (step.right, step.left) } else { (step.left, step.right) };
+            let rule = match &step.why {
+                Why::Rule { name, .. } => Some(name.clone()),
+                Why::Normal | Why::Parts(_) => None,
+            };
+            let number = number(&mut numbers, (rule.as_deref(), left, right));
+            steps.push(Equation { number, rule, left: text(left), right: text(right) });
+        }
         res.push(Value { names, origin, steps, n_congruences, form, is_unchanged: value.is_unchanged });
     }
     res
@@ -464,11 +492,8 @@ fn stored(kernel: &Kernel, assignee: &nestegg_ir::Assignee) -> String {
     if indices.is_empty() { name.clone() } else { format!("{name}[{}]", indices.join(", ")) }
 }
 
-fn equation(step: &Step, number: usize, text: impl Fn(Id) -> String) -> Equation {
-    let (left, right) = if step.is_reversed { (step.right, step.left) } else { (step.left, step.right) };
-    let rule = match &step.why {
-        Why::Rule { name, .. } => Some(name.clone()),
-        Why::Normal | Why::Parts(_) => None,
-    };
-    Equation { number, rule, left: text(left), right: text(right) }
+/// The number of an equation: the next one where it is new.
+fn number(numbers: &mut FxHashMap<(String, Id, Id), usize>, (rule, left, right): (Option<&str>, Id, Id)) -> usize {
+    let next = numbers.len() + 1;
+    *numbers.entry((rule.unwrap_or_default().to_owned(), left, right)).or_insert(next)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::{Evidence, Explanation, Origin, Search, Stage, Value};
+use super::{Equation, Evidence, Explanation, Origin, Search, Stage, Value};
 
 impl Explanation {
     /// The explanation in lines; of one value alone where that is asked for, `None` if there is no such value.
@@ -38,8 +38,8 @@ impl Explanation {
         if let Some(verified) = &self.verified {
             let _ = write!(
                 text,
-                "\nverified: {} chains, {} equations evaluated, {} kernels compared",
-                verified.chains, verified.equations, verified.passes
+                "\nverified: {} chains, {} equations evaluated, {} of {} instances made again, {} kernels compared",
+                verified.chains, verified.equations, verified.rematched, verified.instances, verified.passes
             );
             let _ = match verified.unknown {
                 0 => writeln!(text),
@@ -98,26 +98,31 @@ fn write_search(search: &Search, only: Option<&str>, text: &mut String) -> bool 
 fn write_value(value: &Value, seen: &mut BTreeSet<usize>, text: &mut String) {
     let names = if value.names.is_empty() { "a value".to_owned() } else { value.names.join(" and ") };
     let _ = writeln!(text, "  {names}");
-    let _ = match &value.origin {
-        Origin::Kernel { term } => writeln!(text, "    from {term}"),
-        Origin::Rule { term, rule, left, right } => {
-            writeln!(text, "    from {term}, a part of what {rule} made:\n        {left}\n      = {right}")
+    match &value.origin {
+        Origin::Kernel { term } => {
+            let _ = writeln!(text, "    from {term}");
         }
-        Origin::Form { term } => writeln!(text, "    from {term}, a part of another form"),
-    };
+        Origin::Rule { term, by } => {
+            let _ = writeln!(text, "    from {term}, a part of what step {} makes", by.number);
+            write_step(by, seen, text);
+        }
+        Origin::Form { term } => {
+            let _ = writeln!(text, "    from {term}, a part of another form");
+        }
+    }
     let (known, new): (Vec<_>, Vec<_>) = value.steps.iter().partition(|step| seen.contains(&step.number));
     if !known.is_empty() {
         let numbers: Vec<String> = known.iter().map(|step| step.number.to_string()).collect();
-        let _ = writeln!(text, "    by steps above: {}", numbers.join(", "));
+        let _ = writeln!(text, "    by steps {}, as above", numbers.join(", "));
     }
-    for step in new {
-        seen.insert(step.number);
+    new.into_iter().for_each(|step| write_step(step, seen, text));
+    let _ = writeln!(text, "    is computed as {}", value.form);
+}
+
+/// Writes a step where it is first met.
+fn write_step(step: &Equation, seen: &mut BTreeSet<usize>, text: &mut String) {
+    if seen.insert(step.number) {
         let rule = step.rule.as_deref().unwrap_or("normal form");
         let _ = writeln!(text, "    {}. {rule}\n        {}\n      = {}", step.number, step.left, step.right);
     }
-    let _ = match (value.is_unchanged, value.steps.is_empty()) {
-        (true, _) => writeln!(text, "    is computed so: {}", value.form),
-        (false, true) => writeln!(text, "    is computed with temporaries: {}", value.form),
-        (false, false) => writeln!(text, "    is computed as {}", value.form),
-    };
 }

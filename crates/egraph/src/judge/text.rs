@@ -18,6 +18,8 @@ const MAX_DEPTH: usize = 6;
 const MAX_OPERANDS: usize = 8;
 /// Longer texts are cut.
 const MAX_LENGTH: usize = 160;
+/// Fractions of more characters are written as decimals.
+const MAX_FRACTION: usize = 7;
 /// What stands for what is left out.
 const LEFT_OUT: &str = "…";
 
@@ -48,6 +50,13 @@ pub fn term(graph: &Graph, kernel: &Kernel, id: Id) -> String {
         return text;
     }
     text.chars().take(MAX_LENGTH - 1).chain(LEFT_OUT.chars()).collect()
+}
+
+/// A coefficient as people write it: a fraction that is long is a decimal.
+fn short(value: &Rational) -> String {
+    let fraction = value.to_string();
+    let is_long = fraction.len() > MAX_FRACTION;
+    value.to_exact_f64().filter(|_| value.to_int().is_none() && is_long).map_or(fraction, |x| x.to_string())
 }
 
 /// A term as an expression of the text form of kernels, in full. Recursion is as deep as the term: it is for those that are small.
@@ -114,7 +123,7 @@ impl Writer<'_> {
                     if !size.is_one() {
                         let whole = self.extent == Extent::Whole;
                         let is_float = self.graph[id].data.dtype.is_float();
-                        let size = if whole { literal(&size, is_float) } else { size.to_string() };
+                        let size = if whole { literal(&size, is_float) } else { short(&size) };
                         text.push_str(&format!("{size}*"));
                     }
                     text.push_str(&self.inside(child, depth, Binding::Product));

@@ -13,7 +13,10 @@ use crate::language::Node;
 /// Why two terms were united.
 #[derive(Clone, Debug)]
 pub(super) enum Reason {
-    Rule { name: String, is_instance: bool },
+    Rule {
+        name: String,
+        is_instance: bool,
+    },
     Normal,
     /// The pairs of operands that are equal.
     Parts(Vec<(Id, Id)>),
@@ -161,8 +164,11 @@ impl Closure {
         }
         let edge = self.edges.len();
         self.edges.push(Edge { left, right, reason });
-        let (small, large, from, to) =
-            if self.size[usize::from(a)] <= self.size[usize::from(b)] { (a, b, left, right) } else { (b, a, right, left) };
+        let (small, large, from, to) = if self.size[usize::from(a)] <= self.size[usize::from(b)] {
+            (a, b, left, right)
+        } else {
+            (b, a, right, left)
+        };
         self.hang(from, to, edge);
         self.above[usize::from(small)] = large;
         self.size[usize::from(large)] += self.size[usize::from(small)];

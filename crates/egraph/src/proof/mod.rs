@@ -7,9 +7,9 @@
 //! equation of a rule, of the normal form, or of two nodes whose parts are equal by earlier lemmas.
 //! # Method
 //! Every id of an e-graph stands for the term that it was made for ([`crate::judge`]), which no union changes. The log is replayed on
-//! these terms in a [congruence closure](closure) that keeps a forest of proofs; the e-graph's own unions are not looked at. The left side of each
-//! rule is made again from what its variables stood for, so that a step is an instance of its rule, and what came before it is
-//! steps of its own. A step uses only what was known before it, so no proof goes in a circle.
+//! these terms in a [congruence closure](closure) that keeps a forest of proofs; the e-graph's own unions are not looked at. Both sides of each
+//! rule are made again from what its variables stood for, so that a step is an instance of its rule, and what leads to it
+//! is steps of its own. A step uses only what was known before it, so no proof goes in a circle.
 //! # Complexity
 //! Nothing where nobody asks: the log is off. Else one closure over all terms, O(n log n) signatures, and steps in proportion to the chains.
 //! # Source
@@ -26,8 +26,7 @@ use egg::{Id, Language};
 use nestegg_rules::Rule;
 use rustc_hash::FxHashMap;
 
-use crate::analysis::Graph;
-use crate::apply::count_uses;
+use crate::analysis::{Facts, Graph};
 use crate::language::{Kind, Node};
 use crate::pattern::{self, Functions};
 use crate::saturate::direction;
@@ -131,14 +130,18 @@ pub struct Proofs {
     pub values: Vec<Value>,
     /// What they rest on; a lemma rests on those before it.
     pub lemmas: Vec<Lemma>,
-    /// Terms, by id: those of the e-graph, then the chosen forms.
+    /// The terms: those of the e-graph, and instances of rules.
+    pub terms: Graph,
+    /// For each term the e-class that it belongs to, as far as that is known.
+    classes: Vec<Option<Id>>,
+    /// For each id of the e-graph its term.
+    place: Vec<Id>,
+    /// All nodes by id: those of the terms, then the chosen forms.
     nodes: Vec<Node>,
-    /// How many of them the e-graph has.
-    n_of_graph: usize,
 }
 
 impl Proofs {
-    /// Proves what was chosen. `n_encoded` is how many ids the e-graph had before any rule ran. Left sides are added to the e-graph.
+    /// Proves what was chosen. `n_encoded` is how many ids the e-graph had before any rule ran.
     pub fn new<'r>(
         graph: &mut Graph,
         n_encoded: usize,
@@ -148,35 +151,48 @@ impl Proofs {
     ) -> Self {
         let log = graph.analysis.log.take().unwrap_or_default();
         let n_saturated = graph.nodes().len();
-        let left_sides = left_sides(graph, &log, rule, functions);
-        let n_of_graph = graph.nodes().len();
-        let mut closure = Closure::new(graph.nodes().to_vec(), n_saturated);
-        replay(&mut closure, &log, &left_sides);
-        let forms = forms(&mut closure, graph, choices);
+        let left_sides = left_sides(graph, &log, &rule, functions);
+        let mut terms = Terms::new(graph, n_encoded, n_saturated);
+        let instances: Vec<Option<Instance>> =
+            log.entries.iter().map(|entry| terms.instance(entry, &rule, functions)).collect();
+        let Terms { graph: mut all, place, mut classes, first, n_encoded, n_saturated, .. } = terms;
+        classes.resize(all.nodes().len(), None);
+        let mut closure = Closure::new(all.nodes().to_vec(), n_saturated);
+        if let Some(folds) = all.analysis.log.take() {
+            folds.entries.iter().for_each(|entry| closure.unite(entry.left, entry.right, Reason::Normal));
+        }
+        let stand = |id: Id| place[usize::from(id)];
+        replay(&mut closure, &log, (&instances, &left_sides, &mut classes), stand);
+        let forms = forms(&mut closure, graph, choices, stand);
         let mut prover = Prover { closure: &closure, lemmas: BTreeMap::new(), pending: Vec::new() };
         let mut pairs = Vec::with_capacity(forms.len());
         for &(class, form) in &forms {
-            let start = closure.first(class);
+            let start = closure.first(stand(class));
             let is_proved = closure.is_equal(start, form);
             if is_proved {
                 prover.prove(start, form);
             }
             pairs.push((class, start, form, is_proved));
         }
-        let (lemmas, place) = prover.finish();
+        let (lemmas, at) = prover.finish();
         let values = pairs.into_iter().map(|(class, start, form, is_proved)| {
-            let lemma = is_proved.then(|| place.get(&pair(start, form)).copied()).flatten();
+            let lemma = is_proved.then(|| at.get(&pair(start, form)).copied()).flatten();
             let is_unchanged = closure.nodes[usize::from(form)] == closure.nodes[usize::from(start)];
-            Value { class, start, birth: birth(graph, &log, n_encoded, start), lemma, is_unchanged }
+            let birth = if usize::from(start) < n_encoded {
+                Birth::Kernel
+            } else {
+                birth(graph, (&log, &instances), first[usize::from(start)], stand)
+            };
+            Value { class, start, birth, lemma, is_unchanged }
         });
         let values = values.collect();
-        Self { values, lemmas, nodes: closure.nodes, n_of_graph }
+        Self { values, lemmas, terms: all, classes, place, nodes: closure.nodes }
     }
 
-    /// Whether a term is one of the e-graph, which can be written and evaluated; the others are chosen forms.
+    /// Whether a term can be written and evaluated; the others are chosen forms.
     #[must_use]
-    pub fn is_of_graph(&self, id: Id) -> bool {
-        usize::from(id) < self.n_of_graph
+    pub fn is_term(&self, id: Id) -> bool {
+        usize::from(id) < self.terms.nodes().len()
     }
 
     /// The steps of rules and of the normal form that a lemma rests on, each equation once, those that others rest on first.
@@ -217,45 +233,124 @@ fn pair(left: Id, right: Id) -> (Id, Id) {
     (left.min(right), left.max(right))
 }
 
-/// For each entry of a log the left side that its rule matched, if it can be made again.
+/// The terms of an e-graph without its unions, so that what is made of them is what it says.
+struct Terms<'a> {
+    of: &'a Graph,
+    graph: Graph,
+    /// For each id of the e-graph its term.
+    place: Vec<Id>,
+    classes: Vec<Option<Id>>,
+    /// For each of these terms the first id that it was made for.
+    first: Vec<Id>,
+    /// How many terms there were before any rule ran.
+    n_encoded: usize,
+    /// How many there were when all had run.
+    n_saturated: usize,
+}
+
+/// What a rule says, as terms: the left side that it matched, and what it made of that.
+#[derive(Clone, Copy, Debug)]
+struct Instance {
+    left: Id,
+    right: Id,
+}
+
+impl<'a> Terms<'a> {
+    fn new(of: &'a Graph, n_encoded: usize, n_saturated: usize) -> Self {
+        let mut graph = Graph::new(Facts::new(of.analysis.context.clone()));
+        graph.analysis.log = Some(Log::default());
+        let place = Vec::with_capacity(of.nodes().len());
+        let mut res = Self { of, graph, place, classes: Vec::new(), first: Vec::new(), n_encoded: 0, n_saturated: 0 };
+        for (idx, node) in of.nodes().iter().enumerate() {
+            if idx == n_encoded {
+                res.n_encoded = res.graph.nodes().len();
+            }
+            if idx == n_saturated {
+                res.n_saturated = res.graph.nodes().len();
+            }
+            let node = node.clone().map_children(|child| res.place[usize::from(child)]);
+            let term = res.graph.add(node);
+            res.classes.resize(res.graph.nodes().len(), None);
+            res.first.resize(res.graph.nodes().len(), Id::from(idx));
+            res.classes[usize::from(term)].get_or_insert(of.find(Id::from(idx)));
+            res.place.push(term);
+        }
+        // Where nothing came after it, all terms came before it.
+        let n = res.graph.nodes().len();
+        res.n_encoded = if n_encoded >= of.nodes().len() { n } else { res.n_encoded };
+        res.n_saturated = if n_saturated >= of.nodes().len() { n } else { res.n_saturated };
+        res
+    }
+
+    /// What the rule of an entry said, if it can be said again.
+    fn instance<'r>(
+        &mut self,
+        entry: &log::Entry,
+        rule: impl Fn(&str) -> Option<&'r Rule>,
+        functions: &Functions,
+    ) -> Option<Instance> {
+        let (name, matched) = entry.rule()?;
+        let matched = matched?;
+        let rule = direction(rule(name)?, matched.is_forward, functions)?;
+        let kind = Kind::of(self.of[entry.left].data.dtype);
+        let bindings = pattern::renamed(&matched.bindings, |id| self.place[usize::from(id)]);
+        let (left, right) = pattern::instance(&mut self.graph, &rule, (&bindings, kind))?;
+        Some(Instance { left, right })
+    }
+}
+
+/// For each entry of a log the left side that its rule matched, over what the e-graph knows to be equal now.
 fn left_sides<'r>(
     graph: &mut Graph,
     log: &Log,
     rule: impl Fn(&str) -> Option<&'r Rule>,
     functions: &Functions,
 ) -> Vec<Option<Id>> {
-    let uses = count_uses(graph);
     let make = |entry: &log::Entry| {
         let (name, matched) = entry.rule()?;
         let matched = matched?;
         let rule = direction(rule(name)?, matched.is_forward, functions)?;
         let kind = Kind::of(graph[entry.left].data.dtype);
-        pattern::left_side(graph, &uses, &rule, (&matched.bindings, kind))
+        pattern::left_side(graph, &rule, (&matched.bindings, kind))
     };
     log.entries.iter().map(make).collect()
 }
 
-fn replay(closure: &mut Closure, log: &Log, left_sides: &[Option<Id>]) {
-    for (entry, left_side) in log.entries.iter().zip(left_sides) {
-        match entry.rule() {
-            None => closure.unite(entry.left, entry.right, Reason::Normal),
-            Some((name, _)) => {
-                let instance = left_side.filter(|&left| closure.is_equal(left, entry.left));
-                let reason = Reason::Rule { name: name.to_owned(), is_instance: instance.is_some() };
-                closure.unite(instance.unwrap_or(entry.left), entry.right, reason);
+fn replay(
+    closure: &mut Closure,
+    log: &Log,
+    (instances, left_sides, classes): (&[Option<Instance>], &[Option<Id>], &mut [Option<Id>]),
+    stand: impl Fn(Id) -> Id,
+) {
+    for (entry, (instance, left_side)) in log.entries.iter().zip(instances.iter().zip(left_sides)) {
+        let (mut left, mut right) = (stand(entry.left), stand(entry.right));
+        let Some((name, _)) = entry.rule() else {
+            closure.unite(left, right, Reason::Normal);
+            continue;
+        };
+        let mut is_instance = false;
+        if let Some(instance) = instance.filter(|instance| closure.is_equal(instance.left, left)) {
+            (left, is_instance) = (instance.left, true);
+            classes[usize::from(left)].get_or_insert(entry.left);
+            if closure.is_equal(instance.right, right) {
+                right = instance.right;
+                classes[usize::from(right)].get_or_insert(entry.right);
             }
+        } else if let Some(known) = left_side.map(&stand).filter(|&known| closure.is_equal(known, left)) {
+            (left, is_instance) = (known, true);
         }
+        closure.unite(left, right, Reason::Rule { name: name.to_owned(), is_instance });
     }
 }
 
 /// The forms of the kept choices as terms, in which other kept values are the terms that stand for them.
-fn forms(closure: &mut Closure, graph: &Graph, choices: &[Choice]) -> Vec<(Id, Id)> {
+fn forms(closure: &mut Closure, graph: &Graph, choices: &[Choice], stand: impl Fn(Id) -> Id) -> Vec<(Id, Id)> {
     let mut written: FxHashMap<Id, Id> = FxHashMap::default();
     let mut res = Vec::new();
     for choice in choices {
         let operand = |closure: &Closure, child: Id| {
             let child = graph.find(child);
-            written.get(&child).copied().unwrap_or_else(|| closure.first(child))
+            written.get(&child).copied().unwrap_or_else(|| closure.first(stand(child)))
         };
         let mut accumulated: FxHashMap<Id, Id> = FxHashMap::default();
         for (child, node) in &choice.accumulated {
@@ -294,14 +389,13 @@ fn is_same(graph: &Graph, node: &Node, other: &Node) -> bool {
     canonical(node) == canonical(other)
 }
 
-fn birth(graph: &Graph, log: &Log, n_encoded: usize, start: Id) -> Birth {
-    if usize::from(start) < n_encoded {
-        return Birth::Kernel;
-    }
-    let entry = log.entries.iter().find(|entry| entry.n_nodes > usize::from(start));
-    match entry.and_then(|entry| Some((entry, entry.rule()?.0))) {
-        Some((entry, name)) if is_part(graph, start, entry.right) => {
-            Birth::Rule { name: name.to_owned(), left: entry.left, right: entry.right }
+fn birth(graph: &Graph, (log, instances): (&Log, &[Option<Instance>]), start: Id, stand: impl Fn(Id) -> Id) -> Birth {
+    let entries = std::iter::zip(&log.entries, instances);
+    let mut made = entries.filter_map(|(entry, instance)| Some((entry, instance, entry.rule()?.0)));
+    match made.find(|(entry, ..)| entry.n_nodes > usize::from(start)) {
+        Some((entry, instance, name)) if is_part(graph, start, entry.right) => {
+            let sides = instance.map_or((stand(entry.left), stand(entry.right)), |made| (made.left, made.right));
+            Birth::Rule { name: name.to_owned(), left: sides.0, right: sides.1 }
         }
         _ => Birth::Form,
     }
@@ -345,9 +439,7 @@ impl Prover<'_> {
                 let edge = &self.closure.edges[equation];
                 let right = if is_reversed { edge.left } else { edge.right };
                 let why = match &edge.reason {
-                    Reason::Rule { name, is_instance } => {
-                        Why::Rule { name: name.clone(), is_instance: *is_instance }
-                    }
+                    Reason::Rule { name, is_instance } => Why::Rule { name: name.clone(), is_instance: *is_instance },
                     Reason::Normal => Why::Normal,
                     Reason::Parts(parts) => {
                         self.pending.extend(parts.iter().map(|&(a, b)| pair(a, b)));
