@@ -115,6 +115,9 @@ pub struct OptimizeArgs {
     /// The story of the run: on standard output if the result goes to a file, else on standard error
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub report: ReportFormat,
+    /// Write the events of the run into a file, a line of JSON for each; the same on every run [default: not]
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// No report and no progress; errors are still shown
     #[arg(short, long, conflicts_with = "report")]
     pub quiet: bool,
@@ -433,6 +436,8 @@ pub enum ReportFormat {
     Text,
     /// For programs
     Json,
+    /// A page for a browser, with pictures: the loops before and after, the search, the e-graph
+    Html,
     /// No report
     None,
 }

@@ -15,6 +15,7 @@ pub mod explain;
 pub mod explore;
 mod fitted;
 mod lineage;
+pub mod listing;
 pub mod notation;
 pub mod parameters;
 mod parts;
@@ -32,6 +33,7 @@ mod stated;
 pub mod temporaries;
 mod time;
 mod together;
+pub mod trace;
 pub mod validation;
 
 pub use count::count;

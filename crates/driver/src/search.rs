@@ -40,6 +40,7 @@ use crate::screen;
 use crate::seeds::{self, Seed, add_fired};
 use crate::stages::Stages;
 use crate::time::Nanoseconds;
+use crate::trace::{Event, RuleInPass};
 use crate::{lineage, temporaries, together};
 
 /// The name of the input among seeds, where no seed gave anything better.
@@ -293,6 +294,10 @@ impl<'a> Race<'a> {
             stages.run("seeds", || seeds::seeds(form, strategy, (values, config.max_statements)))
         })?;
         let (seeds, left_out) = stages.run("seeds", || screen::worth_trying(seeds, pass.semantics, values));
+        stages.note(|| Event::Seeds {
+            seeds: seeds.iter().map(|seed| seed.name.clone()).collect(),
+            limits: left_out.iter().cloned().collect(),
+        });
         self.limits.extend(left_out);
         let seeds = if config.keeps_lineage { lineage::from_form(seeds, form) } else { seeds };
         let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
@@ -416,6 +421,9 @@ impl<'a> Race<'a> {
             let made =
                 stages.side_by_side(group, |seed, stages| optimized(seed, pass, strategy, worth_proving, stages));
             for (seed, made) in group.iter().zip(made) {
+                if let Err(error) = &made {
+                    stages.note(|| Event::Failed { seed: seed.name.clone(), reason: error.to_string() });
+                }
                 res.push(self.enter(seed, made)?);
             }
         }
@@ -466,6 +474,9 @@ fn optimized(
         let encoded = pass.done("encode", encode::encode(form, &domains, pass.semantics))?;
         Ok::<_, Error>((domains, encoded))
     })?;
+    let graph = &encoded.graph;
+    let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
+    stages.note(|| Event::Encoded { seed: seed.name.clone(), nodes, classes });
     let probabilities = Probabilities::of(&form.kernel);
     let probability = |condition| probabilities.get(&form.kernel, condition);
     let mut judge = Judge::new(&form.kernel, &domains, pass.judged);
@@ -475,6 +486,14 @@ fn optimized(
         pass.done("select", nestegg_extract::extract(form, encoded, &domains, search, &probability))
     })?;
     let Extracted { constructed, selection } = extracted;
+    note_saturation(&seed.name, &saturation, stages);
+    stages.note(|| Event::Selected {
+        seed: seed.name.clone(),
+        cost: selection.cost.operations(),
+        bound: selection.bound.operations(),
+        temporaries: constructed.temporaries.len(),
+        limits: limits(strategy, &saturation, &selection.limits_hit),
+    });
     pass.verified("select", &constructed.linearized)?;
     let mut rules = seed.rules.clone();
     add_fired(&mut rules, saturation.fired.iter().map(|(rule, &times)| (rule, times as u64)));
@@ -510,7 +529,40 @@ fn optimized(
         saved: saved.collect(),
         from: selected.from.clone(),
     };
+    stages.note(|| Event::Made { seed: seed.name.clone(), operations: candidate.cost });
     Ok((candidate, selected))
+}
+
+/// Notes what the rules of a strategy did.
+fn note_saturation(seed: &str, saturation: &saturate::Saturation, stages: &mut Stages) {
+    for phase in &saturation.phases {
+        for pass in saturation.passes.iter().filter(|pass| pass.phase == phase.name) {
+            let rules = pass.rules.iter().map(|(rule, equated, new)| RuleInPass {
+                rule: rule.clone(),
+                equated: *equated,
+                new: *new,
+            });
+            stages.note(|| Event::Pass {
+                seed: seed.to_owned(),
+                phase: phase.name.clone(),
+                pass: pass.pass,
+                rules: rules.collect(),
+                nodes: pass.n_nodes,
+                classes: pass.n_classes,
+            });
+        }
+        stages.note(|| Event::Phase {
+            seed: seed.to_owned(),
+            phase: phase.name.clone(),
+            passes: phase.passes,
+            stop: match phase.stop {
+                saturate::Stop::Saturated => "saturated",
+                saturate::Stop::Passes => "passes",
+                saturate::Stop::Nodes => "nodes",
+            },
+            nodes: phase.n_nodes,
+        });
+    }
 }
 
 impl Candidate {

@@ -9,6 +9,7 @@
 pub mod ablate;
 pub mod check;
 pub mod mutate;
+pub mod page;
 pub mod snapshot;
 pub mod trial;
 pub mod why_not;

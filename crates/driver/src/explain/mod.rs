@@ -12,6 +12,7 @@
 //! # Complexity
 //! One run of the optimizer, and one more of each search that had a part in the result.
 
+pub mod picture;
 mod text;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use egg::Id;
 use nestegg_egraph::encode::{self, Encoded};
 use nestegg_egraph::judge::{Judge, Judged, term};
+use nestegg_egraph::pattern::Functions;
 use nestegg_egraph::proof::{self, Birth, Choice, Log, Proofs, Why};
 use nestegg_egraph::saturate::saturate;
 use nestegg_extract::{Constructed, choices, extract_noting};
@@ -381,8 +383,33 @@ impl Explainer<'_> {
         }))
     }
 
-    /// Searches again, with a log.
+    /// Searches again, and explains what was chosen.
     fn search(&self, searched: &Searched) -> Result<(Search, LinearizedKernel), Error> {
+        self.again(searched, |again| {
+            let Again { kernel, functions, encoded, n_encoded, chosen, constructed, judge } = again;
+            let rule = |name: &str| self.book.rules.get(name);
+            let proofs = Proofs::new(&mut encoded.graph, n_encoded, chosen, rule, functions);
+            let checked = (self.verify == Verify::Yes).then(|| {
+                let found = proof::check(&proofs, &encoded.graph, kernel, judge, rule, functions);
+                Chains {
+                    values: proofs.values.iter().filter(|value| value.lemma.is_some()).count(),
+                    steps: found.n_steps,
+                    equations: found.n_equations,
+                    evaluated: found.n_evaluated,
+                    not_evaluated: found.unjudged.values().sum(),
+                    instances: found.n_instances,
+                    rematched: found.n_rematched,
+                    wrong: found.wrong,
+                }
+            });
+            let values = told(&proofs, encoded, (kernel, constructed));
+            let (seed, strategy) = (searched.seed.name.clone(), searched.strategy.clone());
+            (Search { seed, strategy, values, checked }, constructed.linearized.clone())
+        })
+    }
+
+    /// Searches again, with a log.
+    fn again<T>(&self, searched: &Searched, look: impl FnOnce(Again<'_, '_>) -> T) -> Result<T, Error> {
         let Licensed { strategy, .. } = rules::licensed(self.book, &searched.strategy, self.config)?;
         let strategy = searched.limit(strategy);
         let named = nestegg_transform::name_bound_inames(searched.seed.linearized.clone());
@@ -404,31 +431,32 @@ impl Explainer<'_> {
             chosen = choices(placement)
         });
         let constructed = self.pass.done("select", extracted)?.constructed;
-        let rule = |name: &str| self.book.rules.get(name);
-        let proofs = Proofs::new(&mut encoded.graph, n_encoded, &chosen, rule, &functions);
-        let checked = (self.verify == Verify::Yes).then(|| {
-            let found = proof::check(&proofs, &encoded.graph, &form.kernel, &mut judge, rule, &functions);
-            Chains {
-                values: proofs.values.iter().filter(|value| value.lemma.is_some()).count(),
-                steps: found.n_steps,
-                equations: found.n_equations,
-                evaluated: found.n_evaluated,
-                not_evaluated: found.unjudged.values().sum(),
-                instances: found.n_instances,
-                rematched: found.n_rematched,
-                wrong: found.wrong,
-            }
-        });
-        let values = told(&proofs, &encoded, (&form.kernel, &constructed));
-        let (seed, strategy) = (searched.seed.name.clone(), searched.strategy.clone());
-        Ok((Search { seed, strategy, values, checked }, constructed.linearized))
+        Ok(look(Again {
+            kernel: &form.kernel,
+            functions: &functions,
+            encoded: &mut encoded,
+            n_encoded,
+            chosen: &chosen,
+            constructed: &constructed,
+            judge: &mut judge,
+        }))
     }
 }
 
-/// The values of a search in words.
-fn told(proofs: &Proofs, encoded: &Encoded, (kernel, constructed): (&Kernel, &Constructed)) -> Vec<Value> {
+/// A search as it ran, with the log of its e-graph.
+struct Again<'a, 'j> {
+    kernel: &'a Kernel,
+    functions: &'a Functions,
+    encoded: &'a mut Encoded,
+    n_encoded: usize,
+    chosen: &'a [Choice],
+    constructed: &'a Constructed,
+    judge: &'a mut Judge<'j>,
+}
+
+/// The kept values of a search by their e-classes: what they are called, and their forms.
+fn named(encoded: &Encoded, (kernel, constructed): (&Kernel, &Constructed)) -> FxHashMap<Id, (Vec<String>, String)> {
     let graph = &encoded.graph;
-    let text = |id: Id| if proofs.is_term(id) { term(&proofs.terms, kernel, id) } else { "the chosen form".to_owned() };
     let mut named: FxHashMap<Id, (Vec<String>, String)> = FxHashMap::default();
     let new = &constructed.linearized.kernel;
     for temporary in &constructed.temporaries {
@@ -456,6 +484,14 @@ fn told(proofs: &Proofs, encoded: &Encoded, (kernel, constructed): (&Kernel, &Co
             entry.0.push(name);
         }
     }
+    named
+}
+
+/// The values of a search in words.
+fn told(proofs: &Proofs, encoded: &Encoded, (kernel, constructed): (&Kernel, &Constructed)) -> Vec<Value> {
+    let graph = &encoded.graph;
+    let text = |id: Id| if proofs.is_term(id) { term(&proofs.terms, kernel, id) } else { "the chosen form".to_owned() };
+    let mut named = named(encoded, (kernel, constructed));
     let mut numbers: FxHashMap<(String, Id, Id), usize> = FxHashMap::default();
     let mut res = Vec::with_capacity(proofs.values.len());
     for value in &proofs.values {

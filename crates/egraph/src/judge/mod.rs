@@ -43,7 +43,7 @@ use evaluate::{Sample, World};
 pub use gap::Gap;
 use real::{Precise, Real};
 use terms::Terms;
-pub use text::{spelled, term};
+pub use text::{operation, spelled, term};
 
 /// At how many samples an equation is judged.
 pub const N_SAMPLES: usize = 28;

@@ -51,6 +51,11 @@ impl Log {
         Self { entries: entries.collect(), n_named: 0 }
     }
 
+    /// The rules in the order in which they united something, each with how many ids there were.
+    pub fn makers(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.entries.iter().filter_map(|entry| Some((entry.n_nodes, entry.rule()?.0)))
+    }
+
     pub(crate) fn equated(&mut self, left: Id, right: Id, (turn, matched): (usize, Option<Matched>), n_nodes: usize) {
         let of_rule = Some(OfRule { turn, name: String::new(), matched });
         self.entries.push(Entry { left, right, n_nodes, of_rule });
