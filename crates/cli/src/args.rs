@@ -380,6 +380,8 @@ pub enum Emit {
     C,
     /// The header alone; with `c` beside it
     H,
+    /// The e-graph around the values of the result, for Graphviz
+    Dot,
 }
 
 /// How many elements are put together.

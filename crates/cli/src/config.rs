@@ -194,7 +194,7 @@ impl OptimizeConfig {
             memory_probe: None,
             watcher: None,
             traces: args.trace.is_some() || args.report == ReportFormat::Html,
-            keeps_lineage: args.report == ReportFormat::Html,
+            keeps_lineage: args.report == ReportFormat::Html || emit.contains(&Emit::Dot),
         };
         // What is wrong with rules is said once, not for every kernel.
         rules::check(&driver)?;
@@ -303,6 +303,7 @@ fn emit_of(output: Option<&Path>) -> Option<Emit> {
         "knl" => Some(Emit::Text),
         "c" => Some(Emit::C),
         "h" => Some(Emit::H),
+        "dot" => Some(Emit::Dot),
         _ => None,
     }
 }

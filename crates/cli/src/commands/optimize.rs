@@ -8,6 +8,7 @@ use std::path::Path;
 use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
 use nestegg_driver::emit::{self, Product};
+use nestegg_driver::explain::picture::draw;
 use nestegg_driver::report::{Report, WIDTH};
 use nestegg_driver::rules::warnings;
 use nestegg_driver::trace::to_lines;
@@ -161,6 +162,10 @@ fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result
             Emit::Dump => products.push(emit::dump(program)),
             Emit::Text => products.push(emit::text(program)),
             Emit::C => products.extend(emit::c(&optimized).map_err(failure)?),
+            Emit::Dot => {
+                let text = draw(source, driver, &optimized).map_err(failure)?.to_dot();
+                products.push(Product { extension: "dot", text, is_companion: false });
+            }
             // The header accompanies the source, if that is written.
             Emit::H if kinds.contains(&Emit::C) => {}
             Emit::H => {

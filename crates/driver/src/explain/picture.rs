@@ -101,6 +101,52 @@ pub fn draw(source: &Source, config: &Config, optimized: &Optimized) -> Result<P
     Ok(res)
 }
 
+impl Picture {
+    /// The picture for Graphviz.
+    #[must_use]
+    pub fn to_dot(&self) -> String {
+        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+        let mut dot =
+            "digraph egraph {\n  compound=true\n  node [shape=box, fontname=monospace, fontsize=10]\n".to_owned();
+        for (idx, class) in self.classes.iter().enumerate() {
+            let names: Vec<&str> =
+                self.values.iter().filter(|(_, own)| *own == idx).map(|(name, _)| name.as_str()).collect();
+            let label =
+                if names.is_empty() { class.text.clone() } else { format!("{} = {}", names.join(", "), class.text) };
+            dot += &format!("  subgraph cluster_{idx} {{\n    label=\"{}\"\n", quoted(&label));
+            for (at, node) in class.nodes.iter().enumerate() {
+                let by = node.rule.as_ref().map(|rule| format!("\\n{}", quoted(rule))).unwrap_or_default();
+                let bold = if node.chosen { ", style=bold" } else { "" };
+                dot += &format!("    n{idx}_{at} [label=\"{}{by}\"{bold}]\n", quoted(&node.text));
+            }
+            dot += "  }\n";
+        }
+        for (idx, class) in self.classes.iter().enumerate() {
+            for (at, node) in class.nodes.iter().enumerate() {
+                for child in node.children.iter().filter(|&&child| !self.classes[child].nodes.is_empty()) {
+                    let bold = if node.chosen { ", style=bold" } else { "" };
+                    dot += &format!("  n{idx}_{at} -> n{child}_0 [lhead=cluster_{child}{bold}]\n");
+                }
+            }
+        }
+        dot + "}\n"
+    }
+}
+
+/// A key by which numbers in names are in their order.
+fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut res = vec![(String::new(), 0_u64)];
+    for part in name.chars() {
+        let Some((text, number)) = res.last_mut() else { break };
+        match part.to_digit(10) {
+            Some(digit) => *number = number.saturating_mul(10).saturating_add(u64::from(digit)),
+            None if *number > 0 => res.push((part.to_string(), 0)),
+            None => text.push(part),
+        }
+    }
+    res
+}
+
 /// Adds the e-graph of a search.
 fn add(picture: &mut Picture, again: &Again<'_, '_>) {
     let Again { kernel, encoded, n_encoded, chosen, constructed, .. } = again;
@@ -163,6 +209,8 @@ fn add(picture: &mut Picture, again: &Again<'_, '_>) {
     let named = named(encoded, (kernel, constructed));
     let mut values: Vec<(String, usize)> =
         named.into_iter().filter_map(|(class, (names, _))| Some((names.join(" and "), *place.get(&class)?))).collect();
-    values.sort_by(|a, b| (a.0.starts_with('v'), a.1).cmp(&(b.0.starts_with('v'), b.1)));
+    let is_temporary =
+        |class: usize| constructed.temporaries.iter().any(|own| place.get(&graph.find(own.class)) == Some(&class));
+    values.sort_by_cached_key(|(name, class)| (is_temporary(*class), natural(name), *class));
     picture.values.extend(values);
 }

@@ -38,12 +38,12 @@ impl Explanation {
         if let Some(verified) = &self.verified {
             let _ = write!(
                 text,
-                "\nverified: {} chains, {} equations evaluated, {} of {} instances made again, {} kernels compared",
+                "\nverified: chains {}, equations {}, instances made again {} of {}, kernels {}",
                 verified.chains, verified.equations, verified.rematched, verified.instances, verified.passes
             );
             let _ = match verified.unknown {
                 0 => writeln!(text),
-                n => writeln!(text, "; of {n} nothing can be said"),
+                n => writeln!(text, "; not told {n}"),
             };
             if verified.wrong > 0 {
                 let _ = writeln!(text, "WRONG: {}", verified.wrong);
@@ -85,7 +85,7 @@ fn write_search(search: &Search, only: Option<&str>, text: &mut String) -> bool 
     if let Some(chains) = &search.checked {
         let _ = writeln!(
             text,
-            "  checked: {} chains of {} steps; {} of {} equations evaluated on both sides; {} of {} instances made again by their rules",
+            "  checked: chains {}, their steps {}, equations evaluated {} of {}, instances made again {} of {}",
             chains.values, chains.steps, chains.evaluated, chains.equations, chains.rematched, chains.instances
         );
         for wrong in &chains.wrong {

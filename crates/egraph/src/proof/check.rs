@@ -11,14 +11,17 @@
 use std::collections::BTreeMap;
 
 use egg::{Id, Language};
-use nestegg_ir::Kernel;
+use nestegg_ir::{Kernel, ReduceOp};
 use nestegg_rules::{Rule, RuleKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Proofs, Step, Why};
 use crate::analysis::{Data, Facts, Graph};
+use crate::build;
 use crate::judge::{Agreement, Judge, term};
+use crate::language::{Node, ReductionId};
 use crate::pattern::Functions;
+use crate::rational::Rational;
 use crate::saturate::equations;
 
 /// How many operations of numbers one equation may take.
@@ -248,7 +251,50 @@ fn is_made_of_equals(
     }
     equations(&mut scratch, rule, functions, usize::MAX);
     scratch.rebuild();
+    normalise(&mut scratch);
     scratch.find(first) == scratch.find(last)
+}
+
+/// Brings what was made to the normal form once more: a number leaves a sum over inames, and gives its sign to a sum or product around it. Right
+/// sides are made so where the number is seen.
+fn normalise(graph: &mut Graph) {
+    let mut found: Vec<(Id, ReductionId, Rational, Id)> = Vec::new();
+    for class in graph.classes() {
+        for node in &class.nodes {
+            let Node::Reduce(reduction, [body]) = node else { continue };
+            if graph.analysis.context.reduction(*reduction).op != ReduceOp::Sum {
+                continue;
+            }
+            for node in &graph[*body].nodes {
+                if let Node::Sum { coefficients, children } = node
+                    && children.len() == 1
+                {
+                    found.push((class.id, *reduction, coefficients[0].clone(), children[0]));
+                }
+            }
+        }
+    }
+    for (class, reduction, number, body) in found {
+        let sum = graph.add(Node::Reduce(reduction, [body]));
+        let form = build::scale(graph, number, sum);
+        graph.union(class, form);
+    }
+    graph.rebuild();
+    let nodes: Vec<(Id, Node)> =
+        graph.classes().flat_map(|class| class.nodes.iter().map(|node| (class.id, node.clone()))).collect();
+    for (class, node) in nodes {
+        let form = match &node {
+            Node::Sum { coefficients, children } => {
+                build::sum(graph, coefficients.iter().cloned().zip(children.iter().copied()))
+            }
+            Node::Product { exponents, children } => {
+                build::product(graph, exponents.iter().copied().zip(children.iter().copied()))
+            }
+            _ => continue,
+        };
+        graph.union(class, form);
+    }
+    graph.rebuild();
 }
 
 /// Terms of one e-graph in another one.

@@ -15,6 +15,11 @@ const RIGHT: f64 = 16.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 34.0;
 
+/// So many times below the best cost a bound is not drawn.
+const FAR_BELOW: u128 = 3;
+/// So many forms are listed before one asks for the others.
+const MAX_FORMS: usize = 14;
+
 /// What was chosen of a seed.
 struct Choice<'a> {
     seed: &'a str,
@@ -38,8 +43,11 @@ pub(super) fn search(report: &Report, events: &[Event]) -> Markup {
             _ => {}
         }
     }
-    let values = choices.iter().flat_map(|choice| [choice.cost, choice.bound]).filter(|&n| n > 0);
-    let scale = Scale::new(values.chain([report.after.total.max(1)]), true);
+    let best = choices.iter().map(|choice| choice.cost).chain([report.after.total]).min().unwrap_or(0);
+    // Bounds that are far below say nothing, and would press the costs together.
+    let is_shown = |bound: u128| bound > 0 && bound.saturating_mul(FAR_BELOW) >= best;
+    let bounds = choices.iter().map(|choice| choice.bound).filter(|&bound| is_shown(bound));
+    let scale = Scale::new(choices.iter().map(|choice| choice.cost).chain(bounds).chain([best.max(1)]), true);
     let x = |idx: usize| at(idx, choices.len());
     let mut best = u128::MAX;
     let mut steps = String::new();
@@ -58,7 +66,7 @@ pub(super) fn search(report: &Report, events: &[Event]) -> Markup {
         @for (idx, choice) in choices.iter().enumerate() {
             g.choice.taken[choice.seed == report.seed] {
                 title { (choice.seed) ": " (count(choice.cost)) " operations" @if choice.bound > 0 { ", no choice below " (count(choice.bound)) } }
-                @if choice.bound > 0 {
+                @if is_shown(choice.bound) {
                     line x1=(fixed(x(idx))) x2=(fixed(x(idx))) y1=(fixed(scale.y(choice.cost))) y2=(fixed(scale.y(choice.bound))) {}
                     rect.bound x=(fixed(x(idx) - 4.0)) y=(fixed(scale.y(choice.bound) - 1.0)) width="8" height="2" {}
                 }
@@ -70,7 +78,7 @@ pub(super) fn search(report: &Report, events: &[Event]) -> Markup {
     html! {
         section #search aria-labelledby="search-title" {
             h2 #search-title { "Cost over the search" }
-            p.lead { "Each dot is the choice made of one seed, the line the best so far; a dash is the bound below which no choice among the forms of that seed can go. The scale is logarithmic." }
+            p.lead { "Each dot is the choice made of one seed, the line the best so far; a dash is the bound below which no choice among the forms of that seed can go, where it is near. The scale is logarithmic." }
             @if choices.is_empty() {
                 p { "Nothing was searched." }
             } @else {
@@ -166,17 +174,25 @@ pub(super) fn forms(report: &Report, events: &[Event]) -> Markup {
     let mut seeds: Vec<(&str, u128)> = report.seeds.iter().map(|(seed, &cost)| (seed.as_str(), cost)).collect();
     seeds.sort_by(|a, b| a.1.cmp(&b.1).then(a.0.cmp(b.0)));
     let most = seeds.iter().map(|(_, cost)| *cost).max().unwrap_or(1);
+    let row = |&(seed, cost): &(&str, u128)| {
+        html! {
+            li.taken[seed == report.seed] {
+                span.name { (seed) @if let Some(reason) = refused(seed) { small.bad { " " (reason) } } }
+                span.track { span.bar style=(format!("width:{}%", share(cost, most))) {} }
+                span.number { (count(cost)) }
+            }
+        }
+    };
+    let n_shown = seeds.len().min(MAX_FORMS);
     html! {
         section #forms aria-labelledby="forms-title" {
             h2 #forms-title { "What each form came to" }
             p.lead { "Whole-expression forms that the strategy started from, and the operations of what rules and selection made of each." }
-            ol.bars {
-                @for (seed, cost) in seeds {
-                    li.taken[seed == report.seed] {
-                        span.name { (seed) @if let Some(reason) = refused(seed) { small.bad { " " (reason) } } }
-                        span.track { span.bar style=(format!("width:{}%", share(cost, most))) {} }
-                        span.number { (count(cost)) }
-                    }
+            ol.bars { @for seed in &seeds[..n_shown] { (row(seed)) } }
+            @if n_shown < seeds.len() {
+                details {
+                    summary { (seeds.len() - n_shown) " more" }
+                    ol.bars { @for seed in &seeds[n_shown..] { (row(seed)) } }
                 }
             }
         }

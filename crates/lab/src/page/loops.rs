@@ -8,29 +8,31 @@ use super::{count, share};
 
 /// The height of a line, as in `page.css`.
 const LINE: usize = 22;
-/// More arcs than this are confusing: those of the first temporaries are drawn, the others show on demand of nobody.
-const MAX_ARCS: usize = 400;
+/// So many arcs are drawn.
+const MAX_ARCS: usize = 2_000;
+/// Arcs over more lines than this are shown only for a line that one points at.
+const FAR: usize = 16;
 /// The width of the margin for arcs.
 const MARGIN: usize = 64;
 /// Longer lines are cut.
 const MAX_CHARS: usize = 400;
 
 pub(super) fn section(report: &Report, before: &Listing, after: &Listing) -> Markup {
-    let most = before.lines.iter().chain(&after.lines).map(|line| line.operations).max().unwrap_or(0);
     html! {
         section #loops aria-labelledby="loops-title" {
             h2 #loops-title { "Loops" }
-            p.lead { "A bar shows the operations of a line at all points of its loops, on one scale for both sides. Point at a line to see where its temporaries come from and go." }
+            p.lead { "A bar shows the operations of a line at all points of its loops, beside those of the other lines on its side. Arcs lead from where a temporary is written to where it is read; point at a line to see all of its own." }
             div.sides {
-                (side("Before", report.before.total, before, most))
-                (side("After", report.after.total, after, most))
+                (side("Before", report.before.total, before))
+                (side("After", report.after.total, after))
             }
             @if !report.temporaries.is_empty() { (temporaries(report)) }
         }
     }
 }
 
-fn side(name: &str, total: u128, listing: &Listing, most: u128) -> Markup {
+fn side(name: &str, total: u128, listing: &Listing) -> Markup {
+    let most = listing.lines.iter().map(|line| line.operations).max().unwrap_or(0);
     let declarations = &listing.lines[..listing.body.min(listing.lines.len())];
     let body = &listing.lines[declarations.len()..];
     let arcs = arcs(body);
@@ -47,7 +49,7 @@ fn side(name: &str, total: u128, listing: &Listing, most: u128) -> Markup {
                 @if !arcs.is_empty() {
                     svg.arcs width=(MARGIN) height=(body.len() * LINE) aria-hidden="true" {
                         @for arc in &arcs {
-                            path d=(arc.path()) data-name=(arc.name) { title { (arc.name) } }
+                            path.far[arc.is_far()] d=(arc.path()) data-name=(arc.name) { title { (arc.name) } }
                         }
                     }
                 }
@@ -69,9 +71,15 @@ fn row(line: &Line, most: u128) -> Markup {
                     span.bar style=(format!("width:{}%", share(line.operations, most))) {}
                 }
             }
-            code { (cut(&line.text)) }
+            code { (cut(without_id(&line.text))) }
         }
     }
+}
+
+/// A line without the name of its instruction, which says nothing to a reader.
+fn without_id(line: &str) -> &str {
+    line.rfind("  {id=")
+        .map_or(line, |at| if line.ends_with('}') && !line[at..].contains(',') { &line[..at] } else { line })
 }
 
 /// The beginning of a text.
@@ -104,6 +112,10 @@ struct Arc<'a> {
 }
 
 impl Arc<'_> {
+    fn is_far(&self) -> bool {
+        self.from.abs_diff(self.to) > FAR
+    }
+
     /// A bow in the margin with a head; the longer it is, the further out.
     fn path(&self) -> String {
         let y = |line: usize| line * LINE + LINE / 2;
@@ -171,6 +183,13 @@ mod tests {
             arcs(&lines).into_iter().map(|arc| (arc.name.to_owned(), arc.from, arc.to)).collect();
         let expected = [("a", 0, 1), ("a", 0, 2), ("a", 2, 3), ("b", 1, 3)];
         assert_eq!(found, expected.map(|(name, from, to)| (name.to_owned(), from, to)));
+    }
+
+    #[test]
+    fn names_of_instructions_are_left_out() {
+        assert_eq!(without_id("  v0 = a - b  {id=define_v0}"), "  v0 = a - b");
+        assert_eq!(without_id("y = x  {id=a, dep=b}"), "y = x  {id=a, dep=b}");
+        assert_eq!(without_id("for i"), "for i");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use nestegg_driver::config::Config;
 use nestegg_driver::explain::picture::{Picture, draw};
 use nestegg_driver::listing::listing;
-use nestegg_driver::report::{Report, Validated, ratio_in_digits};
+use nestegg_driver::report::{Report, Validated};
 use nestegg_driver::{Error, Optimized, parameters, read};
 use nestegg_span::Source;
 
@@ -85,7 +85,7 @@ fn header(report: &Report, command: &str) -> Markup {
             dl.figures {
                 div { dt { "operations before" } dd { (count(report.before.total)) } }
                 div { dt { "after" } dd { (count(report.after.total)) } }
-                div.gain { dt { "fewer by a factor of" } dd { (ratio_in_digits(report.ratio())) } }
+                div.gain { dt { "fewer by a factor of" } dd { (gain(report)) } }
                 div {
                     dt { "against the input" }
                     dd.(verdict(report).1) { (verdict(report).0) }
@@ -206,6 +206,19 @@ fn evidence(report: &Report) -> Markup {
                 p.bad { (failure.seed) " was not taken: " (failure.reason) }
             }
         }
+    }
+}
+
+/// How many times fewer operations there are.
+fn gain(report: &Report) -> String {
+    let (before, after) = (report.before.total as f64, report.after.total as f64);
+    let ratio = if report.after.total > 0 { before / after } else { f64::INFINITY };
+    match ratio {
+        ratio if ratio.is_infinite() && report.before.total == 0 => "1".to_owned(),
+        ratio if ratio.is_infinite() => "∞".to_owned(),
+        ratio if ratio >= 100.0 => count(ratio.round() as u128),
+        ratio if ratio >= 10.0 => format!("{ratio:.1}"),
+        ratio => format!("{ratio:.2}"),
     }
 }
 
