@@ -18,7 +18,7 @@ pub(crate) type Lineages = Vec<Arc<Lineage>>;
 #[derive(Debug)]
 pub(crate) enum Lineage {
     /// A value form, or a part of one.
-    Form(LinearizedKernel),
+    Form(Box<LinearizedKernel>),
     /// A seed on which rules worked.
     Searched(Box<Searched>),
 }
@@ -38,7 +38,7 @@ pub(crate) struct Searched {
 
 /// Seeds that remember the value form that they were made of.
 pub(crate) fn from_form(seeds: Vec<Seed>, form: &LinearizedKernel) -> Vec<Seed> {
-    let form = Arc::new(Lineage::Form(form.clone()));
+    let form = Arc::new(Lineage::Form(Box::new(form.clone())));
     seeds
         .into_iter()
         .map(|seed| if seed.from.is_empty() { Seed { from: vec![form.clone()], ..seed } } else { seed })

@@ -188,6 +188,8 @@ pub struct Chains {
     pub instances: usize,
     /// Those that the rule, run alone, made again; the others rest on their values alone.
     pub rematched: usize,
+    /// The others, in words.
+    pub not_made: Vec<String>,
     /// What is wrong.
     pub wrong: Vec<String>,
 }
@@ -330,7 +332,7 @@ impl Explainer<'_> {
     /// Recursion is as deep as seeds were made of results: a handful.
     fn kernel(&mut self, lineage: &Arc<Lineage>) -> Result<LinearizedKernel, Error> {
         let searched = match &**lineage {
-            Lineage::Form(form) => return Ok(form.clone()),
+            Lineage::Form(form) => return Ok((**form).clone()),
             Lineage::Searched(searched) => searched,
         };
         if let Some(known) = self.known.get(&Arc::as_ptr(lineage)) {
@@ -399,6 +401,7 @@ impl Explainer<'_> {
                     not_evaluated: found.unjudged.values().sum(),
                     instances: found.n_instances,
                     rematched: found.n_rematched,
+                    not_made: found.not_made,
                     wrong: found.wrong,
                 }
             });

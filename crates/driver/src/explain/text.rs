@@ -88,6 +88,9 @@ fn write_search(search: &Search, only: Option<&str>, text: &mut String) -> bool 
             "  checked: chains {}, their steps {}, equations evaluated {} of {}, instances made again {} of {}",
             chains.values, chains.steps, chains.evaluated, chains.equations, chains.rematched, chains.instances
         );
+        for step in &chains.not_made {
+            let _ = writeln!(text, "  by values alone: {step}");
+        }
         for wrong in &chains.wrong {
             let _ = writeln!(text, "  WRONG: {wrong}");
         }

@@ -5,7 +5,7 @@
 //! equation of a rule or of the normal form is evaluated on both sides by the [judge](crate::judge). Each rule is run once more, alone, on its
 //! left sides, with nothing but what was known of their values: it must make the right sides again. Where it does not, because a side was written with
 //! one form of an operand and the rule saw another, it runs with all forms of the operands, but none of the value itself. What it does not make even
-//! then rests on its values alone; it is counted, and no error: what the rule saw when it fired need not be a term of its own. Guided rules look at
+//! then rests on its values alone; it is told, and no error: a right side may have been made with a constant that another rule found. Guided rules look at
 //! whole e-graphs, so of those only the values are checked.
 
 use std::collections::BTreeMap;
@@ -46,6 +46,8 @@ pub struct Checked {
     pub n_instances: usize,
     /// Those that the rule makes again.
     pub n_rematched: usize,
+    /// The others, in words.
+    pub not_made: Vec<String>,
     /// How many things are wrong.
     pub n_wrong: usize,
     /// The first of them, in words.
@@ -110,13 +112,18 @@ pub fn check<'r>(
                 of_rules.entry(name).or_default().push((left, right));
             } else {
                 res.n_instances += 1;
+                res.not_made.push(format!("`{name}`: `{}` = `{}`", text(step.left), text(step.right)));
             }
         }
     }
     for (name, pairs) in of_rules {
         let Some(rule) = rule(name) else { continue };
         res.n_instances += pairs.len();
-        res.n_rematched += pairs.len() - missed((proofs, egraph), rule, functions, &pairs).len();
+        let left = missed((proofs, egraph), rule, functions, &pairs);
+        res.n_rematched += pairs.len() - left.len();
+        for (from, to) in left {
+            res.not_made.push(format!("`{name}`: `{}` = `{}`", text(from), text(to)));
+        }
     }
     res
 }

@@ -162,7 +162,7 @@ impl Proofs {
             folds.entries.iter().for_each(|entry| closure.unite(entry.left, entry.right, Reason::Normal));
         }
         let stand = |id: Id| place[usize::from(id)];
-        replay(&mut closure, &log, (&instances, &left_sides, &mut classes), stand);
+        replay(&mut closure, &log, (&instances, &left_sides), &mut classes, stand);
         let forms = forms(&mut closure, graph, choices, stand);
         let mut prover = Prover { closure: &closure, lemmas: BTreeMap::new(), pending: Vec::new() };
         let mut pairs = Vec::with_capacity(forms.len());
@@ -319,7 +319,8 @@ fn left_sides<'r>(
 fn replay(
     closure: &mut Closure,
     log: &Log,
-    (instances, left_sides, classes): (&[Option<Instance>], &[Option<Id>], &mut [Option<Id>]),
+    (instances, left_sides): (&[Option<Instance>], &[Option<Id>]),
+    classes: &mut [Option<Id>],
     stand: impl Fn(Id) -> Id,
 ) {
     for (entry, (instance, left_side)) in log.entries.iter().zip(instances.iter().zip(left_sides)) {
@@ -419,10 +420,15 @@ fn is_part(graph: &Graph, part: Id, whole: Id) -> bool {
 /// Collects lemmas.
 struct Prover<'a> {
     closure: &'a Closure,
-    /// By their ends: the steps, and the last equation among them.
-    lemmas: BTreeMap<(Id, Id), (Vec<Step>, usize)>,
-    pending: Vec<(Id, Id)>,
+    lemmas: BTreeMap<Ends, Chain>,
+    pending: Vec<Ends>,
 }
+
+/// The ends of a lemma.
+type Ends = (Id, Id);
+
+/// The steps between two terms, and the last equation among them.
+type Chain = (Vec<Step>, usize);
 
 impl Prover<'_> {
     fn prove(&mut self, left: Id, right: Id) {
@@ -455,7 +461,7 @@ impl Prover<'_> {
 
     /// The lemmas in an order in which each rests on those before it, and the place of each.
     fn finish(self) -> (Vec<Lemma>, BTreeMap<(Id, Id), usize>) {
-        let mut all: Vec<((Id, Id), (Vec<Step>, usize))> = self.lemmas.into_iter().collect();
+        let mut all: Vec<(Ends, Chain)> = self.lemmas.into_iter().collect();
         all.sort_by_key(|(ends, (_, last))| (*last, *ends));
         let place: BTreeMap<(Id, Id), usize> = all.iter().enumerate().map(|(idx, (ends, _))| (*ends, idx)).collect();
         let lemmas = all.into_iter().map(|((left, right), (mut steps, _))| {

@@ -227,7 +227,7 @@ fn count(n: u128) -> String {
     let digits = n.to_string();
     let mut res = String::with_capacity(digits.len() * 4 / 3);
     for (idx, digit) in digits.chars().enumerate() {
-        if idx > 0 && (digits.len() - idx) % 3 == 0 {
+        if idx > 0 && (digits.len() - idx).is_multiple_of(3) {
             res.push('\u{202f}');
         }
         res.push(digit);
