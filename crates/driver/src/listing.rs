@@ -84,3 +84,44 @@ pub fn listing(linearized: &LinearizedKernel, values: &[(String, i64)]) -> Resul
     }
     Ok(Listing { lines, body, temporaries: temporaries.into_keys().collect() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation::read;
+
+    #[test]
+    fn lines_have_their_operations_and_temporaries() {
+        let text = "kernel k
+domain { [i, j] : 0 <= i < 4 and 0 <= j < 3 }
+arg x : float64[4] read
+arg y : float64[4, 3] write
+temp t : float64
+for i
+  t = x[i]*x[i]
+  for j
+    y[i, j] = t + 1.0
+  end
+end
+";
+        let program = read(&Source::new("k.knl", text)).unwrap().program.into_linearized().unwrap();
+        let found = listing(&program, &[]).unwrap();
+        let told: Vec<(&str, u128, usize, usize)> = found.lines[found.body..]
+            .iter()
+            .map(|line| (line.text.trim(), line.operations, line.writes.len(), line.reads.len()))
+            .map(|(text, operations, writes, reads)| {
+                (text.split("  {").next().unwrap_or_default(), operations, writes, reads)
+            })
+            .collect();
+        let expected = [
+            ("for i", 0, 0, 0),
+            ("t = x[i]*x[i]", 4, 1, 0),
+            ("for j", 0, 0, 0),
+            ("y[i, j] = t + 1.0", 12, 0, 1),
+            ("end", 0, 0, 0),
+            ("end", 0, 0, 0),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(found.temporaries, ["t"]);
+    }
+}

@@ -134,14 +134,15 @@ impl Picture {
 }
 
 /// A key by which numbers in names are in their order.
-fn natural(name: &str) -> Vec<(String, u64)> {
-    let mut res = vec![(String::new(), 0_u64)];
+fn natural(name: &str) -> Vec<(String, Option<u64>)> {
+    let mut res: Vec<(String, Option<u64>)> = Vec::new();
     for part in name.chars() {
-        let Some((text, number)) = res.last_mut() else { break };
-        match part.to_digit(10) {
-            Some(digit) => *number = number.saturating_mul(10).saturating_add(u64::from(digit)),
-            None if *number > 0 => res.push((part.to_string(), 0)),
-            None => text.push(part),
+        match (part.to_digit(10), res.last_mut()) {
+            (Some(digit), Some((_, number))) => {
+                *number = Some(number.unwrap_or(0).saturating_mul(10).saturating_add(u64::from(digit)));
+            }
+            (None, Some((text, None))) => text.push(part),
+            (digit, _) => res.push(digit.map_or((part.to_string(), None), |digit| (String::new(), Some(digit.into())))),
         }
     }
     res
@@ -213,4 +214,25 @@ fn add(picture: &mut Picture, again: &Again<'_, '_>) {
         |class: usize| constructed.temporaries.iter().any(|own| place.get(&graph.find(own.class)) == Some(&class));
     values.sort_by_cached_key(|(name, class)| (is_temporary(*class), natural(name), *class));
     picture.values.extend(values);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_names_are_in_their_order() {
+        let mut names = ["A[10, 2]", "A[2, 10]", "A[2, 9]", "v1", "A[2, 0]"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["A[2, 0]", "A[2, 9]", "A[2, 10]", "A[10, 2]", "v1"]);
+    }
+
+    #[test]
+    fn graphviz_gets_its_quotes() {
+        let node = Drawn { text: "\"a\"".to_owned(), rule: None, chosen: true, children: vec![0] };
+        let class = Class { text: "a\\b".to_owned(), nodes: vec![node], more: 0 };
+        let dot = Picture { values: vec![("y".to_owned(), 0)], classes: vec![class] }.to_dot();
+        assert!(dot.contains(r#"label="y = a\\b""#) && dot.contains(r#"[label="\"a\"", style=bold]"#), "{dot}");
+        assert!(dot.contains("n0_0 -> n0_0 [lhead=cluster_0, style=bold]"), "{dot}");
+    }
 }
