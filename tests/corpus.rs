@@ -4,6 +4,7 @@
 //! * `operations`: they are at most the published figure that O1 is measured by.
 //! * `again/LEVEL`: the result is read and accepted again; optimizing it at the same level adds no operation, and `validate` finds it equal to the kernel.
 //!   At O1 the same bytes come out twice. Kernels whose text is longer than [`SMALL`] are left out at O2 and O3, unless `NESTEGG_CORPUS=all` asks for them.
+//! * `explained/LEVEL`: how the result came about is told, and every step of it holds. Kernels that are not small are left out as above, at O1 too.
 //! * `unoptimized`: O0 gives a linearized dump with the same arguments and no more operations.
 //! * `count`: the peers' own best programs count exactly as published.
 
@@ -14,6 +15,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use nestegg_bench::fixtures::{self, Fixture};
 use nestegg_bench::peers::{Peers, accepted_column};
 use nestegg_driver::config::{Config, Strategy, Validation};
+use nestegg_driver::explain::{Verify, explain};
 use nestegg_driver::report::Validated;
 use nestegg_driver::validation::{Comparison, compare};
 use nestegg_driver::{emit, optimize, parameters};
@@ -41,8 +43,13 @@ fn main() {
         add("operations", stays_within_figure);
         add("again/O1", |_, fixture| is_stable(fixture, "O1"));
         if is_chosen {
+            add("explained/O1", |_, fixture| is_explained(fixture, "O1"));
+            add("explained/O2", |_, fixture| is_explained(fixture, "O2"));
             add("again/O2", |_, fixture| is_stable(fixture, "O2"));
             add("again/O3", |_, fixture| is_stable(fixture, "O3"));
+        }
+        if wants_all {
+            add("explained/O3", |_, fixture| is_explained(fixture, "O3"));
         }
         add("unoptimized", keeps_at_o0);
     }
@@ -97,6 +104,15 @@ fn is_stable(fixture: &Fixture, level: &str) -> Result<(), Failed> {
 }
 
 /// What `nestegg validate` says is that two kernels are equal.
+fn is_explained(fixture: &Fixture, level: &str) -> Result<(), Failed> {
+    let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::default() };
+    let explanation = explain(&fixture.read()?, &config, Verify::Yes)?;
+    match explanation.verified {
+        Some(verified) if verified.wrong == 0 => Ok(()),
+        _ => Err(explanation.to_text(None).unwrap_or_default().into()),
+    }
+}
+
 fn equal(first: &Source, second: &Source) -> Result<(), Failed> {
     let read =
         |source: &Source| nestegg_driver::read(source).map_err(|error| format!("{:?}", miette::Report::new(error)));

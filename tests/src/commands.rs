@@ -15,6 +15,7 @@
 //! | `optimize` | `level=O1` `rules=tests/error/unsound.rules` `float=strict` `traps=keep` `param=n:5` `max-statements=9` `seeds=rolled,split` `forms=basis` `phase=hoist` `grant=fast` `selection=as-is` | answers result and story; asserts that the result is validated, that nothing better failed, and that `validate` finds what is written of it equal. The last five make a strategy that extends the level: with those seeds alone, with those forms, with a phase of those rules, with an own licence, with another selection |
 //! | `refuse` | as `optimize` | answers the rendered error; asserts that there is one |
 //! | `why-not` | `rule=NAME` `level=O1` `rules=examples/factor.rules` | answers why the rule does not fire |
+//! | `explain` | as `optimize`, and `value=NAME` | answers how the result came about; asserts that every step holds |
 //! | `run` | `seed=0` `param=n:5` | answers the outputs of the interpreter |
 //! | `batch` | as `optimize`, and `batch=4` `shared=w,phi` `layout=interleaved` | answers what was made of the elements, the kernel of many, and its C; asserts that it is validated, and that compilers accept the C without a warning |
 //! | `c` | `level=O1` | answers the C; asserts that compilers accept it without a warning |
@@ -23,6 +24,7 @@ use std::fmt::Write;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use nestegg_driver::config::{BatchLayout, BatchRequest, Config, Strategy};
+use nestegg_driver::explain::Verify;
 use nestegg_driver::report::{Report, Validated};
 use nestegg_driver::validation::{Comparison, compare};
 use nestegg_driver::{Notation, emit, parameters};
@@ -34,7 +36,7 @@ use crate::compilers;
 use crate::header::TestCommand;
 
 /// Names of commands that answer a text.
-const ANSWERING: [&str; 13] = [
+const ANSWERING: [&str; 14] = [
     "check",
     "convert",
     "count",
@@ -48,6 +50,7 @@ const ANSWERING: [&str; 13] = [
     "c",
     "batch",
     "why-not",
+    "explain",
 ];
 
 /// Options of commands that optimize.
@@ -97,6 +100,7 @@ pub fn run(command: &TestCommand, source: &Source, bytes: &[u8]) -> Result<Optio
         "refuse" => refuse(command, source),
         "run" => interpret(command, source),
         "why-not" => why_not(command, source),
+        "explain" => explain(command, source),
         "c" => c(command, source),
         "batch" => batch(command, source),
         other => Err(format!("there is no command `{other}`")),
@@ -264,6 +268,22 @@ fn why_not(command: &TestCommand, source: &Source) -> Result<String, String> {
     options.allow(&OPTIMIZE)?;
     let answer = nestegg_lab::why_not::why_not(source, &config(&options)?, rule).map_err(|error| rendered(&error))?;
     answer.map(|answer| answer.text).ok_or_else(|| format!("there is no rule `{rule}`"))
+}
+
+/// How a result came about; every chain is checked.
+fn explain(command: &TestCommand, source: &Source) -> Result<String, String> {
+    let value = command.option("value");
+    let mut options = command.clone();
+    options.options.remove("value");
+    options.allow(&OPTIMIZE)?;
+    let explained = nestegg_driver::explain::explain(source, &config(&options)?, Verify::Yes);
+    let explanation = explained.map_err(|error| rendered(&error))?;
+    let text =
+        explanation.to_text(value).ok_or_else(|| format!("there is no value `{}`", value.unwrap_or_default()))?;
+    match explanation.verified {
+        Some(verified) if verified.wrong == 0 => Ok(text),
+        _ => Err(format!("the explanation does not hold:\n{text}")),
+    }
 }
 
 /// The report without what changes from run to run.

@@ -38,6 +38,8 @@ one is, with a warning.";
 pub enum Command {
     /// Write the same kernel with fewer operations
     Optimize(Box<OptimizeArgs>),
+    /// Say how a result came about: the rules that lead from the kernel to each chosen form and temporary
+    Explain(ExplainArgs),
     /// Read a kernel and report everything that is wrong with it
     Check(CheckArgs),
     /// Count floating-point operations, by kind and by loop depth
@@ -114,6 +116,9 @@ pub struct OptimizeArgs {
     /// The story of the run: on standard output if the result goes to a file, else on standard error
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub report: ReportFormat,
+    /// Write the events of the run into a file, a line of JSON for each; the same on every run [default: not]
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// No report and no progress; errors are still shown
     #[arg(short, long, conflicts_with = "report")]
     pub quiet: bool,
@@ -332,6 +337,23 @@ pub struct AblateArgs {
     pub quiet: bool,
 }
 
+/// `nestegg explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The kernel
+    pub kernel: PathBuf,
+    /// Only this value: an array that the kernel writes, or a temporary of the result [default: all]
+    pub value: Option<String>,
+    #[command(flatten)]
+    pub strategy: StrategyArgs,
+    /// Check every step: kernels against each other, both sides of equations on data, and instances by their rules
+    #[arg(long)]
+    pub verify: bool,
+    /// How the explanation is printed
+    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+    pub format: DataFormat,
+}
+
 /// What runs.
 #[derive(Debug, Args)]
 pub struct StrategyArgs {
@@ -383,6 +405,8 @@ pub enum Emit {
     C,
     /// The header alone; with `c` beside it
     H,
+    /// The e-graph around the values of the result, for Graphviz
+    Dot,
 }
 
 /// How many elements are put together.
@@ -439,6 +463,8 @@ pub enum ReportFormat {
     Text,
     /// For programs
     Json,
+    /// A page for a browser, with pictures: the loops before and after, the search, the e-graph
+    Html,
     /// No report
     None,
 }

@@ -7,6 +7,7 @@ pub mod check;
 pub mod completions;
 pub mod convert;
 pub mod count;
+pub mod explain;
 pub mod folder;
 pub mod optimize;
 pub mod rules;

@@ -86,6 +86,10 @@ pub enum UsageError {
         /// What there is.
         known: String,
     },
+    /// A trace and a page are of one kernel.
+    #[error("a trace and a report in HTML are of one kernel, and the input is a folder")]
+    #[diagnostic(code(nestegg::of_one_kernel), help("optimize the kernels one by one"))]
+    OfOneKernel,
     /// No thread can do nothing.
     #[error("at least one thread is needed")]
     #[diagnostic(code(nestegg::no_threads))]
@@ -105,6 +109,8 @@ pub struct OptimizeConfig {
     pub driver: Config,
     /// The form of the report.
     pub report: ReportFormat,
+    /// Where the events of the run go.
+    pub trace: Option<PathBuf>,
     /// How many results are compiled and timed; 1 for none.
     pub n_tuned: usize,
     /// Whether progress may be shown.
@@ -137,6 +143,9 @@ impl OptimizeConfig {
         }
         match (&input, &output) {
             (Input::One(_), None) if emit.len() > 1 => return Err(UsageError::SeveralOnStdout.into()),
+            (Input::Folder(_), _) if args.trace.is_some() || args.report == ReportFormat::Html => {
+                return Err(UsageError::OfOneKernel.into());
+            }
             (Input::Folder(_), Some(output)) if output.exists() && !output.is_dir() => {
                 return Err(UsageError::NotAFolder { path: output.display().to_string() }.into());
             }
@@ -184,6 +193,8 @@ impl OptimizeConfig {
             batch,
             memory_probe: None,
             watcher: None,
+            traces: args.trace.is_some() || args.report == ReportFormat::Html,
+            keeps_lineage: args.report == ReportFormat::Html || emit.contains(&Emit::Dot),
         };
         // What is wrong with rules is said once, not for every kernel.
         rules::check(&driver)?;
@@ -192,7 +203,17 @@ impl OptimizeConfig {
         if n_tuned == 0 {
             return Err(UsageError::NothingTuned.into());
         }
-        Ok(Self { input, output, emit, driver, report, n_tuned, shows_progress: !args.quiet, n_threads })
+        Ok(Self {
+            input,
+            output,
+            emit,
+            driver,
+            report,
+            trace: args.trace,
+            n_tuned,
+            shows_progress: !args.quiet,
+            n_threads,
+        })
     }
 
     /// What is written of a kernel.
@@ -282,6 +303,7 @@ fn emit_of(output: Option<&Path>) -> Option<Emit> {
         "knl" => Some(Emit::Text),
         "c" => Some(Emit::C),
         "h" => Some(Emit::H),
+        "dot" => Some(Emit::Dot),
         _ => None,
     }
 }

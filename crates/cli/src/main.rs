@@ -53,6 +53,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitStatus, Failure> {
     match command {
         Command::Optimize(args) => commands::optimize::run(*args),
+        Command::Explain(args) => commands::explain::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Count(args) => commands::count::run(&args),
         Command::Convert(args) => commands::convert::run(&args),

@@ -35,6 +35,11 @@ fn the_first_rule_works_as_written() {
 }
 
 #[test]
+fn the_laboratory_shows_what_it_says() {
+    check("docs/laboratory.md");
+}
+
+#[test]
 fn the_counting_rule_is_what_is_counted() {
     check("docs/counting.md");
 }

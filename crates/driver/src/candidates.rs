@@ -19,6 +19,7 @@ use nestegg_ir::{LinearizedKernel, Program};
 use crate::accuracy::Accuracy;
 use crate::count::operations;
 use crate::error::Error;
+use crate::lineage::Lineages;
 use crate::report::{FailureKind, Gap, LimitHit, Unjudged, Validated};
 use crate::same::is_same;
 use crate::seeds::Fired;
@@ -52,6 +53,8 @@ pub(crate) struct Candidate {
     pub(crate) gap: Gap,
     /// Operations that each temporary saves, by its name.
     pub(crate) saved: IndexMap<String, u128>,
+    /// What it was made of, where that is remembered.
+    pub(crate) from: Lineages,
 }
 
 impl Candidate {
@@ -71,6 +74,7 @@ impl Candidate {
             unjudged: Vec::new(),
             gap: Gap::NotProved,
             saved: IndexMap::new(),
+            from: Lineages::new(),
         })
     }
 

@@ -48,6 +48,10 @@ pub struct Config {
     pub memory_probe: Option<MemoryProbe>,
     /// Is told what runs, if given.
     pub watcher: Option<Watcher>,
+    /// Whether results come with the [events](crate::trace) of their run.
+    pub traces: bool,
+    /// Whether results remember all kernels that they were made of, for [`explain`](crate::explain::explain).
+    pub keeps_lineage: bool,
 }
 
 /// Which strategy runs.
@@ -194,6 +198,8 @@ impl Default for Config {
             batch: None,
             memory_probe: None,
             watcher: None,
+            traces: false,
+            keeps_lineage: false,
         }
     }
 }

@@ -114,6 +114,7 @@ fn whole(
         unjudged,
         gap: gap(chosen),
         saved,
+        from: chosen.iter().flat_map(|(_, candidate)| candidate.from.iter().cloned()).collect(),
     })
 }
 

@@ -32,6 +32,7 @@ use crate::config::{Config, CostModel, Validation};
 use crate::count::operations;
 use crate::error::Error;
 use crate::fitted::fit;
+use crate::lineage::Lineages;
 use crate::notation::read_defined;
 use crate::parameters;
 use crate::report::{AssumedParameter, Failure, FailureKind, Operations, Report, Validated};
@@ -42,6 +43,7 @@ use crate::stages::{ACCURACY, FIT, Stages, VALIDATE};
 use crate::stated::Stated;
 use crate::temporaries;
 use crate::time::Nanoseconds;
+use crate::trace::Event;
 use crate::validation::{self, Steps, Subject};
 
 /// A result with its story.
@@ -53,6 +55,10 @@ pub struct Optimized {
     pub batched: Option<Batched>,
     /// Its story.
     pub report: Report,
+    /// The events of the run, where they are asked for.
+    pub events: Vec<Event>,
+    /// What it was made of, where that is remembered.
+    pub(crate) from: Lineages,
 }
 
 impl Optimized {
@@ -77,7 +83,7 @@ pub fn optimize(source: &Source, config: &Config) -> Result<Optimized, Error> {
 /// # Errors
 /// Those of [`optimize`].
 pub fn optimize_best(source: &Source, config: &Config, n: usize) -> Result<Vec<Optimized>, Error> {
-    let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone());
+    let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone()).traced(config.traces);
     let input = stages.run("read", || read_defined(source, &config.parameters))?;
     let span = |id: &str| {
         let kernel = input.program.kernel();
@@ -149,6 +155,11 @@ fn optimize_program(
     let of_caller = rules::of_caller(&book);
 
     let before = stages.run("count input", || operations(input, &values))?;
+    stages.note(|| Event::Run {
+        kernel: input.kernel().name.clone(),
+        strategy: name.clone(),
+        operations: before.total,
+    });
     let told = Told {
         strategy: &strategy,
         semantics: Semantics { licence, traps: config.traps },
@@ -182,6 +193,13 @@ fn optimize_program(
                 is_wary = true;
                 fitted.replace(stages.borrow_mut().run(FIT, || fit(&in_order, candidate, excess, &values, &mut work)));
             }
+            if let Err(refusal) = &judged {
+                stages.borrow_mut().note(|| Event::Refused {
+                    seed: candidate.seed.clone(),
+                    operations: candidate.cost,
+                    reason: refusal.reason(),
+                });
+            }
             Ok(judged)
         },
     )
@@ -196,7 +214,7 @@ fn optimize_program(
     let told_of = |(candidate, accepted): (Candidate, Accepted)| {
         let Accepted { validated, stated, accuracy } = accepted;
         let mut stages = stages.clone();
-        let Candidate { mut program, seed, mut rules, mut limits, mut unjudged, gap, saved, .. } = candidate;
+        let Candidate { mut program, seed, mut rules, mut limits, mut unjudged, gap, saved, from, .. } = candidate;
         stated.add_to(&mut program.kernel);
         let output = Program::Linearized(program);
         let after = stages.run("count output", || operations(&output, &values))?;
@@ -213,6 +231,8 @@ fn optimize_program(
             }
         }
         limits.extend(found.limits.iter().cloned());
+        stages.note(|| Event::Taken { seed: seed.clone(), operations: after.clone(), limits: limits.clone() });
+        let events = stages.events().to_vec();
         let report = Report {
             kernel: program.kernel.name.clone(),
             strategy: name.clone(),
@@ -237,7 +257,7 @@ fn optimize_program(
             tuned: Vec::new(),
             stages: stages.into_done(),
         };
-        Ok(Optimized { program, batched: None, report })
+        Ok(Optimized { program, batched: None, report, events, from })
     };
     held.into_iter().map(told_of).collect()
 }

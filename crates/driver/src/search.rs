@@ -40,7 +40,8 @@ use crate::screen;
 use crate::seeds::{self, Seed, add_fired};
 use crate::stages::Stages;
 use crate::time::Nanoseconds;
-use crate::{temporaries, together};
+use crate::trace::{Event, RuleInPass};
+use crate::{lineage, temporaries, together};
 
 /// The name of the input among seeds, where no seed gave anything better.
 pub(crate) const AS_IT_CAME: &str = "as it came";
@@ -227,6 +228,7 @@ pub(crate) fn folds(input: &Program, licence: Licence, values: &[(String, i64)])
         semantics: Semantics { licence, ..Semantics::default() },
         values,
         judged: Judged::Nobody,
+        keeps_lineage: false,
     };
     Ok(value_form(linearized, &pass, &mut Stages::new(None))?.1)
 }
@@ -292,7 +294,12 @@ impl<'a> Race<'a> {
             stages.run("seeds", || seeds::seeds(form, strategy, (values, config.max_statements)))
         })?;
         let (seeds, left_out) = stages.run("seeds", || screen::worth_trying(seeds, pass.semantics, values));
+        stages.note(|| Event::Seeds {
+            seeds: seeds.iter().map(|seed| seed.name.clone()).collect(),
+            limits: left_out.iter().cloned().collect(),
+        });
         self.limits.extend(left_out);
+        let seeds = if config.keeps_lineage { lineage::from_form(seeds, form) } else { seeds };
         let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
         let is_part = trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes);
         let costs = self.enter_all(&seeds, pass, &trial, stages)?;
@@ -414,6 +421,9 @@ impl<'a> Race<'a> {
             let made =
                 stages.side_by_side(group, |seed, stages| optimized(seed, pass, strategy, worth_proving, stages));
             for (seed, made) in group.iter().zip(made) {
+                if let Err(error) = &made {
+                    stages.note(|| Event::Failed { seed: seed.name.clone(), reason: error.to_string() });
+                }
                 res.push(self.enter(seed, made)?);
             }
         }
@@ -464,6 +474,9 @@ fn optimized(
         let encoded = pass.done("encode", encode::encode(form, &domains, pass.semantics))?;
         Ok::<_, Error>((domains, encoded))
     })?;
+    let graph = &encoded.graph;
+    let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
+    stages.note(|| Event::Encoded { seed: seed.name.clone(), nodes, classes });
     let probabilities = Probabilities::of(&form.kernel);
     let probability = |condition| probabilities.get(&form.kernel, condition);
     let mut judge = Judge::new(&form.kernel, &domains, pass.judged);
@@ -473,10 +486,19 @@ fn optimized(
         pass.done("select", nestegg_extract::extract(form, encoded, &domains, search, &probability))
     })?;
     let Extracted { constructed, selection } = extracted;
+    note_saturation(&seed.name, &saturation, stages);
+    stages.note(|| Event::Selected {
+        seed: seed.name.clone(),
+        cost: selection.cost.operations(),
+        bound: selection.bound.operations(),
+        temporaries: constructed.temporaries.len(),
+        limits: limits(strategy, &saturation, &selection.limits_hit),
+    });
     pass.verified("select", &constructed.linearized)?;
     let mut rules = seed.rules.clone();
     add_fired(&mut rules, saturation.fired.iter().map(|(rule, &times)| (rule, times as u64)));
-    let selected = Seed { linearized: constructed.linearized.clone(), rules: rules.clone(), ..seed.clone() };
+    let from = if pass.keeps_lineage { lineage::searched(seed, strategy, worth_proving) } else { Vec::new() };
+    let selected = Seed { linearized: constructed.linearized.clone(), rules: rules.clone(), from, ..seed.clone() };
     let realized = stages.run("realize", || {
         pass.done("realize", nestegg_schedule::realize_reductions_under(constructed.linearized, licence))
     })?;
@@ -505,8 +527,42 @@ fn optimized(
         unjudged: saturation.unjudged.iter().map(Unjudged::from).collect(),
         gap,
         saved: saved.collect(),
+        from: selected.from.clone(),
     };
+    stages.note(|| Event::Made { seed: seed.name.clone(), operations: candidate.cost });
     Ok((candidate, selected))
+}
+
+/// Notes what the rules of a strategy did.
+fn note_saturation(seed: &str, saturation: &saturate::Saturation, stages: &mut Stages) {
+    for phase in &saturation.phases {
+        for pass in saturation.passes.iter().filter(|pass| pass.phase == phase.name) {
+            let rules = pass.rules.iter().map(|(rule, equated, new)| RuleInPass {
+                rule: rule.clone(),
+                equated: *equated,
+                new: *new,
+            });
+            stages.note(|| Event::Pass {
+                seed: seed.to_owned(),
+                phase: phase.name.clone(),
+                pass: pass.pass,
+                rules: rules.collect(),
+                nodes: pass.n_nodes,
+                classes: pass.n_classes,
+            });
+        }
+        stages.note(|| Event::Phase {
+            seed: seed.to_owned(),
+            phase: phase.name.clone(),
+            passes: phase.passes,
+            stop: match phase.stop {
+                saturate::Stop::Saturated => "saturated",
+                saturate::Stop::Passes => "passes",
+                saturate::Stop::Nodes => "nodes",
+            },
+            nodes: phase.n_nodes,
+        });
+    }
 }
 
 impl Candidate {
@@ -539,13 +595,15 @@ pub(crate) struct Passes<'a> {
     values: &'a [(String, i64)],
     /// Whose rules are judged.
     judged: Judged,
+    keeps_lineage: bool,
 }
 
 impl<'a> Passes<'a> {
     pub(crate) fn new(input: &LinearizedKernel, told: &Told<'a>) -> Self {
         let is_off = told.config.validation == Validation::Off;
         let judged = if is_off { Judged::Nobody } else { told.config.judged };
-        Self { kernel: input.kernel.name.clone(), semantics: told.semantics, values: told.values, judged }
+        let (kernel, keeps_lineage) = (input.kernel.name.clone(), told.config.keeps_lineage);
+        Self { kernel, semantics: told.semantics, values: told.values, judged, keeps_lineage }
     }
 
     pub(crate) fn done<T, E>(&self, pass: &'static str, res: Result<T, E>) -> Result<T, Error>
@@ -586,7 +644,7 @@ pub(crate) fn linearized(input: &Program) -> Result<LinearizedKernel, Error> {
 }
 
 /// How the strategy wants forms chosen.
-fn selection(strategy: &ResolvedStrategy<'_>, worth_proving: Cost) -> Search {
+pub(crate) fn selection(strategy: &ResolvedStrategy<'_>, worth_proving: Cost) -> Search {
     match strategy.options.get("selection") {
         Some(OptionValue::Word(word)) if *word == "as-is" => Search::BottomUp,
         _ => Search::Local(worth_proving),

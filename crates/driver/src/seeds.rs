@@ -26,6 +26,7 @@ use nestegg_transform::{
 use rayon::prelude::*;
 
 use crate::error::Error;
+use crate::lineage::Lineages;
 use crate::report::LimitHit;
 use crate::same::is_same;
 
@@ -57,6 +58,8 @@ pub(crate) struct Seed {
     pub(crate) tolerance: Option<Tolerance>,
     /// The rules that fired on the way to it, with how often.
     pub(crate) rules: Fired,
+    /// What it was made of, where that is remembered.
+    pub(crate) from: Lineages,
 }
 
 /// Rules that fired, with how often.
@@ -188,12 +191,13 @@ impl Wishes {
 
 impl Seed {
     fn exact(name: &str, linearized: LinearizedKernel) -> Self {
-        Self { name: name.to_owned(), linearized, tolerance: None, rules: Fired::default() }
+        Self { name: name.to_owned(), linearized, tolerance: None, rules: Fired::default(), from: Lineages::new() }
     }
 
     /// A kernel with computed tables.
     fn computed(name: String, LinearMaps { linearized, tolerance, .. }: LinearMaps) -> Self {
-        Self { name, linearized: eliminate_dead(linearized), tolerance: Some(tolerance), rules: Fired::default() }
+        let linearized = eliminate_dead(linearized);
+        Self { name, linearized, tolerance: Some(tolerance), rules: Fired::default(), from: Lineages::new() }
     }
 
     /// A form of this seed; it is no more exact than the seed.
@@ -206,6 +210,7 @@ impl Seed {
                 (before, after) => after.or(before),
             },
             rules: self.rules.clone(),
+            from: self.from.clone(),
         }
     }
 }

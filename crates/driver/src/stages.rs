@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::config::{MemoryProbe, Now, Watcher};
+use crate::trace::Event;
 
 /// The stage that compares the result with the input: evidence, no part of the optimization.
 pub const VALIDATE: &str = "validate";
@@ -36,6 +37,8 @@ pub struct Stages {
     /// What stages work on from now on.
     seed: Option<String>,
     done: Vec<Stage>,
+    /// What happened, where somebody wants to know.
+    events: Option<Vec<Event>>,
 }
 
 /// Stages that work on seeds; the others work on the kernel as a whole.
@@ -45,13 +48,32 @@ impl Stages {
     /// A record without stages.
     #[must_use]
     pub fn new(probe: Option<MemoryProbe>) -> Self {
-        Self { probe, watcher: None, seed: None, done: Vec::new() }
+        Self { probe, watcher: None, seed: None, done: Vec::new(), events: None }
     }
 
     /// The same, telling somebody what runs.
     #[must_use]
     pub fn watched_by(self, watcher: Option<Watcher>) -> Self {
         Self { watcher, ..self }
+    }
+
+    /// The same, noting events.
+    #[must_use]
+    pub fn traced(self, traces: bool) -> Self {
+        Self { events: traces.then(Vec::new), ..self }
+    }
+
+    /// Notes an event, which is made only where events are noted.
+    pub fn note(&mut self, event: impl FnOnce() -> Event) {
+        if let Some(events) = &mut self.events {
+            events.push(event());
+        }
+    }
+
+    /// The events so far.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        self.events.as_deref().unwrap_or_default()
     }
 
     /// Says which seed the stages that follow work on.
@@ -80,16 +102,16 @@ impl Stages {
     pub fn side_by_side<I: Sync, T: Send>(&mut self, items: &[I], work: impl Fn(&I, &mut Self) -> T + Sync) -> Vec<T> {
         let start = Instant::now();
         let record = &*self;
-        let done: Vec<(T, Vec<Stage>)> = items
+        let done: Vec<(T, Self)> = items
             .par_iter()
             .map(|item| {
                 let mut stages = record.without_stages();
-                (work(item, &mut stages), stages.done)
+                (work(item, &mut stages), stages)
             })
             .collect();
         let seconds = start.elapsed().as_secs_f64();
-        let (res, stages): (Vec<T>, Vec<Vec<Stage>>) = done.into_iter().unzip();
-        self.share(seconds, stages.into_iter().flatten().collect());
+        let (res, records): (Vec<T>, Vec<Self>) = done.into_iter().unzip();
+        self.take_in(seconds, records);
         res
     }
 
@@ -102,8 +124,20 @@ impl Stages {
         let start = Instant::now();
         let [mut of_first, mut of_second] = [self.without_stages(), self.without_stages()];
         let res = rayon::join(|| of_first.run(first, a), || of_second.run(second, b));
-        self.share(start.elapsed().as_secs_f64(), of_first.done.into_iter().chain(of_second.done).collect());
+        self.take_in(start.elapsed().as_secs_f64(), vec![of_first, of_second]);
         res
+    }
+
+    /// Takes in what ran side by side in so many seconds.
+    fn take_in(&mut self, seconds: f64, records: Vec<Self>) {
+        let mut stages = Vec::new();
+        for record in records {
+            stages.extend(record.done);
+            if let Some(events) = &mut self.events {
+                events.extend(record.events.into_iter().flatten());
+            }
+        }
+        self.share(seconds, stages);
     }
 
     /// Records stages that ran side by side in so many seconds.
@@ -116,7 +150,8 @@ impl Stages {
     }
 
     fn without_stages(&self) -> Self {
-        Self { probe: self.probe, watcher: self.watcher.clone(), seed: self.seed.clone(), done: Vec::new() }
+        let events = self.events.as_ref().map(|_| Vec::new());
+        Self { probe: self.probe, watcher: self.watcher.clone(), seed: self.seed.clone(), done: Vec::new(), events }
     }
 
     fn record(&mut self, Stage { name, seconds, peak_bytes }: Stage) {

@@ -78,7 +78,8 @@ fn of_those(
     let tolerance = seeds.iter().filter_map(|seed| seed.tolerance).reduce(|a, b| a.and(b));
     let mut rules = Fired::default();
     seeds.iter().for_each(|seed| add_fired(&mut rules, seed.rules.iter().map(|(rule, &times)| (rule, times))));
-    Ok(Some(Seed { name: format!("{NAME} ({})", of.join(" and ")), linearized, tolerance, rules }))
+    let from = seeds.iter().flat_map(|seed| seed.from.iter().cloned()).collect();
+    Ok(Some(Seed { name: format!("{NAME} ({})", of.join(" and ")), linearized, tolerance, rules, from }))
 }
 
 /// Which alternative of each group, by the cost of all together.

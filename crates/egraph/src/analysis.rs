@@ -26,6 +26,7 @@ use rustc_hash::FxHashSet;
 
 use crate::context::{Context, Index};
 use crate::language::{Kind, Node};
+use crate::proof::Log;
 use crate::rational::Rational;
 use crate::region::Region;
 
@@ -149,6 +150,8 @@ pub struct Facts {
     pub has_zeros: bool,
     /// E-nodes that grouping made: their operands are operands of another form, which is the one to search.
     pub grouped: FxHashSet<Node>,
+    /// What was united and why, where somebody wants to know.
+    pub log: Option<Log>,
 }
 
 impl Facts {
@@ -222,6 +225,9 @@ impl Analysis<Node> for Facts {
         if let Some(constant) = graph[id].data.constant.clone() {
             let kind = Kind::of(graph[id].data.dtype);
             let number = graph.add(Node::Number(constant, kind));
+            if let Some(log) = &mut graph.analysis.log {
+                log.folded(id, number);
+            }
             graph.union(id, number);
         }
         // A sum or product of one plain child is that child.
@@ -234,6 +240,9 @@ impl Analysis<Node> for Facts {
             _ => None,
         });
         if let Some(child) = same.filter(|&child| graph.find(child) != graph.find(id)) {
+            if let Some(log) = &mut graph.analysis.log {
+                log.folded(id, child);
+            }
             graph.union(id, child);
         }
     }

@@ -17,6 +17,7 @@ pub mod judge;
 pub mod language;
 pub mod lint;
 pub mod pattern;
+pub mod proof;
 pub mod rational;
 pub mod region;
 pub mod saturate;

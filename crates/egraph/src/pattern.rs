@@ -26,9 +26,11 @@ use nestegg_ir::{FunctionId, Op, ReduceOp};
 use nestegg_rules::{Condition, Name, Pattern, PatternNode, Rule, RuleKind};
 use rustc_hash::FxHashMap;
 
+use crate::analysis::Graph;
 use crate::apply::Pass;
 use crate::judge::Meaning;
 use crate::language::{Kind, Node};
+use crate::proof::Matched;
 use crate::rational::Rational;
 use bound::Bound;
 pub use index::RootIndex;
@@ -45,7 +47,7 @@ type Slot = usize;
 
 /// What a variable stands for.
 #[derive(Clone, Debug, Default)]
-enum Value {
+pub(crate) enum Value {
     #[default]
     Nothing,
     One(Id),
@@ -54,11 +56,11 @@ enum Value {
 }
 
 /// What the variables of a rule stand for, by slot.
-type Bindings = Vec<Value>;
+pub(crate) type Bindings = Vec<Value>;
 
 /// An operand with its coefficient (of a sum) or exponent (of a product); both 1 in other operators.
 #[derive(Clone, Debug, PartialEq)]
-struct Operand {
+pub(crate) struct Operand {
     coefficient: Rational,
     exponent: i32,
     class: Id,
@@ -162,6 +164,8 @@ pub struct PatternRule<'a> {
     pub when: Option<&'a Condition>,
     /// The kernel's functions.
     pub functions: &'a Functions,
+    /// Whether it is read as it is written.
+    pub is_forward: bool,
 }
 
 impl PatternRule<'_> {
@@ -173,7 +177,7 @@ impl PatternRule<'_> {
         let when = self.when.map(|when| fact::compile(when, &mut slots));
         query.require(&when.as_ref().map(fact::When::required).unwrap_or_default());
         let needs_zeros = query.needs_zeros() || when.as_ref().is_some_and(fact::When::needs_zeros);
-        Some(Compiled { slots, query, template, when, needs_zeros })
+        Some(Compiled { slots, query, template, when, needs_zeros, is_forward: self.is_forward })
     }
 }
 
@@ -193,6 +197,7 @@ pub fn apply(
         if compiled.len() > 1 { pass.classes.to_vec() } else { index.classes(&first.query).collect() };
     for class in classes {
         for (idx, rule) in &compiled {
+            pass.turn = *idx;
             rule.apply(pass, class);
             note(*idx, pass);
         }
@@ -225,6 +230,7 @@ struct Compiled<'a> {
     when: Option<fact::When<'a>>,
     /// Whether it applies only where some value is zero everywhere: then there must be one.
     needs_zeros: bool,
+    is_forward: bool,
 }
 
 impl Compiled<'_> {
@@ -247,10 +253,47 @@ impl Compiled<'_> {
             }
             let kind = Kind::of(pass.graph[class].data.dtype);
             if let Some(form) = template::instantiate(pass.graph, pass.uses, &self.template, &bindings, kind) {
-                pass.equate_where(class, form, || self.slots.meanings(&bindings));
+                let matched = || Some(Matched { is_forward: self.is_forward, bindings: bindings.clone() });
+                pass.equate_where(class, form, || self.slots.meanings(&bindings), matched);
             }
         }
     }
+}
+
+/// Both sides of a rule with what its variables stood for, as terms of an e-graph. `None` if the rule does not run in that direction, or a side cannot
+/// be made.
+pub(crate) fn instance(
+    graph: &mut Graph,
+    rule: &PatternRule<'_>,
+    (bindings, kind): (&Bindings, Kind),
+) -> Option<(Id, Id)> {
+    let mut slots = Slots::default();
+    query::compile(rule.lhs, &mut slots, rule.functions)?;
+    let lhs = template::compile(rule.lhs, &mut slots, rule.functions)?;
+    let rhs = template::compile(rule.rhs, &mut slots, rule.functions)?;
+    let uses = FxHashMap::default();
+    let left = template::instantiate(graph, &uses, &lhs, bindings, kind)?;
+    Some((left, template::instantiate(graph, &uses, &rhs, bindings, kind)?))
+}
+
+/// The left side alone.
+pub(crate) fn left_side(graph: &mut Graph, rule: &PatternRule<'_>, (bindings, kind): (&Bindings, Kind)) -> Option<Id> {
+    let mut slots = Slots::default();
+    query::compile(rule.lhs, &mut slots, rule.functions)?;
+    let lhs = template::compile(rule.lhs, &mut slots, rule.functions)?;
+    template::instantiate(graph, &FxHashMap::default(), &lhs, bindings, kind)
+}
+
+/// What variables stand for, with other ids.
+pub(crate) fn renamed(bindings: &Bindings, to: impl Fn(Id) -> Id) -> Bindings {
+    let value = |value: &Value| match value {
+        Value::One(id) => Value::One(to(*id)),
+        Value::Rest(operands) => Value::Rest(
+            operands.iter().map(|operand| Operand { class: to(operand.class), ..operand.clone() }).collect(),
+        ),
+        other => other.clone(),
+    };
+    bindings.iter().map(value).collect()
 }
 
 /// The functions of right sides that a kernel has no name for, of rules whose left sides call only functions that the kernel has or

@@ -50,11 +50,28 @@ pub struct PhaseRecord {
     pub n_nodes: usize,
 }
 
+/// One pass as it ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassRecord {
+    /// The phase.
+    pub phase: String,
+    /// Its number in the phase, from 1.
+    pub pass: u32,
+    /// The rules that equated something, with how many forms they equated, and how many of these were new.
+    pub rules: Vec<(String, usize, usize)>,
+    /// E-nodes at its end.
+    pub n_nodes: usize,
+    /// E-classes at its end.
+    pub n_classes: usize,
+}
+
 /// What a strategy did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saturation {
     /// The phases in order.
     pub phases: Vec<PhaseRecord>,
+    /// Their passes in order.
+    pub passes: Vec<PassRecord>,
     /// Rules with the number of new equations that each gave; those that gave none are left out.
     pub fired: IndexMap<String, usize>,
     /// Limits that were hit: (phase or rule, limit).
@@ -113,7 +130,15 @@ pub fn saturate(
             PhaseRecord { name: phase.name.to_string(), passes: 0, stop: Stop::Passes, n_nodes: graph.total_size() };
         while record.passes < phase.passes && record.stop == Stop::Passes {
             record.passes += 1;
-            let fired = run_pass(graph, (phase.name, &phase.rules), nodes, functions, judge, &mut res)?;
+            let rules = run_pass(graph, (phase.name, &phase.rules), nodes, functions, judge, &mut res)?;
+            let fired: usize = rules.iter().map(|(_, _, fired)| fired).sum();
+            res.passes.push(PassRecord {
+                phase: phase.name.to_string(),
+                pass: record.passes,
+                rules,
+                n_nodes: graph.total_number_of_nodes(),
+                n_classes: graph.number_of_classes(),
+            });
             record.stop = match fired {
                 _ if graph.total_size() >= nodes => Stop::Nodes,
                 0 => Stop::Saturated,
@@ -148,8 +173,18 @@ pub fn equations(graph: &mut Graph, rule: &Rule, functions: &Functions, limit: u
     let nodes = graph.total_size().saturating_add(limit);
     let equations = Some(Vec::new());
     let limits_hit = BTreeSet::new();
-    let mut pass =
-        Pass { graph, classes: &classes, uses: &uses, limits, nodes, steps: 0, fired: 0, limits_hit, equations };
+    let mut pass = Pass {
+        graph,
+        classes: &classes,
+        uses: &uses,
+        limits,
+        nodes,
+        steps: 0,
+        fired: 0,
+        limits_hit,
+        equations,
+        turn: 0,
+    };
     match &rule.kind {
         RuleKind::Pattern { .. } => {
             let index = RootIndex::new(pass.graph, &classes);
@@ -167,7 +202,7 @@ pub fn equations(graph: &mut Graph, rule: &Rule, functions: &Functions, limit: u
     pass.equations.unwrap_or_default()
 }
 
-/// One pass; answers how many equations were new.
+/// One pass; answers for each rule that equated something how many forms it equated, and how many of these were new.
 fn run_pass(
     graph: &mut Graph,
     (phase, rules): (&Name, &[&Rule]),
@@ -175,7 +210,7 @@ fn run_pass(
     functions: &Functions,
     judge: &mut Judge<'_>,
     res: &mut Saturation,
-) -> Result<usize, Unsound> {
+) -> Result<Vec<(String, usize, usize)>, Unsound> {
     let mut classes: Vec<Id> = graph.classes().map(|class| class.id).collect();
     classes.sort_unstable();
     let uses = count_uses(graph);
@@ -199,6 +234,7 @@ fn run_pass(
             fired: 0,
             limits_hit: BTreeSet::new(),
             equations: turn.iter().any(|rule| judge.judges(rule)).then(Vec::new),
+            turn: 0,
         };
         let mut tally = Tally::new(turn.len());
         match &turn[0].kind {
@@ -225,10 +261,13 @@ fn run_pass(
             }
         }
         for (rule, of_rule) in turn.iter().zip(tally.rules) {
-            if of_rule.fired > 0 {
-                fired.push((rule.name.to_string(), of_rule.fired));
+            if of_rule.steps > 0 {
+                fired.push((rule.name.to_string(), of_rule.steps, of_rule.fired));
             }
             res.limits_hit.extend(of_rule.limits_hit.into_iter().map(|limit| (rule.name.to_string(), limit)));
+        }
+        if let Some(log) = &mut graph.analysis.log {
+            log.name(turn);
         }
         // Canonical ids go stale with unions; rebuilding between rules keeps every search on a congruent e-graph.
         if !graph.clean {
@@ -240,22 +279,22 @@ fn run_pass(
         *res.seconds.entry((phase.to_string(), names.join(", "))).or_default() += start.elapsed().as_secs_f64();
     }
     if let Some((first, second)) = graph.analysis.contradiction.take() {
-        return Err(Unsound::Contradiction { first, second, rules: fired.into_iter().map(|(name, _)| name).collect() });
+        let rules = fired.into_iter().filter(|(_, _, fired)| *fired > 0).map(|(name, ..)| name).collect();
+        return Err(Unsound::Contradiction { first, second, rules });
     }
-    let total = fired.iter().map(|(_, n)| n).sum();
-    for (name, n) in fired {
-        *res.fired.entry(name).or_default() += n;
+    for (name, _, n) in fired.iter().filter(|(_, _, n)| *n > 0) {
+        *res.fired.entry(name.clone()).or_default() += n;
     }
-    Ok(total)
+    Ok(fired)
 }
 
 /// A pattern rule as it is written, or from right to left if it works that way too.
-fn direction<'a>(rule: &'a Rule, is_forward: bool, functions: &'a Functions) -> Option<PatternRule<'a>> {
+pub(crate) fn direction<'a>(rule: &'a Rule, is_forward: bool, functions: &'a Functions) -> Option<PatternRule<'a>> {
     let RuleKind::Pattern { lhs, rhs, when, is_two_way } = &rule.kind else { return None };
     let when = when.as_ref();
     match is_forward {
-        true => Some(PatternRule { lhs, rhs, when, functions }),
-        false => is_two_way.then_some(PatternRule { lhs: rhs, rhs: lhs, when, functions }),
+        true => Some(PatternRule { lhs, rhs, when, functions, is_forward }),
+        false => is_two_way.then_some(PatternRule { lhs: rhs, rhs: lhs, when, functions, is_forward }),
     }
 }
 
@@ -265,23 +304,27 @@ struct Tally {
     /// Which rule gave which equations of the pass, in the order in which they were made: a wrong one comes before what follows from it.
     equations: Vec<(usize, Range<usize>)>,
     last: usize,
+    /// Steps of the pass so far.
+    n_steps: usize,
 }
 
 #[derive(Clone, Default)]
 struct OfRule {
+    steps: usize,
     fired: usize,
     limits_hit: BTreeSet<String>,
 }
 
 impl Tally {
     fn new(n_rules: usize) -> Self {
-        Self { rules: vec![OfRule::default(); n_rules], equations: Vec::new(), last: 0 }
+        Self { rules: vec![OfRule::default(); n_rules], equations: Vec::new(), last: 0, n_steps: 0 }
     }
 
     /// Takes from a pass what a rule did in it. Steps are counted for all together.
     fn note(&mut self, idx: usize, pass: &mut Pass<'_>) {
         let of_rule = &mut self.rules[idx];
         of_rule.fired += std::mem::take(&mut pass.fired);
+        of_rule.steps += pass.steps - std::mem::replace(&mut self.n_steps, pass.steps);
         of_rule.limits_hit.append(&mut pass.limits_hit);
         let n_equations = pass.equations.as_ref().map_or(0, Vec::len);
         if n_equations > self.last {

@@ -43,6 +43,8 @@ use crate::product::{Candidate, Vertex};
 pub struct Temporary {
     /// Its array in the new kernel.
     pub array: ArrayId,
+    /// The e-class of its values.
+    pub class: Id,
     /// Its name.
     pub name: String,
     /// Its definition in the new kernel.
@@ -224,6 +226,7 @@ impl Constructor<'_> {
         let per_point = candidate.cost.operations().checked_div(points.operations()).unwrap_or(0);
         self.temporaries.push(Temporary {
             array,
+            class,
             name,
             expression,
             inames: data.inames.clone(),

@@ -18,6 +18,7 @@ mod uses;
 
 use egg::Id;
 use nestegg_egraph::encode::Encoded;
+use nestegg_egraph::proof::Choice;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::{ExprId, InameSet, LinearizedKernel};
 
@@ -98,6 +99,21 @@ pub fn extract(
     search: Search,
     probability: &dyn Fn(ExprId) -> Option<f64>,
 ) -> Result<Extracted, ExtractError> {
+    extract_noting(linearized, &mut encoded, domains, search, probability, |_| ())
+}
+
+/// The same, letting somebody note what was placed where before the kernel is built.
+///
+/// # Errors
+/// Those of [`extract`].
+pub fn extract_noting(
+    linearized: &LinearizedKernel,
+    encoded: &mut Encoded,
+    domains: &Domains,
+    search: Search,
+    probability: &dyn Fn(ExprId) -> Option<f64>,
+    note: impl FnOnce(&Placement<'_>),
+) -> Result<Extracted, ExtractError> {
     let graph = &encoded.graph;
     for root in &mut encoded.roots {
         root.class = graph.find(root.class);
@@ -108,7 +124,24 @@ pub fn extract(
         Search::BottomUp => select::select_first(&product)?,
         Search::Local(worth_proving) => select::select(&product, worth_proving)?,
     };
-    let placement = Placement::new(linearized, &encoded, domains, &product, &selection, probability)?;
-    let constructed = construct::construct(linearized, &encoded, &placement, domains)?;
+    let placement = Placement::new(linearized, encoded, domains, &product, &selection, probability)?;
+    note(&placement);
+    let constructed = construct::construct(linearized, encoded, &placement, domains)?;
     Ok(Extracted { constructed, selection })
+}
+
+/// What was chosen, for proofs: the values that become temporaries and those of instructions are kept.
+#[must_use]
+pub fn choices(placement: &Placement<'_>) -> Vec<Choice> {
+    let product = placement.product;
+    let choice = |&vertex: &usize| {
+        let candidate = placement.candidate(vertex);
+        Choice {
+            class: product.classes[vertex],
+            node: candidate.node.clone(),
+            accumulated: candidate.accumulated.clone(),
+            is_kept: placement.is_kept[vertex] || product.roots.binary_search(&vertex).is_ok(),
+        }
+    };
+    placement.order.iter().map(choice).collect()
 }

@@ -79,6 +79,8 @@ impl fmt::Display for OperationKind {
 pub struct OperationCount {
     /// (loop depth, kind) to operations; no entry is zero.
     pub entries: BTreeMap<(usize, OperationKind), BigUint>,
+    /// Operations of each instruction, its predicates among them; none is zero. Conditions that stand alone are of no instruction.
+    pub by_instruction: BTreeMap<InsnId, BigUint>,
 }
 
 impl OperationCount {
@@ -144,6 +146,7 @@ pub fn count(program: &Program, values: &[(String, i64)]) -> Result<OperationCou
         domains: &domains,
         points: FxHashMap::default(),
         is_affine: FxHashMap::default(),
+        current: None,
         res: OperationCount::default(),
     };
     match &linearization {
@@ -165,6 +168,8 @@ struct Counter<'a> {
     points: FxHashMap<(InameSet, Vec<ExprId>), BigUint>,
     /// Whether conditions can restrict points.
     is_affine: FxHashMap<ExprId, bool>,
+    /// The instruction at hand.
+    current: Option<InsnId>,
     res: OperationCount,
 }
 
@@ -191,6 +196,13 @@ impl Counter<'_> {
     }
 
     fn add_instruction(&mut self, insn: InsnId, around: &Surroundings) -> Result<(), CountError> {
+        self.current = Some(insn);
+        let res = self.add_parts(insn, around);
+        self.current = None;
+        res
+    }
+
+    fn add_parts(&mut self, insn: InsnId, around: &Surroundings) -> Result<(), CountError> {
         let instruction = &self.kernel[insn];
         let mut around = around.clone();
         for &predicate in &instruction.predicates {
@@ -231,6 +243,9 @@ impl Counter<'_> {
         let points = self.points(inames, &around.conditions)?;
         let operations = executions * points;
         if operations != BigUint::ZERO {
+            if let Some(insn) = self.current {
+                *self.res.by_instruction.entry(insn).or_default() += &operations;
+            }
             *self.res.entries.entry((depth, kind)).or_default() += operations;
         }
         Ok(())

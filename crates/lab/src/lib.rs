@@ -10,6 +10,7 @@ pub mod ablate;
 pub mod check;
 pub mod infer;
 pub mod mutate;
+pub mod page;
 pub mod snapshot;
 pub mod trial;
 pub mod why_not;

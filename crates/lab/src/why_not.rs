@@ -69,9 +69,9 @@ fn answer(explored: Explored<'_>, name: &str) -> Option<Answer> {
         let _ = writeln!(text, "note: {}; {}", warning.what, warning.help);
     }
     let when = when.as_ref();
-    let mut directions = vec![PatternRule { lhs, rhs, when, functions }];
+    let mut directions = vec![PatternRule { lhs, rhs, when, functions, is_forward: true }];
     if *is_two_way {
-        directions.push(PatternRule { lhs: rhs, rhs: lhs, when, functions });
+        directions.push(PatternRule { lhs: rhs, rhs: lhs, when, functions, is_forward: false });
     }
     let is_several = directions.len() > 1;
     for direction in directions {

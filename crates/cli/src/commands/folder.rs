@@ -52,7 +52,7 @@ pub fn run(folder: &Path, config: &OptimizeConfig) -> Result<ExitStatus, Failure
     match config.report {
         ReportFormat::Text => terminal::print(&summary(&rows))?,
         ReportFormat::Json => terminal::print(&(json(&rows) + "\n"))?,
-        ReportFormat::None => {}
+        ReportFormat::Html | ReportFormat::None => {}
     }
     Ok(status)
 }
@@ -112,7 +112,7 @@ fn check_place(output: &Path) -> Result<(), Failure> {
 }
 
 fn one(folder: &Path, name: &Path, config: &OptimizeConfig, progress: &Progress) -> Result<Report, Failed> {
-    let Done { products, report } = optimized(&folder.join(name), config, progress)?;
+    let Done { products, report, .. } = optimized(&folder.join(name), config, progress)?;
     if let (Some(output), Some(first)) = (&config.output, products.first()) {
         let path = output.join(name).with_extension(first.extension);
         if let Some(parent) = path.parent() {

@@ -8,8 +8,10 @@ use std::path::Path;
 use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
 use nestegg_driver::emit::{self, Product};
+use nestegg_driver::explain::picture::draw;
 use nestegg_driver::report::{Report, WIDTH};
 use nestegg_driver::rules::warnings;
+use nestegg_driver::trace::to_lines;
 use nestegg_span::Source;
 use serde_json::{Value, json};
 
@@ -18,7 +20,7 @@ use crate::commands::folder;
 use crate::commands::tune;
 use crate::config::{Input, OptimizeConfig};
 use crate::exit::ExitStatus;
-use crate::files;
+use crate::files::{self, Output};
 use crate::problem;
 use crate::progress::Progress;
 use crate::terminal::{self, Failure, Stream};
@@ -64,12 +66,18 @@ fn one(path: &Path, config: &OptimizeConfig, stream: Stream) -> Result<ExitStatu
     let progress = Progress::start(1, config.shows_progress);
     let res = optimized(path, config, &progress);
     drop(progress);
-    let Done { products, report } = res?;
+    let Done { products, report, trace, page } = res?;
     warn(&report);
     let kernel = Some(report.kernel.clone());
     let write = || {
+        let mut written = match &config.output {
+            Some(output) => OptimizeConfig::outputs(output, products.clone()),
+            None => Vec::new(),
+        };
+        written.extend(config.trace.iter().map(|path| Output { path: path.clone(), text: trace.clone() }));
+        files::write_all(&written)?;
         match &config.output {
-            Some(output) => files::write_all(&OptimizeConfig::outputs(output, products))?,
+            Some(_) => {}
             None => {
                 for product in products.iter().filter(|product| !product.is_companion) {
                     terminal::print(&product.text)?;
@@ -79,6 +87,7 @@ fn one(path: &Path, config: &OptimizeConfig, stream: Stream) -> Result<ExitStatu
         stream.tell(&match config.report {
             ReportFormat::Text => report.to_text(stream.width().map_or(WIDTH, |width| width.min(WIDTH))),
             ReportFormat::Json => report.to_json() + "\n",
+            ReportFormat::Html => page.unwrap_or_default(),
             ReportFormat::None => String::new(),
         })
     };
@@ -92,6 +101,10 @@ pub struct Done {
     pub products: Vec<Product>,
     /// Its story.
     pub report: Report,
+    /// The events of the run, as lines of JSON.
+    pub trace: String,
+    /// The story as a page, if that is asked for.
+    pub page: Option<String>,
 }
 
 /// What went wrong with a kernel.
@@ -149,6 +162,10 @@ fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result
             Emit::Dump => products.push(emit::dump(program)),
             Emit::Text => products.push(emit::text(program)),
             Emit::C => products.extend(emit::c(&optimized).map_err(failure)?),
+            Emit::Dot => {
+                let text = draw(source, driver, &optimized).map_err(failure)?.to_dot();
+                products.push(Product { extension: "dot", text, is_companion: false });
+            }
             // The header accompanies the source, if that is written.
             Emit::H if kinds.contains(&Emit::C) => {}
             Emit::H => {
@@ -157,7 +174,11 @@ fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result
             }
         }
     }
-    Ok(Done { products, report: optimized.report })
+    let page = match config.report {
+        ReportFormat::Html => Some(nestegg_lab::page::page(source, driver, &optimized).map_err(failure)?),
+        _ => None,
+    };
+    Ok(Done { products, trace: to_lines(&optimized.events), page, report: optimized.report })
 }
 
 /// Says which results are not right: the one that is written is another.

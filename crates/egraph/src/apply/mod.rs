@@ -21,6 +21,7 @@ use rustc_hash::FxHashMap;
 use crate::analysis::Graph;
 use crate::judge::{Equation, Meaning};
 use crate::language::{Kind, Node};
+use crate::proof::Matched;
 
 /// One application of one rule to the whole e-graph.
 #[derive(Debug)]
@@ -43,20 +44,36 @@ pub struct Pass<'a> {
     pub limits_hit: BTreeSet<String>,
     /// The new equations, where they are to be judged.
     pub equations: Option<Vec<Equation>>,
+    /// Which of the rules that take turns is at work.
+    pub turn: usize,
 }
 
 impl Pass<'_> {
     /// Says that two classes are equal; counts it if it is news. An integer and a float are never one value, whatever
     /// a rule says: operations on them differ.
     pub fn equate(&mut self, class: Id, form: Id) {
-        self.equate_where(class, form, Vec::new);
+        self.equate_where(class, form, Vec::new, || None);
     }
 
     /// The same for a pattern whose variables stand for these classes.
-    pub fn equate_where(&mut self, class: Id, form: Id, bindings: impl FnOnce() -> Vec<(String, Meaning)>) {
+    pub(crate) fn equate_where(
+        &mut self,
+        class: Id,
+        form: Id,
+        bindings: impl FnOnce() -> Vec<(String, Meaning)>,
+        matched: impl FnOnce() -> Option<Matched>,
+    ) {
         self.steps += 1;
         let kind = |id: Id| Kind::of(self.graph[id].data.dtype);
-        if kind(class) == kind(form) && self.graph.union(class, form) {
+        if kind(class) != kind(form) {
+            return;
+        }
+        let is_news = self.graph.analysis.log.is_some() && self.graph.find(class) != self.graph.find(form);
+        let n_nodes = self.graph.nodes().len();
+        if let Some(log) = self.graph.analysis.log.as_mut().filter(|_| is_news) {
+            log.equated(class, form, (self.turn, matched()), n_nodes);
+        }
+        if self.graph.union(class, form) {
             self.fired += 1;
             if let Some(equations) = &mut self.equations {
                 equations.push(Equation { class, form, bindings: bindings() });

@@ -43,7 +43,7 @@ use evaluate::{Sample, World};
 pub use gap::Gap;
 use real::{Precise, Real};
 use terms::Terms;
-pub use text::{spelled, term};
+pub use text::{operation, spelled, term};
 
 /// At how many samples an equation is judged.
 pub const N_SAMPLES: usize = 28;
@@ -225,6 +225,17 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
+    /// Evaluates two terms at all samples, whoever says that they are equal; `steps` is what that may cost, and what is left of it.
+    pub fn agree(&mut self, graph: &Graph, class: Id, form: Id, steps: &mut u64) -> Agreement {
+        self.prepare(graph);
+        let equation = Equation { class, form, bindings: Vec::new() };
+        match self.compare(graph, &equation, N_SAMPLES, false, steps) {
+            Verdict::Equal => Agreement::Equal,
+            Verdict::Unknown(gap) => Agreement::Unknown(gap),
+            Verdict::Different(finding) => Agreement::Different(finding),
+        }
+    }
+
     /// Takes new terms in; samples start anew where there are new constants to decide on.
     fn prepare(&mut self, graph: &Graph) {
         if self.terms.extend(graph) || self.samples.is_empty() {
@@ -275,6 +286,17 @@ impl<'a> Judge<'a> {
         }
         if n_equal > 0 { Verdict::Equal } else { Verdict::Unknown(gap.unwrap_or(Gap::Steps)) }
     }
+}
+
+/// What the samples say of two terms.
+#[derive(Clone, Debug)]
+pub enum Agreement {
+    /// They are equal wherever both have a value.
+    Equal,
+    /// Nothing can be said.
+    Unknown(Gap),
+    /// They are not equal.
+    Different(Box<Finding>),
 }
 
 /// What the samples say of an equation.

@@ -14,10 +14,14 @@ use crate::rational::Rational;
 
 /// Operations nested deeper than this are left out.
 const MAX_DEPTH: usize = 6;
+/// How deep the operands of e-nodes are written.
+const SHALLOW: usize = 3;
 /// Operands of one operation beyond this are left out.
 const MAX_OPERANDS: usize = 8;
 /// Longer texts are cut.
 const MAX_LENGTH: usize = 160;
+/// Fractions of more characters are written as decimals.
+const MAX_FRACTION: usize = 7;
 /// What stands for what is left out.
 const LEFT_OUT: &str = "…";
 
@@ -50,6 +54,24 @@ pub fn term(graph: &Graph, kernel: &Kernel, id: Id) -> String {
     text.chars().take(MAX_LENGTH - 1).chain(LEFT_OUT.chars()).collect()
 }
 
+/// An e-node on one line, with the terms that its operands were made with.
+#[must_use]
+pub fn operation(graph: &Graph, kernel: &Kernel, node: &Node, class: Id) -> String {
+    let text = Writer { graph, kernel, extent: Extent::Excerpt }.node(node, class, SHALLOW).0;
+    if text.chars().count() <= MAX_LENGTH {
+        text
+    } else {
+        text.chars().take(MAX_LENGTH - 1).chain(LEFT_OUT.chars()).collect()
+    }
+}
+
+/// A coefficient as people write it: a fraction that is long is a decimal.
+fn short(value: &Rational) -> String {
+    let fraction = value.to_string();
+    let is_long = fraction.len() > MAX_FRACTION;
+    value.to_exact_f64().filter(|_| value.to_int().is_none() && is_long).map_or(fraction, |x| x.to_string())
+}
+
 /// A term as an expression of the text form of kernels, in full. Recursion is as deep as the term: it is for those that are small.
 #[must_use]
 pub fn spelled(graph: &Graph, kernel: &Kernel, id: Id) -> String {
@@ -73,9 +95,14 @@ impl Writer<'_> {
         if depth == 0 {
             return (LEFT_OUT.to_owned(), Binding::Atom);
         }
+        self.node(self.graph.id_to_node(id), id, depth)
+    }
+
+    /// An e-node of the class of `id`.
+    fn node(&self, node: &Node, id: Id, depth: usize) -> (String, Binding) {
         let depth = depth - 1;
         let list = |children: &[Id]| self.list(children, depth);
-        match self.graph.id_to_node(id) {
+        match node {
             Node::Number(value, kind) if self.extent == Extent::Whole => {
                 let text = literal(value, *kind == Kind::Float);
                 (text, if value.is_negative() { Binding::Sum } else { Binding::Atom })
@@ -114,7 +141,7 @@ impl Writer<'_> {
                     if !size.is_one() {
                         let whole = self.extent == Extent::Whole;
                         let is_float = self.graph[id].data.dtype.is_float();
-                        let size = if whole { literal(&size, is_float) } else { size.to_string() };
+                        let size = if whole { literal(&size, is_float) } else { short(&size) };
                         text.push_str(&format!("{size}*"));
                     }
                     text.push_str(&self.inside(child, depth, Binding::Product));

@@ -13,7 +13,7 @@ use crate::language::ReductionId;
 
 /// Some or all inames of a reduction that a left side matched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Bound {
+pub(crate) struct Bound {
     /// The inames.
     pub(super) inames: InameSet,
     /// In the order of the reduction, for those whose order is kept.

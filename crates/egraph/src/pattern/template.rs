@@ -65,7 +65,7 @@ fn template(pattern: &Pattern, id: PatternId, slots: &mut Slots, functions: &Fun
         PatternNode::Apply { operator, children } => {
             let operator = Operator::new(operator, children.len(), functions)?;
             let parts = children.iter().map(|&child| match pattern.node(child) {
-                PatternNode::Rest(name) => Some(Part::Rest(slots.of(name))),
+                PatternNode::Rest(name) | PatternNode::Filtered { rest: name, .. } => Some(Part::Rest(slots.of(name))),
                 PatternNode::Each { rest, body } => {
                     let slot = slots.of(rest);
                     Some(Part::Each(slot, template(pattern, *body, slots, functions)?))
