@@ -45,6 +45,7 @@ const ALLOWED_EDGES: &[(&str, &[&str])] = &[
     ),
     ("cli", &["codegen", "driver", "dump", "egraph", "interp", "ir", "rules", "span", "time"]),
     ("bench", &["codegen", "driver", "dump", "interp", "ir", "span", "testgen", "time"]),
+    ("py", &["driver", "ir", "span", "time"]),
 ];
 
 /// The one crate that calls C.
