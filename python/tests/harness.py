@@ -102,6 +102,7 @@ def compare(
     Both are called by the names of their arguments: loopy leaves out those that are unused.
     """
     runs = []
+    first = lp.infer_unknown_types(first, expect_completion=True)
     for word, t_unit in (("first", first), ("second", second)):
         kernel = entry(t_unit)
         (folder / word).mkdir(exist_ok=True)

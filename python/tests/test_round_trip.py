@@ -16,6 +16,16 @@ HELD = [case for case in CASES if case.refused is None]
 REFUSED = [case for case in CASES if case.refused is not None]
 
 
+UNCOUNTED = {
+    "linear_subscripts": "LinearSubscript",
+}
+"""What loopy itself cannot count."""
+
+
+LEFT_TO_LOOPY = {"max_reduction", "min_reduction"}
+"""Where nestegg leaves reductions of extrema as they are, loopy places their loops."""
+
+
 def ids(cases: list[Case]) -> list[str]:
     return [case.name for case in cases]
 
@@ -37,8 +47,9 @@ def test_results_are_equal(case: Case, tmp_path: Path) -> None:
 def test_loopy_counts_no_more(case: Case) -> None:
     t_unit = case.make()
     result = nestegg.optimize(t_unit, parameters=case.sizes_of(t_unit), threads=1, validate=False)
-    if any(isinstance(insn, lp.CInstruction) for insn in entry(result.kernel).instructions):
-        assert case.name in {"c_instruction", "tsfc_like"}, "loopy counts no C instructions"
+    if case.name in UNCOUNTED:
+        with pytest.raises(Exception, match=UNCOUNTED[case.name]):
+            operations(t_unit, case.sizes)
         return
     assert operations(result.kernel, case.sizes) <= operations(t_unit, case.sizes)
 
@@ -76,6 +87,9 @@ def test_loopy_emits_the_order_that_nestegg_chose(case: Case) -> None:
     """loopy's schedule has the loops and instructions of the linearization, in its order."""
     t_unit = case.make()
     result = nestegg.optimize(t_unit, parameters=case.sizes_of(t_unit), threads=1, validate=False)
+    if '"reduce"' in result.json:
+        assert case.name in LEFT_TO_LOOPY
+        return
     chosen = json.loads(result.json)["linearization"]
     scheduled = entry(lp.linearize(lp.preprocess_program(result.kernel))).linearization
     names = {"EnterLoop": "for", "LeaveLoop": "end", "RunInstruction": "run"}
@@ -84,8 +98,8 @@ def test_loopy_emits_the_order_that_nestegg_chose(case: Case) -> None:
         for item in scheduled
         if type(item).__name__ in names
     ]
-    extra = {insn.id for insn in entry(result.kernel).instructions} - {item[1] for item in chosen}
-    found = [item for item in found if item[1] not in extra]
     expected = [tuple(item) for item in chosen if item[0] in ("for", "end", "run")]
+    chosen_ids = {name for word, name in expected if word == "run"}
+    found = [(word, name) for word, name in found if word != "run" or name in chosen_ids]
     assert [word for word, _ in found] == [word for word, _ in expected]
     assert [name for word, name in found if word == "run"] == [name for word, name in expected if word == "run"]

@@ -1,7 +1,9 @@
 """Where the elements of an array lie, and how the row-major arrays of the format hold them.
 
-A loopy array whose axes are only permuted becomes the array with its axes in the order of their strides. Any other
-array with strides, and any that is read by linear subscripts, becomes a flat one, indexed by the distance of an element.
+A loopy array whose axes are only permuted becomes the array with its axes in the order of their strides. One whose rows
+are longer in memory than their extent becomes one with these longer rows, and elements that do not lie side by side get
+one more axis, of which only the first index is used. Any other array, and any that is read by linear subscripts, becomes
+a flat one, indexed by the distance of an element.
 """
 
 from __future__ import annotations
@@ -31,22 +33,24 @@ class Layout:
     strides
         The strides of a flat array.
     shape
-        The shape of the format's array, in loopy's expressions.
+        The shape of the format's array, in loopy's expressions; it has one axis more than there are ``axes`` where
+        elements do not lie side by side.
     """
 
     axes: tuple[int, ...] | None
     strides: tuple[Any, ...]
     shape: tuple[Any, ...]
+    is_padded: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Whether it is the same array."""
-        return self.axes is not None and self.axes == tuple(range(len(self.axes)))
+        return self.axes is not None and self.axes == tuple(range(len(self.axes))) and not self.is_padded
 
     def indices(self, indices: Sequence[Any]) -> list[Any]:
         """The format's indices of an element."""
         if self.axes is not None:
-            return [indices[axis] for axis in self.axes]
+            return [indices[axis] for axis in self.axes] + [0] * (len(self.shape) - len(self.axes))
         terms = [
             index if stride == 1 else p.Product((index, stride))
             for index, stride in zip(indices, self.strides, strict=True)
@@ -111,6 +115,9 @@ def layout(array: ArrayBase, place: str, *, is_linear: bool, owns_memory: bool) 
         by_stride = _permutation(shape, strides)
         if by_stride is not None:
             return Layout(by_stride, tuple(strides), tuple(shape[axis] for axis in by_stride))
+        padded = _padded(shape, strides)
+        if padded is not None:
+            return Layout(*padded, is_padded=True)
     if any(isinstance(stride, int) and stride < 0 for stride in strides):
         raise Unsupported("an array with a negative stride", place)
     last: list[Any] = [1]
@@ -147,6 +154,23 @@ def _permutation(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[int, ...
         rest.remove(axis)
         stride = _times(shape[axis], stride)
     return tuple(reversed(axes))
+
+
+def _padded(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...]] | None:
+    """The axes, strides and extents of an array with rows that are longer than their extent."""
+    if len(shape) == 2 and _same(strides[1], 1) and not isinstance(strides[0], int):
+        return (0, 1), tuple(strides), (shape[0], strides[0])
+    if not all(isinstance(stride, int) and stride > 0 for stride in strides):
+        return None
+    axes = sorted(range(len(shape)), key=lambda axis: -strides[axis])
+    extents = [shape[axes[0]]]
+    for outer, inner in zip(axes, axes[1:], strict=False):
+        extent, rest = divmod(strides[outer], strides[inner])
+        if rest or not isinstance(shape[inner], int) or shape[inner] > extent:
+            return None
+        extents.append(extent)
+    last = strides[axes[-1]]
+    return tuple(axes), tuple(strides), tuple(extents if last == 1 else [*extents, last])
 
 
 def _times(a: Any, b: Any) -> Any:

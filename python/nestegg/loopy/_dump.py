@@ -9,6 +9,7 @@ of loops or instructions, or a linearization. What only loopy needs goes along i
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -37,7 +38,7 @@ from pymbolic import primitives as p
 
 from nestegg.errors import Unsupported
 from nestegg.loopy._arrays import Layout, dtype_name, layout
-from nestegg.loopy._order import Nesting, Step, in_order, linearize
+from nestegg.loopy._order import Nesting, Step, in_order, linearize, with_list_order
 from nestegg.loopy._to_json import Json, ToJson, function_name, negated
 
 FORMAT = "nestegg-kernel/1"
@@ -172,7 +173,9 @@ class _Dump:
         temporaries = [
             self._temporary(temporary) for _, temporary in sorted(entry.temporary_variables.items())
         ]
-        instructions = [self._instruction(by_id[id], linearization is None) for id in order]
+        instructions = [self._instruction(by_id[id]) for id in order]
+        if linearization is None:
+            self._add_dependences(instructions)
         kernel: dict[str, Json] = {"format": FORMAT, "name": entry.name}
         meta = self._meta()
         if meta:
@@ -392,7 +395,15 @@ class _Dump:
             elif not isinstance(item, (Barrier, CallKernel, ReturnFromKernel)):
                 raise Unsupported(f"the schedule item {type(item).__name__} has no place in the format")
 
-    def _instruction(self, insn: Any, has_dependences: bool) -> Json:
+    def _add_dependences(self, instructions: list[Json]) -> None:
+        tables = {name for name, found in self.entry.temporary_variables.items() if found.initializer is not None}
+        arrays = set(self.dtypes) - tables - self.entry.all_inames()
+        accesses = {insn["id"]: accesses_of(insn, arrays) for insn in instructions}
+        depends_on = with_list_order(self.depends_on, accesses)
+        for insn in instructions:
+            insn["depends_on"] = depends_on[insn["id"]]
+
+    def _instruction(self, insn: Any) -> Json:
         place = f"instruction {insn.id}"
         write = ToJson(self.layouts, self._dtype, place)
         inames = [name for name in self._inames() if name in insn.within_inames]
@@ -400,7 +411,7 @@ class _Dump:
             "id": insn.id,
             "kind": "assignment",
             "within_inames": inames,
-            "depends_on": sorted(self.depends_on[insn.id]) if has_dependences else [],
+            "depends_on": [],
             "predicates": [write.condition(predicate) for predicate in predicates(insn)],
         }
         if isinstance(insn, lp.Assignment):
@@ -478,7 +489,36 @@ def subexpressions(expr: Any) -> Iterator[Any]:
             waiting.extend(part)
         elif isinstance(part, p.ExpressionNode):
             yield part
-            waiting.extend(value for value in part.__getinitargs__() if isinstance(value, (p.ExpressionNode, tuple)))
+            waiting.extend(getattr(part, field.name) for field in dataclasses.fields(part))
+
+
+def names_in(expr: Json) -> set[str]:
+    """All words of an expression: its names, and more."""
+    found: set[str] = set()
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            found.add(part)
+        elif isinstance(part, list):
+            waiting.extend(part)
+    return found
+
+
+def written(insn: Json) -> set[str]:
+    """The arrays that an instruction of the format writes."""
+    if insn["kind"] == "opaque":
+        return set(insn["writes"])
+    assignees = insn["assignees"] if insn["kind"] == "call" else [insn["assignee"]]
+    return {assignee if isinstance(assignee, str) else assignee[1] for assignee in assignees}
+
+
+def accesses_of(insn: Json, arrays: set[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Which of some arrays an instruction of the format touches, and which of them it writes."""
+    found = names_in(insn["predicates"])
+    for member in ("assignee", "assignees", "expression", "arguments", "reads", "writes"):
+        found |= names_in(insn.get(member, []))
+    return frozenset(found & arrays), frozenset(written(insn) & arrays)
 
 
 def set_text(found: Any) -> str:

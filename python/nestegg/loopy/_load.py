@@ -21,16 +21,16 @@ import loopy as lp
 import numpy as np
 from loopy.kernel.data import AddressSpace
 from loopy.symbolic import LinearSubscript
-from loopy.target.c.c_execution import CCompiler
-from loopy.typing import auto
+from loopy.types import NumpyType
 from pymbolic import primitives as p
 from pytools import UniqueNameGenerator
 
 from nestegg import _core
 from nestegg.errors import Error, Unsupported
-from nestegg.loopy._dump import META, called_by, entry_name, is_nothing
+from nestegg.loopy._dump import META, accesses_of, entry_name, names_in, written
 from nestegg.loopy._from_json import FromJson
 from nestegg.loopy._functions import MathFunction
+from nestegg.loopy._order import Step, in_order, with_list_order
 
 Json = Any
 
@@ -138,7 +138,7 @@ class _Load:
             domains or ["{ : }"],
             [*rules, *instructions, *unread],
             [*arguments, *self._temporaries(), *self.saved],
-            assumptions=kernel.get("assumptions") or "",
+            assumptions=isl.BasicSet.read_from_str(isl.DEFAULT_CONTEXT, kernel.get("assumptions") or "{ : }"),
             target=self.target,
             name=kernel["name"],
             lang_version=(2018, 2),
@@ -319,31 +319,13 @@ class _Load:
 
     def _dependences(self) -> list[list[str]]:
         """What the kernel says, and list order where two touch the same data and one of them writes."""
-        insns = self.kernel["instructions"]
-        before: dict[str, set[str]] = {insn["id"]: set(insn["depends_on"]) for insn in insns}
-
-        def reaches(start: str, goal: str) -> bool:
-            waiting, seen = [start], set()
-            while waiting:
-                id = waiting.pop()
-                if id == goal:
-                    return True
-                if id not in seen:
-                    seen.add(id)
-                    waiting.extend(before[id])
-            return False
-
-        touched = [(touches(insn), written(insn)) for insn in insns]
+        insns = {insn["id"]: insn for insn in self.kernel["instructions"]}
+        steps = [Step(id, frozenset(), frozenset(insn["depends_on"]), 0) for id, insn in insns.items()]
         tables = {table["name"] for table in self.kernel["temporaries"] if table["initializer"] is not None}
-        for later, (all_of, writes) in enumerate(touched):
-            for earlier in range(later - 1, -1, -1):
-                other, other_writes = touched[earlier]
-                if not ((writes & other | other_writes & all_of) - tables):
-                    continue
-                a, b = insns[earlier]["id"], insns[later]["id"]
-                if not reaches(b, a) and not reaches(a, b):
-                    before[b].add(a)
-        return [sorted(before[insn["id"]]) for insn in insns]
+        arrays = set(self.shapes) - tables
+        accesses = {step.id: accesses_of(insns[step.id], arrays) for step in in_order(steps)}
+        found = with_list_order({id: insn["depends_on"] for id, insn in insns.items()}, accesses)
+        return [found[id] for id in insns]
 
     def _reader(self, names: Mapping[str, str]) -> FromJson:
         def name(found: str) -> Any:
@@ -360,8 +342,10 @@ class _Load:
                 return p.Subscript(p.Variable(array), indices if len(indices) > 1 else indices[0])
             if layout["axes"] is None:
                 return LinearSubscript(p.Variable(array), indices[0])
-            back = dict(zip(layout["axes"], indices, strict=True))
-            return p.Subscript(p.Variable(array), tuple(back[axis] for axis in range(len(indices))))
+            axes = layout["axes"]
+            back = dict(zip(axes, indices, strict=False))
+            found = tuple(back[axis] for axis in range(len(axes)))
+            return p.Subscript(p.Variable(array), found if len(found) > 1 else found[0])
 
         def bind(inames: list[str]) -> dict[str, str]:
             return {iname: self._open(iname, names) for iname in inames}
@@ -379,7 +363,11 @@ class _Load:
 
     def _arguments(self) -> list[Any]:
         if self.like is not None:
-            return list(self.like.args)
+            dtypes = {arg["name"]: numpy_dtype(arg["dtype"]) for arg in self.kernel["arguments"]}
+            return [
+                arg.copy(dtype=NumpyType(dtypes[arg.name])) if arg.dtype is None and arg.name in dtypes else arg
+                for arg in self.like.args
+            ]
         size = self._reader({})
         found: dict[str, Any] = {}
         for parameter in self.kernel.get("parameters") or []:
@@ -478,35 +466,6 @@ def conjunction(predicates: list[Any]) -> frozenset[Any]:
     if len(unique) > 1 and any("[" in str(predicate) for predicate in unique):
         return frozenset([p.LogicalAnd(tuple(unique))])
     return frozenset(unique)
-
-
-def names_in(expr: Json) -> set[str]:
-    """All words of an expression; more than its names does no harm."""
-    found: set[str] = set()
-    waiting = [expr]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            found.add(part)
-        elif isinstance(part, list):
-            waiting.extend(part)
-    return found
-
-
-def written(insn: Json) -> set[str]:
-    """The arrays that an instruction writes."""
-    if insn["kind"] == "opaque":
-        return set(insn["writes"])
-    assignees = insn["assignees"] if insn["kind"] == "call" else [insn["assignee"]]
-    return {assignee if isinstance(assignee, str) else assignee[1] for assignee in assignees}
-
-
-def touches(insn: Json) -> set[str]:
-    """The arrays that an instruction reads or writes, and other words."""
-    found = names_in(insn["predicates"])
-    for member in ("assignee", "assignees", "expression", "arguments", "reads", "writes"):
-        found |= names_in(insn.get(member, []))
-    return found
 
 
 def basic_set(found: Any) -> tuple[Any, Any]:

@@ -68,6 +68,41 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
     return [steps[idx] for idx in order]
 
 
+def with_list_order(
+    depends_on: Mapping[str, Iterable[str]], accesses: Mapping[str, tuple[frozenset[str], frozenset[str]]]
+) -> dict[str, list[str]]:
+    """Add the dependences that list order means: of instructions that touch the same data, one of them writing.
+
+    ``accesses`` has, for each instruction in the order of the list, all that it touches and what it writes. The list
+    must be in an order that the dependences allow.
+    """
+    ids = list(accesses)
+    at = {id: idx for idx, id in enumerate(ids)}
+    before: list[int] = []
+    touching: dict[str, list[tuple[int, bool]]] = {}
+    found: dict[str, list[str]] = {}
+    for idx, (id, (touched, written)) in enumerate(accesses.items()):
+        direct = {other for other in depends_on[id] if other in at}
+        reached = 0
+        for other in direct:
+            reached |= 1 << at[other] | (before[at[other]] if at[other] < idx else 0)
+        conflicts = {
+            other
+            for name in touched
+            for other, writes in touching.get(name, ())
+            if writes or name in written
+        }
+        for other in sorted(conflicts, reverse=True):
+            if not reached >> other & 1:
+                direct.add(ids[other])
+                reached |= 1 << other | before[other]
+        before.append(reached)
+        for name in touched:
+            touching.setdefault(name, []).append((idx, name in written))
+        found[id] = sorted(direct)
+    return found
+
+
 def _closure(steps: Sequence[Step]) -> dict[str, frozenset[str]]:
     """All that runs before each instruction."""
     known: dict[str, frozenset[str]] = {}
