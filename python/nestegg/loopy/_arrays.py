@@ -99,15 +99,14 @@ def layout(array: ArrayBase, place: str, *, is_linear: bool, owns_memory: bool) 
     if rank == 0:
         return Layout((), (), ())
     tags = array.dim_tags
-    strides: list[Any] | None = []
+    strides: list[Any] = []
     for tag in tags or ():
         if not isinstance(tag, FixedStrideArrayDimTag):
             if owns_memory:
-                strides = None
                 break
             raise Unsupported(f"an axis with the tag {tag} is not one array in memory", place)
         strides.append(tag.stride)
-    if not strides or owns_memory and not is_linear:
+    if len(strides) != rank or (owns_memory and not is_linear):
         strides = _row_major(shape)
     if any(stride is auto or stride is None for stride in strides):
         raise Unsupported("an array whose strides are arguments", place)

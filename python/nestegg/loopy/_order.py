@@ -84,18 +84,15 @@ def with_list_order(
     for idx, (id, (touched, written)) in enumerate(accesses.items()):
         direct = {other for other in depends_on[id] if other in at}
         reached = 0
-        for other in direct:
-            reached |= 1 << at[other] | (before[at[other]] if at[other] < idx else 0)
+        for place in (at[other] for other in direct):
+            reached |= 1 << place | (before[place] if place < idx else 0)
         conflicts = {
-            other
-            for name in touched
-            for other, writes in touching.get(name, ())
-            if writes or name in written
+            place for name in touched for place, writes in touching.get(name, ()) if writes or name in written
         }
-        for other in sorted(conflicts, reverse=True):
-            if not reached >> other & 1:
-                direct.add(ids[other])
-                reached |= 1 << other | before[other]
+        for place in sorted(conflicts, reverse=True):
+            if not reached >> place & 1:
+                direct.add(ids[place])
+                reached |= 1 << place | before[place]
         before.append(reached)
         for name in touched:
             touching.setdefault(name, []).append((idx, name in written))
