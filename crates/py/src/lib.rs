@@ -131,6 +131,17 @@ mod _core {
         })
     }
 
+    /// The kernel in JSON, in the order that it means.
+    #[pyfunction]
+    fn linearize(py: Python<'_>, text: String, name: String) -> PyResult<String> {
+        background::run(py, 1, None, move |_| {
+            let read = nestegg_driver::read(&Source::new(name, text))?;
+            let kernel = read.program.kernel().name.clone();
+            let linearized = read.program.into_linearized();
+            Ok(emit::dump(&linearized.map_err(|source| nestegg_driver::Error::Order { kernel, source })?).text)
+        })
+    }
+
     /// Names and first sentences of the built-in strategies.
     #[pyfunction]
     fn strategies() -> Vec<(String, String)> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -48,6 +49,11 @@ class FromJson:
         What a name is: inames of a loop may have another one in loopy.
     bind
         The names of inames that a reduction binds.
+    rules
+        Substitution rules that are replaced by what they stand for: those that speak of inames, which may have other
+        names at each use.
+    floats
+        The names of arrays of floats.
     """
 
     def __init__(
@@ -55,16 +61,25 @@ class FromJson:
         access: Callable[[str, tuple[Any, ...]], Any],
         name: Callable[[str], Any],
         bind: Callable[[list[str]], Mapping[str, str]],
+        rules: Mapping[str, Json],
+        floats: set[str],
     ) -> None:
         self.access = access
         self.name = name
         self.bind = bind
-        self.bound: dict[str, str] = {}
+        self.rules = rules
+        self.floats = floats
+        self.bound: dict[str, Any] = {}
+        self.formals: dict[str, Any] = {}
 
     def __call__(self, expr: Json) -> Any:
         """The expression."""
         if isinstance(expr, str):
-            return p.Variable(self.bound[expr]) if expr in self.bound else self.name(expr)
+            if expr in self.formals:
+                return self.formals[expr]
+            if expr in self.bound:
+                return self.bound[expr]
+            return self.replaced(expr, []) if expr in self.rules else self.name(expr)
         if not isinstance(expr, list):
             return expr
         word, *rest = expr
@@ -74,10 +89,47 @@ class FromJson:
             return self.reduction(*rest)
         if word == "cast":
             return self.cast(*rest)
+        if word == "subst" and rest[0] in self.rules:
+            return self.replaced(rest[0], rest[1:])
         if word in ("call", "subst"):
             return p.Call(p.Variable(rest[0]), tuple(self(argument) for argument in rest[1:]))
         operands = tuple(self(operand) for operand in rest)
+        if word in ("min", "max") and len(operands) > 1 and not any(self.is_float(operand) for operand in rest):
+            # C has extrema of floats only, and loopy those of two integers.
+            return functools.reduce(lambda a, b: p.Call(p.Variable(word), (a, b)), operands)
         return self.operation(word, operands)
+
+    def is_float(self, expr: Json) -> bool:
+        """Whether a value is a float."""
+        if isinstance(expr, str):
+            if expr in self.rules:
+                return self.is_float(self.rules[expr]["expression"])
+            return expr in self.floats or expr in self.formals
+        if not isinstance(expr, list):
+            return isinstance(expr, float)
+        word, *rest = expr
+        if word == "[]":
+            return rest[0] in self.floats
+        if word == "cast":
+            return str(rest[0]).startswith("float")
+        if word in ("call", "subst", "/"):
+            return True
+        if word == "if":
+            rest = rest[1:]
+        if word == "reduce":
+            rest = rest[2:]
+        return word not in COMPARISONS | {"and", "or", "not"} and any(self.is_float(operand) for operand in rest)
+
+    def replaced(self, name: str, arguments: list[Json]) -> Any:
+        """What a substitution rule stands for."""
+        rule = self.rules[name]
+        outer = self.formals
+        formals = dict(zip(rule["parameters"], (self(argument) for argument in arguments), strict=True))
+        self.formals = formals
+        try:
+            return self(rule["expression"])
+        finally:
+            self.formals = outer
 
     def operation(self, word: str, operands: tuple[Any, ...]) -> Any:
         """An operation on operands that are read."""
@@ -103,7 +155,7 @@ class FromJson:
         """A reduction, over inames of its own."""
         outer = self.bound
         names = self.bind(inames)
-        self.bound = {**outer, **names}
+        self.bound = {**outer, **{iname: p.Variable(name) for iname, name in names.items()}}
         try:
             return Reduction(word, tuple(names[iname] for iname in inames), self(body))
         finally:

@@ -6,7 +6,8 @@ one before it, and loops inside each other have their priorities: loopy's schedu
 Where a domain has an iname that several loops run over, each loop gets a domain of its own: the projection of that
 domain on its iname, with the inames of loops around it as parameters. That is what a loop runs over.
 A condition around instructions that write what it reads is computed before them.
-Without a linearization, instructions depend on what the kernel says, and on earlier ones that touch the same data.
+Without a linearization, instructions depend on what the kernel says, and on earlier ones that touch the same data. If
+loopy cannot nest the loops then, or iterations have an order, the kernel gets the linearization that the format means.
 """
 
 from __future__ import annotations
@@ -59,7 +60,14 @@ def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = Non
     nestegg.Unsupported
         If loopy cannot hold something in it.
     """
-    return _Load(json.loads(_core.convert(text, "<text>", True)), like, target).t_unit()
+    kernel = json.loads(_core.convert(text, "<text>", True))
+    if kernel["linearization"] is None:
+        if not any("sequential" in iname["tags"] for iname in kernel.get("inames") or []):
+            found = _Load(kernel, like, target).t_unit()
+            if lp.has_schedulable_iname_nesting(found[entry_name(found)]):
+                return found
+        kernel = json.loads(_core.linearize(text, "<text>"))
+    return _Load(kernel, like, target).t_unit()
 
 
 @dataclass
@@ -93,6 +101,11 @@ class _Load:
         self.layouts: dict[str, Json] = self.meta.get("layouts", {})
         self.instructions = {insn["id"]: insn for insn in kernel["instructions"]}
         self.shapes = {array["name"]: array["shape"] for array in kernel["arguments"] + kernel["temporaries"]}
+        self.floats = {
+            array["name"]
+            for array in kernel["arguments"] + kernel["temporaries"]
+            if array["dtype"].startswith("float")
+        }
         self.domains = [isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text) for text in kernel["domains"]]
         self.domain_of = {
             name: idx
@@ -104,6 +117,8 @@ class _Load:
         taken |= {rule["name"] for rule in kernel.get("substitutions") or []}
         self.new_name = UniqueNameGenerator(taken)
         self.new_id = UniqueNameGenerator(set(self.instructions))
+        self.rules = {rule["name"]: rule for rule in kernel.get("substitutions") or []}
+        self.replaced = self._replaced()
         self.loops: list[_Loop] = []
         self.seen: set[str] = set()
         self.saved: list[lp.TemporaryVariable] = []
@@ -115,7 +130,8 @@ class _Load:
         instructions = self._instructions()
         rules = [
             lp.SubstitutionRule(rule["name"], tuple(rule["parameters"]), self._reader({})(rule["expression"]))
-            for rule in kernel.get("substitutions") or []
+            for name, rule in self.rules.items()
+            if name not in self.replaced
         ]
         domains, conditions = self._domains()
         if conditions:
@@ -153,6 +169,16 @@ class _Load:
             entry = found[kernel["name"]]
             found = found.with_kernel(entry.copy(loop_priority=entry.loop_priority | frozenset(priorities)))
         return self._tagged(found)
+
+    def _replaced(self) -> dict[str, Json]:
+        """Rules that speak of inames, themselves or through others."""
+        words = {name: names_in(rule["expression"]) for name, rule in self.rules.items()}
+        found: set[str] = set()
+        while True:
+            more = {name for name, of in words.items() if name not in found and of & (found | set(self.domain_of))}
+            if not more:
+                return {name: self.rules[name] for name in self.rules if name in found}
+            found |= more
 
     def target_functions(self) -> Mapping[str, Any]:
         """The functions that the target knows."""
@@ -350,7 +376,7 @@ class _Load:
         def bind(inames: list[str]) -> dict[str, str]:
             return {iname: self._open(iname, names) for iname in inames}
 
-        return _Counting(access, name, bind, self.functions)
+        return _Counting(access, name, bind, self.replaced, self.floats, self.functions)
 
     def _under(self, insn: Any, conditions: dict[str, Any]) -> Any:
         """An instruction under the conditions of the loops around it."""
@@ -444,8 +470,8 @@ class _Load:
 class _Counting(FromJson):
     """Reads expressions and notes the functions that they call."""
 
-    def __init__(self, access: Any, name: Any, bind: Any, functions: set[str]) -> None:
-        super().__init__(access, name, bind)
+    def __init__(self, access: Any, name: Any, bind: Any, rules: Any, floats: Any, functions: set[str]) -> None:
+        super().__init__(access, name, bind, rules, floats)
         self.functions = functions
 
     def __call__(self, expr: Json) -> Any:
@@ -457,7 +483,7 @@ class _Counting(FromJson):
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The dtype of that name."""
-    return np.dtype(np.int8) if name == "bool" else np.dtype(name)
+    return np.dtype(name)
 
 
 def conjunction(predicates: list[Any]) -> frozenset[Any]:
