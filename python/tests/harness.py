@@ -13,7 +13,7 @@ import loopy as lp
 import numpy as np
 from pymbolic import evaluate
 
-PREAMBLE = "#include <math.h>\n#include <limits.h>\n"
+PREAMBLE = "".join(f"#include <{name}.h>\n" for name in ("math", "limits", "stdint", "stdbool"))
 """What loopy's C target uses and does not include."""
 
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4}

@@ -32,12 +32,13 @@ from loopy.kernel.data import (
 )
 from loopy.kernel.function_interface import CallableKernel
 from loopy.schedule import Barrier, CallKernel, EnterLoop, LeaveLoop, ReturnFromKernel, RunInstruction
-from loopy.symbolic import DependencyMapper, LinearSubscript, SubArrayRef
+from loopy.symbolic import DependencyMapper, LinearSubscript, Reduction, SubArrayRef
 from loopy.type_inference import TypeReader
 from pymbolic import primitives as p
 
 from nestegg.errors import Unsupported
 from nestegg.loopy._arrays import Layout, dtype_name, layout
+from nestegg.loopy._from_json import names_in
 from nestegg.loopy._order import Nesting, Step, in_order, linearize, with_list_order
 from nestegg.loopy._to_json import Json, ToJson, function_name, negated
 
@@ -138,7 +139,16 @@ class _Dump:
             self.dtypes[array.name] = getattr(array.dtype, "numpy_dtype", None) or refuse_dtype(array)
         self.instructions = [insn for insn in self.entry.instructions if not is_nothing(insn)]
         self.depends_on = self._dependences()
-        self.reductions = {insn.id: frozenset(insn.reduction_inames()) for insn in self.instructions}
+        self.reductions = {
+            insn.id: frozenset(
+                iname
+                for expr in expressions(insn)
+                for part in subexpressions(expr)
+                if isinstance(part, Reduction)
+                for iname in part.inames
+            )
+            for insn in self.instructions
+        }
         self.used_inames = frozenset().union(
             *(insn.within_inames | self.reductions[insn.id] for insn in self.instructions)
         )
@@ -205,7 +215,11 @@ class _Dump:
             expr = expr.aggregate
         if isinstance(expr, p.Variable) and expr.name in self.dtypes:
             return self.dtypes[expr.name]
-        found = self.types(expr)
+        try:
+            found = self.types(expr)
+        except (LoopyError, AttributeError, KeyError) as error:
+            # A call in a predicate is one that loopy never resolves.
+            raise Unsupported(f"loopy finds no type of `{expr}`", f"kernel {self.entry.name}") from error
         dtype = getattr(found, "numpy_dtype", None)
         if not isinstance(dtype, np.dtype):
             raise Unsupported(f"the type {found} of `{expr}` has no place in the format", f"kernel {self.entry.name}")
@@ -252,9 +266,14 @@ class _Dump:
         return names
 
     def _used_domains(self) -> Iterator[Any]:
-        for domain in self.entry.domains:
-            if self.used_inames & set(domain.get_var_names(isl.dim_type.set)):
-                yield domain
+        """Domains of inames that instructions use, and those that these depend on."""
+        used = set(self.used_inames)
+        while True:
+            found = [domain for domain in self.entry.domains if used & set(domain.get_var_names(isl.dim_type.set))]
+            outer = {name for domain in found for name in domain.get_var_names(isl.dim_type.param)}
+            if outer & self.entry.all_inames() <= used:
+                return iter(found)
+            used |= outer
 
     def _inames(self) -> list[str]:
         return [
@@ -412,7 +431,7 @@ class _Dump:
             "kind": "assignment",
             "within_inames": inames,
             "depends_on": [],
-            "predicates": [write.condition(predicate) for predicate in predicates(insn)],
+            "predicates": unique([write.condition(predicate) for predicate in predicates(insn)]),
         }
         if isinstance(insn, lp.Assignment):
             if insn.atomicity:
@@ -480,6 +499,11 @@ def predicates(insn: Any) -> list[Any]:
     return found
 
 
+def unique(conditions: list[Json]) -> list[Json]:
+    """The same without repetition."""
+    return list({json.dumps(condition): condition for condition in conditions}.values())
+
+
 def subexpressions(expr: Any) -> Iterator[Any]:
     """An expression and all inside it."""
     waiting = [expr]
@@ -490,19 +514,6 @@ def subexpressions(expr: Any) -> Iterator[Any]:
         elif isinstance(part, p.ExpressionNode):
             yield part
             waiting.extend(getattr(part, field.name) for field in dataclasses.fields(part))
-
-
-def names_in(expr: Json) -> set[str]:
-    """All words of an expression: its names, and more."""
-    found: set[str] = set()
-    waiting = [expr]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            found.add(part)
-        elif isinstance(part, list):
-            waiting.extend(part)
-    return found
 
 
 def written(insn: Json) -> set[str]:

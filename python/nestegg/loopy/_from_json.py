@@ -38,6 +38,22 @@ NARY: Mapping[str, Callable[[tuple[Any, ...]], Any]] = {
 }
 
 
+BITS = {"&", "|", "^", "<<", ">>", "~"}
+
+
+def names_in(expr: Json) -> set[str]:
+    """All words of an expression: its names, and more."""
+    found: set[str] = set()
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            found.add(part)
+        elif isinstance(part, list):
+            waiting.extend(part)
+    return found
+
+
 class FromJson:
     """Reads expressions.
 
@@ -54,6 +70,8 @@ class FromJson:
         names at each use.
     floats
         The names of arrays of floats.
+    wide
+        The names of integers of 64 bits.
     """
 
     def __init__(
@@ -63,12 +81,14 @@ class FromJson:
         bind: Callable[[list[str]], Mapping[str, str]],
         rules: Mapping[str, Json],
         floats: set[str],
+        wide: set[str],
     ) -> None:
         self.access = access
         self.name = name
         self.bind = bind
         self.rules = rules
         self.floats = floats
+        self.wide = wide
         self.bound: dict[str, Any] = {}
         self.formals: dict[str, Any] = {}
 
@@ -95,9 +115,14 @@ class FromJson:
             return p.Call(p.Variable(rest[0]), tuple(self(argument) for argument in rest[1:]))
         operands = tuple(self(operand) for operand in rest)
         if word in ("min", "max") and len(operands) > 1 and not any(self.is_float(operand) for operand in rest):
-            # C has extrema of floats only, and loopy those of two integers.
-            return functools.reduce(lambda a, b: p.Call(p.Variable(word), (a, b)), operands)
-        return self.operation(word, operands)
+            # C has extrema of floats only.
+            operator = "<" if word == "min" else ">"
+            return functools.reduce(lambda a, b: p.If(p.Comparison(a, operator, b), a, b), operands)
+        found = self.operation(word, operands)
+        if word in BITS:
+            # Else loopy writes literals among bits as floats where a float is expected.
+            return TypeCast(np.dtype(np.int64 if names_in(expr) & self.wide else np.int32), found)
+        return found
 
     def is_float(self, expr: Json) -> bool:
         """Whether a value is a float."""

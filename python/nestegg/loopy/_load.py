@@ -28,12 +28,18 @@ from pytools import UniqueNameGenerator
 
 from nestegg import _core
 from nestegg.errors import Error, Unsupported
-from nestegg.loopy._dump import META, accesses_of, entry_name, names_in, written
-from nestegg.loopy._from_json import FromJson
+from nestegg.loopy._dump import META, accesses_of, entry_name, written
+from nestegg.loopy._from_json import FromJson, names_in
 from nestegg.loopy._functions import MathFunction
 from nestegg.loopy._order import Step, in_order, with_list_order
 
 Json = Any
+
+COMPUTED = {"call", "reduce"}
+"""What loopy does not look for in predicates."""
+
+LIMITS = [("00_nestegg_limits", "#include <limits.h>\n#include <math.h>")]
+"""The headers of the names that reductions of extrema begin with."""
 
 
 def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = None) -> lp.TranslationUnit:
@@ -62,7 +68,8 @@ def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = Non
     """
     kernel = json.loads(_core.convert(text, "<text>", True))
     if kernel["linearization"] is None:
-        if not any("sequential" in iname["tags"] for iname in kernel.get("inames") or []):
+        is_ordered = any("sequential" in iname["tags"] for iname in kernel.get("inames") or [])
+        if not is_ordered and not any(needs_saved_condition(insn) for insn in kernel["instructions"]):
             found = _Load(kernel, like, target).t_unit()
             if lp.has_schedulable_iname_nesting(found[entry_name(found)]):
                 return found
@@ -101,10 +108,17 @@ class _Load:
         self.layouts: dict[str, Json] = self.meta.get("layouts", {})
         self.instructions = {insn["id"]: insn for insn in kernel["instructions"]}
         self.shapes = {array["name"]: array["shape"] for array in kernel["arguments"] + kernel["temporaries"]}
+        insns = json.dumps(kernel["instructions"])
+        self.has_extrema = any(f'"reduce", "{word}"' in insns for word in ("min", "max"))
         self.floats = {
             array["name"]
             for array in kernel["arguments"] + kernel["temporaries"]
             if array["dtype"].startswith("float")
+        }
+        self.wide = {
+            array["name"]
+            for array in kernel["arguments"] + kernel["temporaries"] + (kernel.get("parameters") or [])
+            if array["dtype"] == "int64"
         }
         self.domains = [isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text) for text in kernel["domains"]]
         self.domain_of = {
@@ -140,11 +154,13 @@ class _Load:
         unread = self._keep_arguments(arguments, instructions)
         like = self.like
         extra: dict[str, Any] = {}
+        if self.has_extrema:
+            extra = {"symbol_manglers": [mangle_limit], "preambles": LIMITS}
         if like is not None:
             extra = {
-                "preambles": like.preambles,
+                "preambles": [*like.preambles, *extra.get("preambles", [])],
                 "preamble_generators": like.preamble_generators,
-                "symbol_manglers": like.symbol_manglers,
+                "symbol_manglers": [*like.symbol_manglers, *extra.get("symbol_manglers", [])],
                 "silenced_warnings": like.silenced_warnings,
                 "options": like.options,
                 "tags": like.tags,
@@ -274,7 +290,12 @@ class _Load:
             elif word == "endif":
                 conditions.pop()
             else:
-                runs.append(_Run(rest[0], tuple(names.values()), dict(names), list(conditions)))
+                insn = self.instructions[rest[0]]
+                around = list(conditions)
+                if needs_saved_condition(insn):
+                    around.append(self._saved(conjoined(insn["predicates"]), runs, names, conditions))
+                    self.instructions[rest[0]] = {**insn, "predicates": []}
+                runs.append(_Run(rest[0], tuple(names.values()), dict(names), around))
                 self.nests.add(tuple(names.values()))
         return runs
 
@@ -287,8 +308,9 @@ class _Load:
         around: list[Any],
     ) -> Any:
         """A condition as a predicate; it is saved first if what it guards may change it."""
-        expr = self._reader(names)(condition)
         read = names_in(condition)
+        if read & COMPUTED:
+            return self._saved(condition, runs, names, around)
         depth = 0
         for word, *rest in inside:
             depth += {"if": 1, "endif": -1}.get(word, 0)
@@ -296,7 +318,7 @@ class _Load:
                 break
             if word == "run" and read & written(self.instructions[rest[0]]):
                 return self._saved(condition, runs, names, around)
-        return expr
+        return self._reader(names)(condition)
 
     def _saved(self, condition: Json, runs: list[_Run], names: dict[str, str], around: list[Any]) -> Any:
         name, id = self.new_name("condition"), self.new_id("condition")
@@ -376,7 +398,7 @@ class _Load:
         def bind(inames: list[str]) -> dict[str, str]:
             return {iname: self._open(iname, names) for iname in inames}
 
-        return _Counting(access, name, bind, self.replaced, self.floats, self.functions)
+        return _Counting(access, name, bind, self.replaced, self.floats, self.wide, self.functions)
 
     def _under(self, insn: Any, conditions: dict[str, Any]) -> Any:
         """An instruction under the conditions of the loops around it."""
@@ -461,6 +483,8 @@ class _Load:
             for entry in self.kernel.get("inames") or []:
                 if "unroll" in entry["tags"]:
                     given.setdefault(entry["name"], ["unr"])
+            kernel = found[self.kernel["name"]]
+            given = {name: of for name, of in given.items() if "unr" not in of or has_constant_bounds(kernel, name)}
         tags = [(loop.name, tag) for loop in self.loops for tag in given.get(loop.iname, [])]
         return lp.tag_inames(found, tags) if tags else found
 
@@ -470,8 +494,8 @@ class _Load:
 class _Counting(FromJson):
     """Reads expressions and notes the functions that they call."""
 
-    def __init__(self, access: Any, name: Any, bind: Any, rules: Any, floats: Any, functions: set[str]) -> None:
-        super().__init__(access, name, bind, rules, floats)
+    def __init__(self, access: Any, name: Any, bind: Any, rules: Any, floats: Any, wide: Any, functions: set[str]) -> None:
+        super().__init__(access, name, bind, rules, floats, wide)
         self.functions = functions
 
     def __call__(self, expr: Json) -> Any:
@@ -492,6 +516,34 @@ def conjunction(predicates: list[Any]) -> frozenset[Any]:
     if len(unique) > 1 and any("[" in str(predicate) for predicate in unique):
         return frozenset([p.LogicalAnd(tuple(unique))])
     return frozenset(unique)
+
+
+def needs_saved_condition(insn: Json) -> bool:
+    """Whether an instruction writes what its predicates read, or they compute what loopy does not find in predicates."""
+    return bool(names_in(insn["predicates"]) & (written(insn) | COMPUTED))
+
+
+def has_constant_bounds(kernel: lp.LoopKernel, iname: str) -> bool:
+    """Whether loopy can unroll a loop."""
+    try:
+        kernel.get_iname_bounds(iname, constants_only=True)
+    except isl.Error:
+        return False
+    return True
+
+
+def conjoined(predicates: list[Json]) -> Json:
+    """Predicates as one condition."""
+    return predicates[0] if len(predicates) == 1 else ["and", *predicates]
+
+
+def mangle_limit(kernel: Any, name: str) -> Any:
+    """The names that loopy begins reductions of extrema with, and does not know in C."""
+    if name in ("HUGE_VAL", "INFINITY"):
+        return NumpyType(np.dtype(np.float64 if name == "HUGE_VAL" else np.float32)), name
+    if name in ("INT_MAX", "INT_MIN", "LONG_MAX", "LONG_MIN"):
+        return NumpyType(np.dtype(np.int32 if name.startswith("INT") else np.int64)), name
+    return None
 
 
 def basic_set(found: Any) -> tuple[Any, Any]:

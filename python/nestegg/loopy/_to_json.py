@@ -44,6 +44,8 @@ REDUCTIONS = {
 
 CONDITIONS = (p.Comparison, p.LogicalAnd, p.LogicalOr, p.LogicalNot)
 
+BITS = (p.BitwiseAnd, p.BitwiseOr, p.BitwiseXor, p.BitwiseNot, p.LeftShift, p.RightShift)
+
 Json = Any
 
 
@@ -268,6 +270,8 @@ class ToJson(Mapper[Json, [str]]):
 
     def map_type_cast(self, expr: Any, context: str) -> Json:
         dtype = dtype_name(expr.type, self.place)
+        if isinstance(expr.child, BITS) and self.type_of(expr.child) == expr.type.numpy_dtype:
+            return self.rec(expr.child, "i")
         return ["cast", dtype, self.rec(expr.child, self.context(expr.child))]
 
     def map_type_annotation(self, expr: Any, context: str) -> Json:
