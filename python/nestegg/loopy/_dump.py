@@ -30,7 +30,7 @@ from loopy.kernel.data import (
     ValueArg,
     VectorizeTag,
 )
-from loopy.kernel.function_interface import CallableKernel
+from loopy.kernel.function_interface import CallableKernel, ScalarCallable
 from loopy.schedule import Barrier, CallKernel, EnterLoop, LeaveLoop, ReturnFromKernel, RunInstruction
 from loopy.symbolic import DependencyMapper, LinearSubscript, Reduction, SubArrayRef
 from loopy.type_inference import TypeReader
@@ -133,6 +133,11 @@ class _Dump:
 
     def __init__(self, t_unit: lp.TranslationUnit) -> None:
         self.entry = t_unit[entry_name(t_unit)]
+        self.functions = {
+            str(id): callable.name
+            for id, callable in t_unit.callables_table.items()
+            if isinstance(callable, ScalarCallable) and isinstance(callable.name, str)
+        }
         self.types = TypeReader(self.entry, t_unit.callables_table)
         self.dtypes = {iname: self.entry.index_dtype.numpy_dtype for iname in self.entry.all_inames()}
         for array in (*self.entry.args, *self.entry.temporary_variables.values()):
@@ -424,7 +429,7 @@ class _Dump:
 
     def _instruction(self, insn: Any) -> Json:
         place = f"instruction {insn.id}"
-        write = ToJson(self.layouts, self._dtype, place)
+        write = ToJson(self.layouts, self._dtype, place, self.functions)
         inames = [name for name in self._inames() if name in insn.within_inames]
         found: dict[str, Json] = {
             "id": insn.id,

@@ -28,8 +28,6 @@ BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 NARY: Mapping[str, Callable[[tuple[Any, ...]], Any]] = {
     "+": p.Sum,
     "*": p.Product,
-    "min": p.Min,
-    "max": p.Max,
     "and": p.LogicalAnd,
     "or": p.LogicalOr,
     "&": p.BitwiseAnd,
@@ -64,31 +62,28 @@ class FromJson:
     name
         What a name is: inames of a loop may have another one in loopy.
     bind
-        The names of inames that a reduction binds.
+        The names of inames that a reduction binds, given those of reductions around it.
     rules
         Substitution rules that are replaced by what they stand for: those that speak of inames, which may have other
         names at each use.
     floats
         The names of arrays of floats.
-    wide
-        The names of integers of 64 bits.
     """
 
     def __init__(
         self,
         access: Callable[[str, tuple[Any, ...]], Any],
         name: Callable[[str], Any],
-        bind: Callable[[list[str]], Mapping[str, str]],
+        bind: Callable[[list[str], Mapping[str, str]], Mapping[str, str]],
         rules: Mapping[str, Json],
         floats: set[str],
-        wide: set[str],
     ) -> None:
         self.access = access
         self.name = name
         self.bind = bind
         self.rules = rules
         self.floats = floats
-        self.wide = wide
+        self.is_in_bits = False
         self.bound: dict[str, Any] = {}
         self.formals: dict[str, Any] = {}
 
@@ -101,6 +96,9 @@ class FromJson:
                 return self.bound[expr]
             return self.replaced(expr, []) if expr in self.rules else self.name(expr)
         if not isinstance(expr, list):
+            if self.is_in_bits and isinstance(expr, int):
+                # Where a float is expected, loopy writes literals without a type as floats, also among bits.
+                return np.int32(expr) if -(2**31) <= expr < 2**31 else np.int64(expr)
             return expr
         word, *rest = expr
         if word == "[]":
@@ -113,16 +111,17 @@ class FromJson:
             return self.replaced(rest[0], rest[1:])
         if word in ("call", "subst"):
             return p.Call(p.Variable(rest[0]), tuple(self(argument) for argument in rest[1:]))
+        is_in_bits = self.is_in_bits
+        self.is_in_bits = is_in_bits or word in BITS
         operands = tuple(self(operand) for operand in rest)
-        if word in ("min", "max") and len(operands) > 1 and not any(self.is_float(operand) for operand in rest):
-            # C has extrema of floats only.
+        self.is_in_bits = is_in_bits
+        if word in ("min", "max") and len(operands) > 1:
+            # The nodes of extrema have no words in C. It has functions for floats, and none for integers.
+            if any(self.is_float(operand) for operand in rest):
+                return functools.reduce(lambda a, b: p.Call(p.Variable(word), (a, b)), operands)
             operator = "<" if word == "min" else ">"
             return functools.reduce(lambda a, b: p.If(p.Comparison(a, operator, b), a, b), operands)
-        found = self.operation(word, operands)
-        if word in BITS:
-            # Else loopy writes literals among bits as floats where a float is expected.
-            return TypeCast(np.dtype(np.int64 if names_in(expr) & self.wide else np.int32), found)
-        return found
+        return self.operation(word, operands)
 
     def is_float(self, expr: Json) -> bool:
         """Whether a value is a float."""
@@ -161,7 +160,7 @@ class FromJson:
         if word == "-":
             last = p.Product((-1, operands[-1]))
             return last if len(operands) == 1 else p.Sum((operands[0], last))
-        if word in NARY:
+        if word in NARY or word in ("min", "max"):
             return operands[0] if len(operands) == 1 else NARY[word](operands)
         if word in BINARY:
             return BINARY[word](*operands)
@@ -179,7 +178,7 @@ class FromJson:
     def reduction(self, word: str, inames: list[str], body: Json) -> Any:
         """A reduction, over inames of its own."""
         outer = self.bound
-        names = self.bind(inames)
+        names = self.bind(inames, {iname: variable.name for iname, variable in outer.items()})
         self.bound = {**outer, **{iname: p.Variable(name) for iname, name in names.items()}}
         try:
             return Reduction(word, tuple(names[iname] for iname in inames), self(body))

@@ -29,13 +29,13 @@ from pytools import UniqueNameGenerator
 from nestegg import _core
 from nestegg.errors import Error, Unsupported
 from nestegg.loopy._dump import META, accesses_of, entry_name, written
-from nestegg.loopy._from_json import FromJson, names_in
+from nestegg.loopy._from_json import BITS, FromJson, names_in
 from nestegg.loopy._functions import MathFunction
 from nestegg.loopy._order import Step, in_order, with_list_order
 
 Json = Any
 
-COMPUTED = {"call", "reduce"}
+COMPUTED = {"call", "reduce", "min", "max", "cast", *BITS}
 """What loopy does not look for in predicates."""
 
 LIMITS = [("00_nestegg_limits", "#include <limits.h>\n#include <math.h>")]
@@ -79,7 +79,7 @@ def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = Non
 
 @dataclass
 class _Run:
-    """An instruction in its place."""
+    """An instruction in its place, with the conditions around it as the format writes them."""
 
     id: str
     loops: tuple[str, ...]
@@ -114,11 +114,6 @@ class _Load:
             array["name"]
             for array in kernel["arguments"] + kernel["temporaries"]
             if array["dtype"].startswith("float")
-        }
-        self.wide = {
-            array["name"]
-            for array in kernel["arguments"] + kernel["temporaries"] + (kernel.get("parameters") or [])
-            if array["dtype"] == "int64"
         }
         self.domains = [isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text) for text in kernel["domains"]]
         self.domain_of = {
@@ -293,7 +288,7 @@ class _Load:
                 insn = self.instructions[rest[0]]
                 around = list(conditions)
                 if needs_saved_condition(insn):
-                    around.append(self._saved(conjoined(insn["predicates"]), runs, names, conditions))
+                    around = [self._saved([*conditions, *insn["predicates"]], runs, names)]
                     self.instructions[rest[0]] = {**insn, "predicates": []}
                 runs.append(_Run(rest[0], tuple(names.values()), dict(names), around))
                 self.nests.add(tuple(names.values()))
@@ -310,17 +305,18 @@ class _Load:
         """A condition as a predicate; it is saved first if what it guards may change it."""
         read = names_in(condition)
         if read & COMPUTED:
-            return self._saved(condition, runs, names, around)
+            return self._saved([*around, condition], runs, names)
         depth = 0
         for word, *rest in inside:
             depth += {"if": 1, "endif": -1}.get(word, 0)
             if depth < 0:
                 break
             if word == "run" and read & written(self.instructions[rest[0]]):
-                return self._saved(condition, runs, names, around)
-        return self._reader(names)(condition)
+                return self._saved([*around, condition], runs, names)
+        return condition
 
-    def _saved(self, condition: Json, runs: list[_Run], names: dict[str, str], around: list[Any]) -> Any:
+    def _saved(self, conditions: list[Json], runs: list[_Run], names: dict[str, str]) -> Json:
+        """Saves whether all conditions hold, each evaluated only if those before it do."""
         name, id = self.new_name("condition"), self.new_id("condition")
         self.saved.append(
             lp.TemporaryVariable(name, np.int32, shape=(), address_space=AddressSpace.PRIVATE)
@@ -331,17 +327,17 @@ class _Load:
             "kind": "assignment",
             "predicates": [],
             "assignee": name,
-            "expression": ["if", condition, 1, 0],
+            "expression": ["if", conjoined(conditions), 1, 0],
         }
-        runs.append(_Run(id, tuple(names.values()), dict(names), list(around)))
+        runs.append(_Run(id, tuple(names.values()), dict(names), []))
         self.nests.add(tuple(names.values()))
-        return p.Comparison(p.Variable(name), "!=", 0)
+        return ["!=", name, 0]
 
     def _instruction(self, run: _Run, before: list[str]) -> Any:
         insn = self.instructions[run.id]
         read = self._reader(run.names)
         inames = run.loops if self.kernel.get("linearization") is not None else tuple(insn["within_inames"])
-        predicates = [*run.conditions, *(read(predicate) for predicate in insn["predicates"])]
+        predicates = [read(predicate) for predicate in (*run.conditions, *insn["predicates"])]
         common: dict[str, Any] = {
             "id": run.id,
             "within_inames": frozenset(inames),
@@ -395,10 +391,13 @@ class _Load:
             found = tuple(back[axis] for axis in range(len(axes)))
             return p.Subscript(p.Variable(array), found if len(found) > 1 else found[0])
 
-        def bind(inames: list[str]) -> dict[str, str]:
-            return {iname: self._open(iname, names) for iname in inames}
+        def bind(inames: list[str], bound: Mapping[str, str]) -> dict[str, str]:
+            found: dict[str, str] = {}
+            for iname in inames:
+                found[iname] = self._open(iname, {**names, **bound, **found})
+            return found
 
-        return _Counting(access, name, bind, self.replaced, self.floats, self.wide, self.functions)
+        return _Counting(access, name, bind, self.replaced, self.floats, self.functions)
 
     def _under(self, insn: Any, conditions: dict[str, Any]) -> Any:
         """An instruction under the conditions of the loops around it."""
@@ -494,8 +493,8 @@ class _Load:
 class _Counting(FromJson):
     """Reads expressions and notes the functions that they call."""
 
-    def __init__(self, access: Any, name: Any, bind: Any, rules: Any, floats: Any, wide: Any, functions: set[str]) -> None:
-        super().__init__(access, name, bind, rules, floats, wide)
+    def __init__(self, access: Any, name: Any, bind: Any, rules: Any, floats: Any, functions: set[str]) -> None:
+        super().__init__(access, name, bind, rules, floats)
         self.functions = functions
 
     def __call__(self, expr: Json) -> Any:

@@ -7,6 +7,7 @@ depends on where it stands. The format keeps conditions and numbers apart and ha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,6 @@ REDUCTIONS = {
 
 CONDITIONS = (p.Comparison, p.LogicalAnd, p.LogicalOr, p.LogicalNot)
 
-BITS = (p.BitwiseAnd, p.BitwiseOr, p.BitwiseXor, p.BitwiseNot, p.LeftShift, p.RightShift)
-
 Json = Any
 
 
@@ -60,10 +59,19 @@ class ToJson(Mapper[Json, [str]]):
         The dtype of an expression.
     place
         What errors name.
+    functions
+        The names of functions that have others in the translation unit.
     """
 
-    def __init__(self, layouts: Mapping[str, Layout], type_of: Callable[[Any], np.dtype[Any]], place: str) -> None:
+    def __init__(
+        self,
+        layouts: Mapping[str, Layout],
+        type_of: Callable[[Any], np.dtype[Any]],
+        place: str,
+        functions: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__()
+        self.functions = functions
         self.layouts = layouts
         self.type_of = type_of
         self.place = place
@@ -270,8 +278,6 @@ class ToJson(Mapper[Json, [str]]):
 
     def map_type_cast(self, expr: Any, context: str) -> Json:
         dtype = dtype_name(expr.type, self.place)
-        if isinstance(expr.child, BITS) and self.type_of(expr.child) == expr.type.numpy_dtype:
-            return self.rec(expr.child, "i")
         return ["cast", dtype, self.rec(expr.child, self.context(expr.child))]
 
     def map_type_annotation(self, expr: Any, context: str) -> Json:
@@ -300,6 +306,7 @@ class ToJson(Mapper[Json, [str]]):
 
     def map_call(self, expr: Any, context: str) -> Json:
         name, arguments = function_name(expr.function), expr.parameters
+        name = self.functions.get(name, name)
         if name in ("min", "max") and len(arguments) == 2:
             inner = self.common(arguments)
             return [name, *(self.rec(argument, inner) for argument in arguments)]
