@@ -193,7 +193,7 @@ class FromJson:
         """A conversion; one to `bool` asks whether a number is not zero."""
         inner = self(operand)
         if self.is_in_bits and self.is_in_index and dtype.startswith("int") and not self.is_float(operand):
-            # loopy's check of bounds stops at conversions among bits; its indices are small integers anyway.
+            # loopy's simplification of indices stops at conversions among bits; its indices are small integers anyway.
             return inner
         if dtype == "bool":
             return p.Comparison(inner, "!=", 0)

@@ -109,6 +109,7 @@ class _Load:
         self.instructions = {insn["id"]: insn for insn in kernel["instructions"]}
         self.shapes = {array["name"]: array["shape"] for array in kernel["arguments"] + kernel["temporaries"]}
         insns = json.dumps(kernel["instructions"])
+        self.has_casts = '"cast"' in insns
         self.has_extrema = any(f'"reduce", "{word}"' in insns for word in ("min", "max"))
         self.floats = {
             array["name"]
@@ -179,6 +180,9 @@ class _Load:
         if priorities:
             entry = found[kernel["name"]]
             found = found.with_kernel(entry.copy(loop_priority=entry.loop_priority | frozenset(priorities)))
+        if self.has_casts:
+            # loopy's check of bounds stops at conversions; nestegg has checked them.
+            found = lp.set_options(found, enforce_array_accesses_within_bounds="no_check")
         return self._tagged(found)
 
     def _replaced(self) -> dict[str, Json]:
