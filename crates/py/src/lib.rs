@@ -65,7 +65,7 @@ mod _core {
             config.watcher = Some(watcher);
             let optimized = nestegg_driver::optimize(&Source::new(name, text), &config)?;
             let wrong = optimized.report.failures.iter().filter(|failure| failure.is_bug());
-            warnings.extend(wrong.map(|failure| Problem::rendered(failure)));
+            warnings.extend(wrong.map(Problem::rendered));
             let (c, c_refused) = match emit::c(&optimized) {
                 Ok(products) => {
                     let text = |is_companion: bool| {
