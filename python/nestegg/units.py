@@ -81,6 +81,9 @@ def optimize(
     traps: Literal["ignore", "keep"] = "ignore",
     rules: Sequence[PathLike] = (),
     parameters: Mapping[str, int] | None = None,
+    batch: int | Literal["auto"] | None = None,
+    batch_shared: Sequence[str] = (),
+    batch_layout: Literal["contiguous", "interleaved"] = "contiguous",
     max_statements: int | None = None,
     memory: int | None = None,
     accuracy: "float | None" = None,
@@ -94,7 +97,12 @@ def optimize(
     ----------
     t_unit
         A translation unit with one entry point.
-    level, cost, machine, float, traps, rules, parameters, max_statements, memory, accuracy, validate, threads, progress
+    batch
+        So many elements are put together. A kernel that is a loop over elements keeps its interface; one of a single
+        element becomes a kernel of many, ``NAME_batch``, with arguments of its own.
+    level, cost, machine, float, traps, rules, parameters, batch_shared, batch_layout, max_statements, memory, accuracy
+        As for :func:`optimize_text`.
+    validate, threads, progress
         As for :func:`optimize_text`.
 
     Returns
@@ -117,6 +125,9 @@ def optimize(
         traps=traps,
         rules=rules,
         parameters=parameters,
+        batch=batch,
+        batch_shared=batch_shared,
+        batch_layout=batch_layout,
         max_statements=max_statements,
         memory=memory,
         accuracy=accuracy,

@@ -103,3 +103,22 @@ def test_loopy_emits_the_order_that_nestegg_chose(case: Case) -> None:
     found = [(word, name) for word, name in found if word != "run" or name in chosen_ids]
     assert [word for word, _ in found] == [word for word, _ in expected]
     assert [name for word, name in found if word == "run"] == [name for word, name in expected if word == "run"]
+
+
+def test_elements_are_put_together(tmp_path: Path) -> None:
+    """A loop over elements keeps its interface; a kernel of one element becomes one of many."""
+    cases = {case.name: case for case in CASES}
+    of_many = cases["flux_differences"]
+    t_unit = of_many.make()
+    result = nestegg.optimize(t_unit, batch=4, parameters={"ne": 9})
+    assert result.report.data["batch"]["width"] == 4
+    compare(t_unit, result.kernel, tmp_path, {"ne": 9}, {})
+    of_one = nestegg.optimize(cases["mass_matrix"].make(), batch=4)
+    assert entry(of_one.kernel).name == "loopy_kernel_batch"
+    assert lp.generate_code_v2(of_one.kernel).device_code().count("for (") > 1
+
+
+def test_names_of_translation_units_are_asked_for() -> None:
+    kernel = CASES[0].make().default_entrypoint
+    with pytest.raises(nestegg.Unsupported, match="translation unit"):
+        nestegg.dump(kernel)

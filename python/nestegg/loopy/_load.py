@@ -67,6 +67,10 @@ def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = Non
         If loopy cannot hold something in it.
     """
     kernel = json.loads(_core.convert(text, "<text>", True))
+    if like is not None and entry_name(like) != kernel["name"]:
+        # A batch of what was the kernel of one element: other arguments, the same target.
+        target = like[entry_name(like)].target
+        like = None
     if kernel["linearization"] is None:
         is_ordered = any("sequential" in iname["tags"] for iname in kernel.get("inames") or [])
         if not is_ordered and not any(needs_saved_condition(insn) for insn in kernel["instructions"]):
