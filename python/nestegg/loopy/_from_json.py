@@ -68,6 +68,8 @@ class FromJson:
         names at each use.
     floats
         The names of arrays of floats.
+    is_double
+        Whether all floats are doubles.
     """
 
     def __init__(
@@ -77,12 +79,14 @@ class FromJson:
         bind: Callable[[list[str], Mapping[str, str]], Mapping[str, str]],
         rules: Mapping[str, Json],
         floats: set[str],
+        is_double: bool,
     ) -> None:
         self.access = access
         self.name = name
         self.bind = bind
         self.rules = rules
         self.floats = floats
+        self.is_double = is_double
         self.is_in_bits = False
         self.is_in_index = False
         self.bound: dict[str, Any] = {}
@@ -100,7 +104,8 @@ class FromJson:
             if self.is_in_bits and isinstance(expr, int):
                 # Where a float is expected, loopy writes literals without a type as floats, also among bits.
                 return np.int32(expr) if -(2**31) <= expr < 2**31 else np.int64(expr)
-            return expr
+            # loopy takes a literal without a type for a single float if that holds it, and computes with integers so.
+            return np.float64(expr) if self.is_double and isinstance(expr, float) else expr
         word, *rest = expr
         if word == "[]":
             is_in_index, self.is_in_index = self.is_in_index, True

@@ -113,6 +113,7 @@ class _Load:
         self.instructions = {insn["id"]: insn for insn in kernel["instructions"]}
         self.shapes = {array["name"]: array["shape"] for array in kernel["arguments"] + kernel["temporaries"]}
         insns = json.dumps(kernel["instructions"])
+        self.is_double = "float32" not in insns + json.dumps(kernel["arguments"] + kernel["temporaries"])
         self.has_casts = '"cast"' in insns
         self.has_extrema = any(f'"reduce", "{word}"' in insns for word in ("min", "max"))
         self.floats = {
@@ -405,7 +406,7 @@ class _Load:
                 found[iname] = self._open(iname, {**names, **bound, **found})
             return found
 
-        return _Counting(access, name, bind, self.replaced, self.floats, self.functions)
+        return _Counting(access, name, bind, self.replaced, self.floats, self.is_double, self.functions)
 
     def _under(self, insn: Any, conditions: dict[str, Any]) -> Any:
         """An instruction under the conditions of the loops around it."""
@@ -501,8 +502,8 @@ class _Load:
 class _Counting(FromJson):
     """Reads expressions and notes the functions that they call."""
 
-    def __init__(self, access: Any, name: Any, bind: Any, rules: Any, floats: Any, functions: set[str]) -> None:
-        super().__init__(access, name, bind, rules, floats)
+    def __init__(self, access: Any, name: Any, bind: Any, rules: Any, floats: Any, is_double: bool, functions: set[str]) -> None:
+        super().__init__(access, name, bind, rules, floats, is_double)
         self.functions = functions
 
     def __call__(self, expr: Json) -> Any:
@@ -518,11 +519,9 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def conjunction(predicates: list[Any]) -> frozenset[Any]:
-    """Predicates that hold together; in their order where one may guard an access of the next."""
+    """Predicates that hold together, in their order: one may guard an access of the next."""
     unique = list(dict.fromkeys(predicates))
-    if len(unique) > 1 and any("[" in str(predicate) for predicate in unique):
-        return frozenset([p.LogicalAnd(tuple(unique))])
-    return frozenset(unique)
+    return frozenset(unique if len(unique) < 2 else [p.LogicalAnd(tuple(unique))])
 
 
 def needs_saved_condition(insn: Json) -> bool:
