@@ -29,6 +29,11 @@ crate NAME:
 file *NAMES:
   cargo test --release -p nestegg-tests --test filetests -- {{NAMES}}
 
+# The tests of the Python package; the arguments are pytest's.
+[group: 'test']
+python *ARGS:
+  python/test {{ARGS}}
+
 # Writes every snapshot and the README's examples anew; read the difference before you commit.
 [group: 'test']
 snap:

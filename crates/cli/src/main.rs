@@ -15,7 +15,6 @@ mod commands;
 mod config;
 mod exit;
 mod files;
-mod problem;
 mod progress;
 mod terminal;
 

@@ -1,5 +1,6 @@
 //! Counts of operations, as reports show them.
 
+use comfy_table::{CellAlignment, Table, presets};
 use indexmap::IndexMap;
 use nestegg_ir::Program;
 use nestegg_ir::count::OperationCount;
@@ -37,6 +38,40 @@ pub struct CountEntry {
     pub kind: String,
     /// How many.
     pub operations: u128,
+}
+
+impl Counted {
+    /// A table: kinds down, loop depths across.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let depths: Vec<usize> = self.by_depth.keys().copied().collect();
+        let mut table = Table::new();
+        let mut header = vec!["operations".to_owned()];
+        header.extend(depths.iter().map(|depth| format!("{depth} loop{}", if *depth == 1 { "" } else { "s" })));
+        header.push("all".to_owned());
+        table.load_style(presets::NOTHING).set_header(header);
+        for (kind, all) in &self.by_kind {
+            let at = |depth: usize| {
+                let entry = self.entries.iter().find(|entry| entry.depth == depth && entry.kind == *kind);
+                entry.map_or(0, |entry| entry.operations).to_string()
+            };
+            let mut row = vec![kind.clone()];
+            row.extend(depths.iter().map(|&depth| at(depth)));
+            row.push(all.to_string());
+            table.add_row(row);
+        }
+        let mut row = vec!["all".to_owned()];
+        row.extend(depths.iter().map(|depth| self.by_depth.get(depth).copied().unwrap_or(0).to_string()));
+        row.push(self.total.to_string());
+        table.add_row(row);
+        for column in 1..depths.len() + 2 {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+        format!("{}\n{}\n", self.kernel, lines.join("\n"))
+    }
 }
 
 /// Counts the operations of a kernel by the format's rule.

@@ -21,6 +21,7 @@ pub mod parameters;
 mod parts;
 pub mod pipeline;
 mod probabilities;
+pub mod problem;
 pub mod report;
 pub mod rules;
 mod same;

@@ -9,6 +9,7 @@ use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
 use nestegg_driver::emit::{self, Product};
 use nestegg_driver::explain::picture::draw;
+use nestegg_driver::problem;
 use nestegg_driver::report::{Report, WIDTH};
 use nestegg_driver::rules::warnings;
 use nestegg_driver::trace::to_lines;
@@ -21,7 +22,6 @@ use crate::commands::tune;
 use crate::config::{Input, OptimizeConfig};
 use crate::exit::ExitStatus;
 use crate::files::{self, Output};
-use crate::problem;
 use crate::progress::Progress;
 use crate::terminal::{self, Failure, Stream};
 
@@ -125,7 +125,7 @@ impl Failed {
     /// The same for programs.
     pub fn to_json(&self, file: &Path) -> Value {
         let error = match &self.failure {
-            Failure::Error(_, report) => problem::to_json(report),
+            Failure::Error(_, report) => problem::to_json(report.as_ref()),
             Failure::BrokenPipe => json!({ "code": "nestegg::broken_pipe", "message": "nobody reads the output" }),
         };
         json!({ "file": file.display().to_string(), "kernel": self.kernel, "error": error })

@@ -8,8 +8,9 @@ use miette::{Diagnostic, LabeledSpan, SourceCode, SourceSpan};
 use serde_json::{Value, json};
 
 /// A diagnostic as JSON.
-pub fn to_json(report: &miette::Report) -> Value {
-    described(report.as_ref(), None)
+#[must_use]
+pub fn to_json(diagnostic: &dyn Diagnostic) -> Value {
+    described(diagnostic, None)
 }
 
 fn described(diagnostic: &dyn Diagnostic, around: Option<&dyn SourceCode>) -> Value {

@@ -1,0 +1,41 @@
+"""Functions of C's math.h that loopy does not know by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from constantdict import constantdict
+from loopy.diagnostic import LoopyError
+from loopy.kernel.function_interface import ScalarCallable
+from loopy.types import NumpyType
+
+
+class MathFunction(ScalarCallable):  # type: ignore[misc, unused-ignore]
+    """A function of floats; of single ones it is the one with an ``f`` behind its name."""
+
+    def __init__(self, name: str, arg_id_to_dtype: Any = None, arg_id_to_descr: Any = None, name_in_target: Any = None):
+        super().__init__(
+            name=name,
+            arg_id_to_dtype=arg_id_to_dtype,
+            arg_id_to_descr=arg_id_to_descr,
+            name_in_target=name_in_target,
+        )
+
+    def with_types(self, arg_id_to_dtype: Any, clbl_inf_ctx: Any) -> Any:
+        """The function for these types."""
+        arguments = {at: dtype for at, dtype in arg_id_to_dtype.items() if at >= 0 and dtype is not None}
+        if not arguments:
+            return self.copy(arg_id_to_dtype=constantdict(arg_id_to_dtype)), clbl_inf_ctx
+        dtype = np.result_type(*(found.numpy_dtype for found in arguments.values()))
+        if dtype.kind == "c":
+            raise LoopyError(f"`{self.name}` takes no complex numbers")
+        if dtype.kind != "f":
+            dtype = np.dtype(np.float64)
+        types = {at: NumpyType(dtype) for at in [-1, *arguments]}
+        name = self.name + ("f" if dtype == np.float32 else "")
+        return self.copy(name_in_target=name, arg_id_to_dtype=constantdict(types)), clbl_inf_ctx
+
+    def generate_preambles(self, target: Any) -> Any:
+        """The header that declares it."""
+        yield ("10_math", "#include <math.h>")

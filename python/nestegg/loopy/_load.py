@@ -1,0 +1,566 @@
+"""From a kernel of the format to loopy's objects.
+
+In: a kernel of the format.
+Out: a translation unit in which each loop of a linearization has an iname of its own, each instruction depends on the
+one before it, and loops inside each other have their priorities: loopy's scheduler can choose this order only.
+Where a domain has an iname that several loops run over, each loop gets a domain of its own: the projection of that
+domain on its iname, with the inames of loops around it as parameters. That is what a loop runs over.
+A condition around instructions that write what it reads is computed before them.
+Without a linearization, instructions depend on what the kernel says, and on earlier ones that touch the same data. If
+loopy cannot nest the loops then, or iterations have an order, the kernel gets the linearization that the format means.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import islpy as isl
+import loopy as lp
+import numpy as np
+from loopy.kernel.data import AddressSpace
+from loopy.symbolic import LinearSubscript
+from loopy.types import NumpyType
+from pymbolic import primitives as p
+from pytools import UniqueNameGenerator
+
+from nestegg import _core
+from nestegg.errors import Error, Unsupported
+from nestegg.loopy._dump import META, accesses_of, entry_name, written
+from nestegg.loopy._from_json import BITS, FromJson, names_in
+from nestegg.loopy._functions import MathFunction
+from nestegg.loopy._order import Step, in_order, with_list_order
+
+Json = Any
+
+COMPUTED = {"call", "reduce", "min", "max", "cast", *BITS}
+"""What loopy does not look for in predicates."""
+
+LIMITS = [("00_nestegg_limits", "#include <limits.h>\n#include <math.h>")]
+"""The headers of the names that reductions of extrema begin with."""
+
+
+def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = None) -> lp.TranslationUnit:
+    """Make a translation unit of a kernel.
+
+    Parameters
+    ----------
+    text
+        A kernel in JSON or text.
+    like
+        Where arguments, tags, target and options come from: the translation unit that the kernel was dumped from.
+    target
+        The target, where ``like`` does not give one; by default loopy's C target.
+
+    Returns
+    -------
+    loopy.TranslationUnit
+        Its code is generated in the order of the kernel's linearization.
+
+    Raises
+    ------
+    nestegg.Error
+        If the text is no kernel.
+    nestegg.Unsupported
+        If loopy cannot hold something in it.
+    """
+    kernel = json.loads(_core.convert(text, "<text>", True))
+    if like is not None and entry_name(like) != kernel["name"]:
+        # A batch of what was the kernel of one element: other arguments, the same target.
+        target = like[entry_name(like)].target
+        like = None
+    if kernel["linearization"] is None:
+        is_ordered = any("sequential" in iname["tags"] for iname in kernel.get("inames") or [])
+        if not is_ordered and not any(needs_saved_condition(insn) for insn in kernel["instructions"]):
+            found = _Load(kernel, like, target).t_unit()
+            if lp.has_schedulable_iname_nesting(found[entry_name(found)]):
+                return found
+        kernel = json.loads(_core.linearize(text, "<text>"))
+    return _Load(kernel, like, target).t_unit()
+
+
+@dataclass
+class _Run:
+    """An instruction in its place, with the conditions around it as the format writes them."""
+
+    id: str
+    loops: tuple[str, ...]
+    names: dict[str, str]
+    conditions: list[Any]
+
+
+@dataclass
+class _Loop:
+    """A loop: its iname in the kernel, its name in loopy, and those around it."""
+
+    iname: str
+    name: str
+    around: dict[str, str] = field(default_factory=dict)
+
+
+class _Load:
+    """One kernel on its way."""
+
+    def __init__(self, kernel: dict[str, Json], like: lp.TranslationUnit | None, target: Any) -> None:
+        self.kernel = kernel
+        self.like = None if like is None else like[entry_name(like)]
+        self.target = self.like.target if self.like is not None else target or lp.CTarget()
+        meta = kernel.get("meta")
+        self.meta: dict[str, Json] = meta.get(META, {}) if isinstance(meta, dict) else {}
+        self.layouts: dict[str, Json] = self.meta.get("layouts", {})
+        self.instructions = {insn["id"]: insn for insn in kernel["instructions"]}
+        self.shapes = {array["name"]: array["shape"] for array in kernel["arguments"] + kernel["temporaries"]}
+        insns = json.dumps(kernel["instructions"])
+        self.is_double = "float32" not in insns + json.dumps(kernel["arguments"] + kernel["temporaries"])
+        self.has_casts = '"cast"' in insns
+        self.has_extrema = any(f'"reduce", "{word}"' in insns for word in ("min", "max"))
+        self.floats = {
+            array["name"]
+            for array in kernel["arguments"] + kernel["temporaries"]
+            if array["dtype"].startswith("float")
+        }
+        self.domains = [isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text) for text in kernel["domains"]]
+        self.domain_of = {
+            name: idx
+            for idx, domain in enumerate(self.domains)
+            for name in domain.get_var_names(isl.dim_type.set)
+        }
+        taken = set(self.shapes) | set(self.domain_of)
+        taken |= {parameter["name"] for parameter in kernel.get("parameters") or []}
+        taken |= {rule["name"] for rule in kernel.get("substitutions") or []}
+        self.new_name = UniqueNameGenerator(taken)
+        self.new_id = UniqueNameGenerator(set(self.instructions))
+        self.rules = {rule["name"]: rule for rule in kernel.get("substitutions") or []}
+        self.replaced = self._replaced()
+        self.loops: list[_Loop] = []
+        self.seen: set[str] = set()
+        self.saved: list[lp.TemporaryVariable] = []
+        self.functions: set[str] = set()
+
+    def t_unit(self) -> lp.TranslationUnit:
+        """The whole translation unit."""
+        kernel = self.kernel
+        instructions = self._instructions()
+        rules = [
+            lp.SubstitutionRule(rule["name"], tuple(rule["parameters"]), self._reader({})(rule["expression"]))
+            for name, rule in self.rules.items()
+            if name not in self.replaced
+        ]
+        domains, conditions = self._domains()
+        if conditions:
+            instructions = [self._under(insn, conditions) for insn in instructions]
+        arguments = self._arguments()
+        unread = self._keep_arguments(arguments, instructions)
+        like = self.like
+        extra: dict[str, Any] = {}
+        if self.has_extrema:
+            extra = {"symbol_manglers": [mangle_limit], "preambles": LIMITS}
+        if like is not None:
+            extra = {
+                "preambles": [*like.preambles, *extra.get("preambles", [])],
+                "preamble_generators": like.preamble_generators,
+                "symbol_manglers": [*like.symbol_manglers, *extra.get("symbol_manglers", [])],
+                "silenced_warnings": like.silenced_warnings,
+                "options": like.options,
+                "tags": like.tags,
+                "index_dtype": like.index_dtype,
+            }
+        found = lp.make_kernel(
+            domains or ["{ : }"],
+            [*rules, *instructions, *unread],
+            [*arguments, *self._temporaries(), *self.saved],
+            assumptions=isl.BasicSet.read_from_str(isl.DEFAULT_CONTEXT, kernel.get("assumptions") or "{ : }"),
+            target=self.target,
+            name=kernel["name"],
+            lang_version=(2018, 2),
+            default_offset=0,
+            **extra,
+        )
+        for name in sorted(self.functions):
+            if name not in found.callables_table and name not in self.target_functions():
+                found = lp.register_callable(found, name, MathFunction(name))
+        priorities = [loops for loops in self.nests if len(loops) > 1]
+        if priorities:
+            entry = found[kernel["name"]]
+            found = found.with_kernel(entry.copy(loop_priority=entry.loop_priority | frozenset(priorities)))
+        if self.has_casts:
+            # loopy's check of bounds stops at conversions; nestegg has checked them.
+            found = lp.set_options(found, enforce_array_accesses_within_bounds="no_check")
+        return self._tagged(found)
+
+    def _replaced(self) -> dict[str, Json]:
+        """Rules that speak of inames, themselves or through others."""
+        words = {name: names_in(rule["expression"]) for name, rule in self.rules.items()}
+        found: set[str] = set()
+        while True:
+            more = {name for name, of in words.items() if name not in found and of & (found | set(self.domain_of))}
+            if not more:
+                return {name: self.rules[name] for name in self.rules if name in found}
+            found |= more
+
+    def target_functions(self) -> Mapping[str, Any]:
+        """The functions that the target knows."""
+        return dict(self.target.get_device_ast_builder().known_callables)
+
+    # {{{ loops
+
+    def _open(self, iname: str, names: Mapping[str, str]) -> str:
+        """A loop over an iname, inside others."""
+        name = iname if iname not in self.seen else self.new_name(iname)
+        self.seen.add(iname)
+        self.loops.append(_Loop(iname, name, dict(names)))
+        return name
+
+    def _domains(self) -> tuple[list[Any], dict[str, Any]]:
+        """The domains, and the conditions of loops that are no convex set."""
+        split = set()
+        for loop in self.loops:
+            outer_names = [outer for outer, name in loop.around.items() if outer != name]
+            if loop.name != loop.iname or any(
+                outer in self._parameters_of(loop.iname) for outer in outer_names
+            ):
+                split.add(self.domain_of[loop.iname])
+        used = {self.domain_of[loop.iname] for loop in self.loops}
+        conditions: dict[str, Any] = {}
+        domains = []
+        for idx, domain in enumerate(self.domains):
+            if idx in used and idx not in split:
+                basic, condition = basic_set(domain)
+                domains.append(basic)
+                if condition is not None:
+                    for loop in self.loops:
+                        if self.domain_of[loop.iname] == idx:
+                            conditions[loop.name] = condition
+        for loop in self.loops:
+            if self.domain_of[loop.iname] in split:
+                basic, condition = basic_set(self._own_domain(loop))
+                domains.append(basic)
+                if condition is not None:
+                    conditions[loop.name] = condition
+        return domains, conditions
+
+    def _parameters_of(self, iname: str) -> set[str]:
+        return set(self.domains[self.domain_of[iname]].get_var_names(isl.dim_type.param))
+
+    def _own_domain(self, loop: _Loop) -> Any:
+        """What a loop runs over, given the loops around it."""
+        domain = self.domains[self.domain_of[loop.iname]]
+        for name in domain.get_var_names(isl.dim_type.set):
+            at = domain.find_dim_by_name(isl.dim_type.set, name)
+            if name in loop.around:
+                n_params = domain.dim(isl.dim_type.param)
+                domain = domain.move_dims(isl.dim_type.param, n_params, isl.dim_type.set, at, 1)
+            elif name != loop.iname:
+                domain = domain.project_out(isl.dim_type.set, at, 1)
+        for at, name in enumerate(domain.get_var_names(isl.dim_type.param)):
+            if name in loop.around:
+                domain = domain.set_dim_name(isl.dim_type.param, at, loop.around[name])
+        return domain.set_dim_name(isl.dim_type.set, 0, loop.name)
+
+    # }}}
+
+    # {{{ instructions
+
+    def _instructions(self) -> list[Any]:
+        self.nests: set[tuple[str, ...]] = set()
+        if self.kernel.get("linearization") is not None:
+            runs = self._runs()
+            befores: list[list[str]] = [[runs[idx - 1].id] if idx else [] for idx in range(len(runs))]
+        else:
+            runs = []
+            for insn in self.kernel["instructions"]:
+                for iname in insn["within_inames"]:
+                    if iname not in self.seen:
+                        self._open(iname, {})
+                runs.append(_Run(insn["id"], (), {}, []))
+            befores = self._dependences()
+        return [self._instruction(run, before) for run, before in zip(runs, befores, strict=True)]
+
+    def _runs(self) -> list[_Run]:
+        """Instructions in their order, each with the loops and conditions around it."""
+        items = self.kernel["linearization"]
+        runs: list[_Run] = []
+        names: dict[str, str] = {}
+        conditions: list[Any] = []
+        for at, (word, *rest) in enumerate(items):
+            if word == "for":
+                names = {**names, rest[0]: self._open(rest[0], names)}
+            elif word == "end":
+                names = {iname: name for iname, name in names.items() if iname != rest[0]}
+            elif word == "if":
+                conditions.append(self._condition(rest[0], items[at + 1 :], runs, names, conditions))
+            elif word == "endif":
+                conditions.pop()
+            else:
+                insn = self.instructions[rest[0]]
+                around = list(conditions)
+                if needs_saved_condition(insn):
+                    around = [self._saved([*conditions, *insn["predicates"]], runs, names)]
+                    self.instructions[rest[0]] = {**insn, "predicates": []}
+                runs.append(_Run(rest[0], tuple(names.values()), dict(names), around))
+                self.nests.add(tuple(names.values()))
+        return runs
+
+    def _condition(
+        self,
+        condition: Json,
+        inside: list[Json],
+        runs: list[_Run],
+        names: dict[str, str],
+        around: list[Any],
+    ) -> Any:
+        """A condition as a predicate; it is saved first if what it guards may change it."""
+        read = names_in(condition)
+        if read & COMPUTED:
+            return self._saved([*around, condition], runs, names)
+        depth = 0
+        for word, *rest in inside:
+            depth += {"if": 1, "endif": -1}.get(word, 0)
+            if depth < 0:
+                break
+            if word == "run" and read & written(self.instructions[rest[0]]):
+                return self._saved([*around, condition], runs, names)
+        return condition
+
+    def _saved(self, conditions: list[Json], runs: list[_Run], names: dict[str, str]) -> Json:
+        """Saves whether all conditions hold, each evaluated only if those before it do."""
+        name, id = self.new_name("condition"), self.new_id("condition")
+        self.saved.append(
+            lp.TemporaryVariable(name, np.int32, shape=(), address_space=AddressSpace.PRIVATE)
+        )
+        self.shapes[name] = []
+        self.instructions[id] = {
+            "id": id,
+            "kind": "assignment",
+            "predicates": [],
+            "assignee": name,
+            "expression": ["if", conjoined(conditions), 1, 0],
+        }
+        runs.append(_Run(id, tuple(names.values()), dict(names), []))
+        self.nests.add(tuple(names.values()))
+        return ["!=", name, 0]
+
+    def _instruction(self, run: _Run, before: list[str]) -> Any:
+        insn = self.instructions[run.id]
+        read = self._reader(run.names)
+        inames = run.loops if self.kernel.get("linearization") is not None else tuple(insn["within_inames"])
+        predicates = [read(predicate) for predicate in (*run.conditions, *insn["predicates"])]
+        common: dict[str, Any] = {
+            "id": run.id,
+            "within_inames": frozenset(inames),
+            "within_inames_is_final": True,
+            "depends_on": frozenset(before),
+            "depends_on_is_final": True,
+            "predicates": conjunction(predicates),
+        }
+        if insn["kind"] == "assignment":
+            return lp.Assignment(read(insn["assignee"]), read(insn["expression"]), **common)
+        if insn["kind"] == "call":
+            call = read(["call", insn["function"], *insn["arguments"]])
+            return lp.CallInstruction(tuple(read(assignee) for assignee in insn["assignees"]), call, **common)
+        if any(iname != name for iname, name in run.names.items()):
+            raise Unsupported("C text in a loop that is not the only one over its iname", f"instruction {run.id}")
+        return lp.CInstruction(
+            tuple((iname, p.Variable(iname)) for iname in inames),
+            insn["code"],
+            read_variables=frozenset(insn["reads"]),
+            assignees=tuple(p.Variable(name) for name in insn["writes"]),
+            **common,
+        )
+
+    def _dependences(self) -> list[list[str]]:
+        """What the kernel says, and list order where two touch the same data and one of them writes."""
+        insns = {insn["id"]: insn for insn in self.kernel["instructions"]}
+        steps = [Step(id, frozenset(), frozenset(insn["depends_on"]), 0) for id, insn in insns.items()]
+        tables = {table["name"] for table in self.kernel["temporaries"] if table["initializer"] is not None}
+        arrays = set(self.shapes) - tables
+        accesses = {step.id: accesses_of(insns[step.id], arrays) for step in in_order(steps)}
+        found = with_list_order({id: insn["depends_on"] for id, insn in insns.items()}, accesses)
+        return [found[id] for id in insns]
+
+    def _reader(self, names: Mapping[str, str]) -> FromJson:
+        def name(found: str) -> Any:
+            layout = self.layouts.get(found)
+            if layout is not None and found in self.shapes and self.shapes[found]:
+                raise Error(f"the array `{found}` stands without indices")
+            return p.Variable(names.get(found, found))
+
+        def access(array: str, indices: tuple[Any, ...]) -> Any:
+            layout = self.layouts.get(array)
+            if not indices:
+                return p.Variable(array)
+            if layout is None:
+                return p.Subscript(p.Variable(array), indices if len(indices) > 1 else indices[0])
+            if layout["axes"] is None:
+                return LinearSubscript(p.Variable(array), indices[0])
+            axes = layout["axes"]
+            back = dict(zip(axes, indices, strict=False))
+            found = tuple(back[axis] for axis in range(len(axes)))
+            return p.Subscript(p.Variable(array), found if len(found) > 1 else found[0])
+
+        def bind(inames: list[str], bound: Mapping[str, str]) -> dict[str, str]:
+            found: dict[str, str] = {}
+            for iname in inames:
+                found[iname] = self._open(iname, {**names, **bound, **found})
+            return found
+
+        return _Counting(access, name, bind, self.replaced, self.floats, self.is_double, self.functions)
+
+    def _under(self, insn: Any, conditions: dict[str, Any]) -> Any:
+        """An instruction under the conditions of the loops around it."""
+        found = [conditions[name] for name in sorted(insn.within_inames) if name in conditions]
+        return insn.copy(predicates=conjunction([*found, *insn.predicates])) if found else insn
+
+    # }}}
+
+    # {{{ declarations
+
+    def _arguments(self) -> list[Any]:
+        if self.like is not None:
+            dtypes = {arg["name"]: numpy_dtype(arg["dtype"]) for arg in self.kernel["arguments"]}
+            return [
+                arg.copy(dtype=NumpyType(dtypes[arg.name])) if arg.dtype is None and arg.name in dtypes else arg
+                for arg in self.like.args
+            ]
+        size = self._reader({})
+        found: dict[str, Any] = {}
+        for parameter in self.kernel.get("parameters") or []:
+            found[parameter["name"]] = lp.ValueArg(parameter["name"], np.dtype(parameter["dtype"]))
+        for arg in self.kernel["arguments"]:
+            name, dtype = arg["name"], numpy_dtype(arg["dtype"])
+            is_output, is_input = arg["access"] != "read", arg["access"] != "write"
+            if not arg["shape"] and not is_output:
+                found[name] = lp.ValueArg(name, dtype)
+                continue
+            shape: Any = tuple(size(extent) for extent in arg["shape"])
+            strides: Any = None
+            layout = self.layouts.get(name)
+            if layout is not None:
+                shape = tuple(size(extent) for extent in layout["shape"])
+                strides = tuple(size(stride) for stride in layout["strides"])
+            found[name] = lp.GlobalArg(
+                name, dtype, shape=shape, strides=strides, is_input=is_input, is_output=is_output, offset=0
+            )
+        order = [name for name in self.meta.get("arguments", []) if name in found]
+        return [found[name] for name in [*order, *(name for name in found if name not in order)]]
+
+    def _temporaries(self) -> list[Any]:
+        size = self._reader({})
+        found = []
+        for temporary in self.kernel["temporaries"]:
+            dtype = numpy_dtype(temporary["dtype"])
+            shape = tuple(size(extent) for extent in temporary["shape"])
+            table = temporary["initializer"]
+            found.append(
+                lp.TemporaryVariable(
+                    temporary["name"],
+                    dtype,
+                    shape=shape,
+                    initializer=None if table is None else np.array(table, dtype=dtype).reshape(shape),
+                    read_only=table is not None,
+                    address_space=AddressSpace.PRIVATE if table is None else AddressSpace.GLOBAL,
+                )
+            )
+        return found
+
+    def _keep_arguments(self, arguments: list[Any], instructions: list[Any]) -> list[Any]:
+        """An instruction that reads arguments that only the input reads, so that the interface stays as it is."""
+        if self.like is None:
+            return []
+        there: set[str] = set()
+        for insn in instructions:
+            there |= insn.dependency_names() | set(insn.assignee_var_names())
+        for domain in self.domains:
+            there |= set(domain.get_var_names(isl.dim_type.param))
+        was = set()
+        for insn in self.like.instructions:
+            was |= insn.dependency_names() | set(insn.assignee_var_names())
+        lost = {arg.name for arg in arguments if arg.name in was and arg.name not in there}
+        if not lost:
+            return []
+        return [lp.CInstruction((), "", read_variables=frozenset(lost), id=self.new_id("keep"), within_inames=frozenset())]
+
+    def _tagged(self, found: lp.TranslationUnit) -> lp.TranslationUnit:
+        """Tags of inames: those that loops had in the input, else those that the kernel states."""
+        if self.like is not None:
+            given = {name: list(iname.tags) for name, iname in self.like.inames.items() if iname.tags}
+        else:
+            given = dict(self.meta.get("tags", {}))
+            for entry in self.kernel.get("inames") or []:
+                if "unroll" in entry["tags"]:
+                    given.setdefault(entry["name"], ["unr"])
+            kernel = found[self.kernel["name"]]
+            given = {name: of for name, of in given.items() if "unr" not in of or has_constant_bounds(kernel, name)}
+        tags = [(loop.name, tag) for loop in self.loops for tag in given.get(loop.iname, [])]
+        return lp.tag_inames(found, tags) if tags else found
+
+    # }}}
+
+
+class _Counting(FromJson):
+    """Reads expressions and notes the functions that they call."""
+
+    def __init__(self, access: Any, name: Any, bind: Any, rules: Any, floats: Any, is_double: bool, functions: set[str]) -> None:
+        super().__init__(access, name, bind, rules, floats, is_double)
+        self.functions = functions
+
+    def __call__(self, expr: Json) -> Any:
+        """The expression."""
+        if isinstance(expr, list) and expr[0] == "call":
+            self.functions.add(expr[1])
+        return super().__call__(expr)
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """The dtype of that name."""
+    return np.dtype(name)
+
+
+def conjunction(predicates: list[Any]) -> frozenset[Any]:
+    """Predicates that hold together, in their order: one may guard an access of the next."""
+    unique = list(dict.fromkeys(predicates))
+    return frozenset(unique if len(unique) < 2 else [p.LogicalAnd(tuple(unique))])
+
+
+def needs_saved_condition(insn: Json) -> bool:
+    """Whether an instruction writes what its predicates read, or they compute what loopy does not find in predicates."""
+    return bool(names_in(insn["predicates"]) & (written(insn) | COMPUTED))
+
+
+def has_constant_bounds(kernel: lp.LoopKernel, iname: str) -> bool:
+    """Whether loopy can unroll a loop."""
+    try:
+        kernel.get_iname_bounds(iname, constants_only=True)
+    except isl.Error:
+        return False
+    return True
+
+
+def conjoined(predicates: list[Json]) -> Json:
+    """Predicates as one condition."""
+    return predicates[0] if len(predicates) == 1 else ["and", *predicates]
+
+
+def mangle_limit(kernel: Any, name: str) -> Any:
+    """The names that loopy begins reductions of extrema with, and does not know in C."""
+    if name in ("HUGE_VAL", "INFINITY"):
+        return NumpyType(np.dtype(np.float64 if name == "HUGE_VAL" else np.float32)), name
+    if name in ("INT_MAX", "INT_MIN", "LONG_MAX", "LONG_MIN"):
+        return NumpyType(np.dtype(np.int32 if name.startswith("INT") else np.int64)), name
+    return None
+
+
+def basic_set(found: Any) -> tuple[Any, Any]:
+    """A convex set, and the condition that is left where the set is not convex."""
+    found = found.coalesce()
+    parts = found.get_basic_sets()
+    if len(parts) == 1:
+        return parts[0], None
+    if not parts:
+        return found.simple_hull(), None
+    from loopy.symbolic import set_to_cond_expr
+
+    hull = found.simple_hull()
+    return hull, set_to_cond_expr(found.gist(hull.to_set()))

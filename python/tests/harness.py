@@ -1,0 +1,123 @@
+"""Runs the C that loopy generates for two kernels on the same data, and compares."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import loopy as lp
+import numpy as np
+from pymbolic import evaluate
+
+PREAMBLE = "".join(f"#include <{name}.h>\n" for name in ("math", "limits", "stdint", "stdbool"))
+"""What loopy's C target uses and does not include."""
+
+TOLERANCE = {"float64": 1e-9, "float32": 1e-4}
+"""Errors beside the largest element: different orders of the same sums."""
+
+
+def entry(t_unit: lp.TranslationUnit) -> Any:
+    (name,) = t_unit.entrypoints
+    return t_unit[name]
+
+
+def c_code(t_unit: lp.TranslationUnit) -> str:
+    return PREAMBLE + lp.generate_code_v2(t_unit).device_code()
+
+
+def compiled(code: str, name: str, folder: Path) -> tuple[Any, list[str]]:
+    """The function, and the names of its arguments in their order."""
+    source, library = folder / f"{name}.c", folder / f"{name}.so"
+    source.write_text(code)
+    command = ["cc", "-O1", "-w", "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    function = getattr(ctypes.CDLL(str(library)), name)
+    function.restype = None
+    heads = re.findall(rf"\b{name}\(([^)]*)\)\s*{{", code)
+    words = [word.strip() for word in heads[-1].split(",")]
+    return function, [re.findall(r"\w+", word)[-1] for word in words if word and word != "void"]
+
+
+def extent(array: Any, sizes: Mapping[str, int]) -> int:
+    """How many elements the memory of an argument has."""
+    shape = [int(evaluate(size, dict(sizes))) for size in array.shape]
+    strides = [int(evaluate(tag.stride, dict(sizes))) for tag in array.dim_tags or ()]
+    return 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+
+
+def random_data(kernel: Any, sizes: Mapping[str, int], ranges: Mapping[str, int], seed: int) -> dict[str, Any]:
+    """Arguments by name."""
+    rng = np.random.default_rng(seed)
+    data: dict[str, Any] = {}
+    for arg in kernel.args:
+        dtype = arg.dtype.numpy_dtype
+        n = extent(arg, sizes) if isinstance(arg, lp.ArrayArg) else 1
+        if arg.name in sizes:
+            numbers = np.array([sizes[arg.name]])
+        elif dtype.kind == "f":
+            numbers = rng.uniform(0.1, 1.0, n)
+        else:
+            numbers = rng.integers(0, ranges.get(arg.name, 4), n)
+        data[arg.name] = numbers.astype(dtype)
+    return data
+
+
+def call(function: Any, names: list[str], kernel: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments after a call: those of arrays are changed in place, of a copy."""
+    held = {name: array.copy() for name, array in data.items()}
+    passed = []
+    for name in names:
+        if isinstance(kernel.arg_dict[name], lp.ValueArg):
+            passed.append(np.ctypeslib.as_ctypes_type(held[name].dtype)(held[name][0].item()))
+        else:
+            passed.append(held[name].ctypes.data_as(ctypes.c_void_p))
+    function(*passed)
+    return held
+
+
+def assert_same(first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+    for name, expected in first.items():
+        found = second[name]
+        if expected.dtype.kind != "f":
+            np.testing.assert_array_equal(found, expected, err_msg=name)
+            continue
+        tolerance = TOLERANCE[expected.dtype.name]
+        scale = float(np.max(np.abs(expected), initial=0.0)) or 1.0
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale, err_msg=name)
+
+
+def compare(
+    first: lp.TranslationUnit,
+    second: lp.TranslationUnit,
+    folder: Path,
+    sizes: Mapping[str, int],
+    ranges: Mapping[str, int],
+) -> None:
+    """Fails if the two differ on random data.
+
+    Both are called by the names of their arguments: loopy leaves out those that are unused.
+    """
+    runs = []
+    first = lp.infer_unknown_types(first, expect_completion=True)
+    for word, t_unit in (("first", first), ("second", second)):
+        kernel = entry(t_unit)
+        (folder / word).mkdir(exist_ok=True)
+        runs.append((kernel, *compiled(c_code(t_unit), kernel.name, folder / word)))
+    for seed in (1, 2):
+        data = random_data(runs[0][0], sizes, ranges, seed)
+        results = [call(function, names, kernel, data) for kernel, function, names in runs]
+        assert_same(*results)
+
+
+def operations(t_unit: lp.TranslationUnit, sizes: Mapping[str, int]) -> int:
+    """loopy's own count of operations on floats."""
+    found = lp.get_op_map(t_unit, subgroup_size=1, count_redundant_work=True)
+    total = 0
+    for op, count in found.items():
+        if op.dtype is not None and op.dtype.numpy_dtype.kind == "f":
+            total += int(count.eval_with_dict(dict(sizes)))
+    return total

@@ -1,0 +1,124 @@
+"""loopy → nestegg → loopy: the same values, no more operations, the same interface."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import loopy as lp
+import pytest
+from harness import compare, entry, operations
+from kernels import CASES, Case
+
+import nestegg
+
+HELD = [case for case in CASES if case.refused is None]
+REFUSED = [case for case in CASES if case.refused is not None]
+
+
+UNCOUNTED = {
+    "linear_subscripts": "LinearSubscript",
+}
+"""What loopy itself cannot count."""
+
+
+LEFT_TO_LOOPY = {"max_reduction", "min_reduction"}
+"""Where nestegg leaves reductions of extrema as they are, loopy places their loops."""
+
+
+def ids(cases: list[Case]) -> list[str]:
+    return [case.name for case in cases]
+
+
+def test_there_are_enough_kernels_and_few_are_refused() -> None:
+    assert len(CASES) >= 60
+    assert len(REFUSED) <= len(CASES) / 10
+
+
+@pytest.mark.parametrize("case", HELD, ids=ids(HELD))
+def test_results_are_equal(case: Case, tmp_path: Path) -> None:
+    t_unit = case.make()
+    result = nestegg.optimize(t_unit, parameters=case.sizes_of(t_unit), threads=1)
+    compare(t_unit, result.kernel, tmp_path, case.sizes, case.ranges)
+    assert result.after.total <= result.before.total
+
+
+@pytest.mark.parametrize("case", HELD, ids=ids(HELD))
+def test_loopy_counts_no_more(case: Case) -> None:
+    t_unit = case.make()
+    result = nestegg.optimize(t_unit, parameters=case.sizes_of(t_unit), threads=1, validate=False)
+    if case.name in UNCOUNTED:
+        with pytest.raises(Exception, match=UNCOUNTED[case.name]):
+            operations(t_unit, case.sizes)
+        return
+    assert operations(result.kernel, case.sizes) <= operations(t_unit, case.sizes)
+
+
+@pytest.mark.parametrize("case", HELD, ids=ids(HELD))
+def test_dumps_are_fixed_points(case: Case) -> None:
+    first = nestegg.dump(case.make())
+    assert nestegg.dump(nestegg.load(first)) == first
+    assert nestegg.dump(nestegg.load(first, like=case.make())) == first
+
+
+@pytest.mark.parametrize("case", HELD, ids=ids(HELD))
+def test_what_is_loaded_computes_the_same(case: Case, tmp_path: Path) -> None:
+    t_unit = case.make()
+    compare(t_unit, nestegg.load(nestegg.dump(t_unit), like=t_unit), tmp_path, case.sizes, case.ranges)
+
+
+@pytest.mark.parametrize("case", HELD, ids=ids(HELD))
+def test_the_interface_stays(case: Case) -> None:
+    t_unit = case.make()
+    kernel = nestegg.optimize(t_unit, parameters=case.sizes_of(t_unit), threads=1, validate=False).kernel
+    assert kernel.entrypoints == t_unit.entrypoints
+    assert [arg.name for arg in entry(kernel).args] == [arg.name for arg in entry(t_unit).args]
+    assert type(kernel.target) is type(t_unit.target)
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=ids(REFUSED))
+def test_what_is_refused_has_its_reason(case: Case) -> None:
+    with pytest.raises(nestegg.Unsupported, match=case.refused):
+        nestegg.dump(case.make())
+
+
+@pytest.mark.parametrize("case", HELD, ids=ids(HELD))
+def test_loopy_emits_the_order_that_nestegg_chose(case: Case) -> None:
+    """loopy's schedule has the loops and instructions of the linearization, in its order."""
+    t_unit = case.make()
+    result = nestegg.optimize(t_unit, parameters=case.sizes_of(t_unit), threads=1, validate=False)
+    if '"reduce"' in result.json:
+        assert case.name in LEFT_TO_LOOPY
+        return
+    chosen = json.loads(result.json)["linearization"]
+    scheduled = entry(lp.linearize(lp.preprocess_program(result.kernel))).linearization
+    names = {"EnterLoop": "for", "LeaveLoop": "end", "RunInstruction": "run"}
+    found = [
+        (names[type(item).__name__], getattr(item, "iname", None) or item.insn_id)
+        for item in scheduled
+        if type(item).__name__ in names
+    ]
+    expected = [tuple(item) for item in chosen if item[0] in ("for", "end", "run")]
+    chosen_ids = {name for word, name in expected if word == "run"}
+    found = [(word, name) for word, name in found if word != "run" or name in chosen_ids]
+    assert [word for word, _ in found] == [word for word, _ in expected]
+    assert [name for word, name in found if word == "run"] == [name for word, name in expected if word == "run"]
+
+
+def test_elements_are_put_together(tmp_path: Path) -> None:
+    """A loop over elements keeps its interface; a kernel of one element becomes one of many."""
+    cases = {case.name: case for case in CASES}
+    of_many = cases["flux_differences"]
+    t_unit = of_many.make()
+    result = nestegg.optimize(t_unit, batch=4, parameters={"ne": 9})
+    assert result.report.data["batch"]["width"] == 4
+    compare(t_unit, result.kernel, tmp_path, {"ne": 9}, {})
+    of_one = nestegg.optimize(cases["mass_matrix"].make(), batch=4)
+    assert entry(of_one.kernel).name == "loopy_kernel_batch"
+    assert lp.generate_code_v2(of_one.kernel).device_code().count("for (") > 1
+
+
+def test_names_of_translation_units_are_asked_for() -> None:
+    kernel = CASES[0].make().default_entrypoint
+    with pytest.raises(nestegg.Unsupported, match="translation unit"):
+        nestegg.dump(kernel)
