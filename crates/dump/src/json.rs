@@ -21,4 +21,4 @@ pub(crate) use kernel::read;
 pub use schema::json_schema;
 pub(crate) use tree::{string_at, value_at};
 pub use write::write_json;
-pub(crate) use write::{quoted, table_shape, write_table};
+pub(crate) use write::{quoted, write_table};

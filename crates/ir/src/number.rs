@@ -144,6 +144,25 @@ impl Number {
             Self::Float(value) => value.get(),
         }
     }
+
+    /// The number as float32 holds it; one that float32 cannot hold stays as it is.
+    #[must_use]
+    pub fn to_single(self) -> Self {
+        let rounded = f64::from(self.to_f64() as f32);
+        match self {
+            Self::Int(value) if rounded as i128 == i128::from(value) => self,
+            _ => Float::new(rounded).map_or(self, Self::Float),
+        }
+    }
+
+    /// The fewest digits that name this number among those of float32, if it is one.
+    #[must_use]
+    pub fn single_digits(self) -> String {
+        match self {
+            Self::Float(value) if f64::from(value.get() as f32) == value.get() => format!("{:?}", value.get() as f32),
+            _ => self.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Number {
@@ -152,5 +171,21 @@ impl fmt::Display for Number {
             Self::Int(value) => write!(f, "{value}"),
             Self::Float(value) => write!(f, "{value}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn single_precision() {
+        let single = |value: f64| Number::Float(Float::new(value).unwrap()).to_single();
+        assert_eq!(single(0.1).to_f64(), f64::from(0.1_f32));
+        assert_eq!(single(0.1).single_digits(), "0.1");
+        assert_eq!(single(-1e-20).single_digits(), "-1e-20");
+        assert_eq!(single(1e300).to_f64(), 1e300, "float32 has no such number");
+        assert_eq!(Number::Int(16_777_217).to_single().to_f64(), 16_777_216.0);
+        assert_eq!(Number::Int(3).to_single(), Number::Int(3));
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use nestegg_ir::{Array, ArrayKind, Assignee, ExprId, Instruction, InstructionKind, Item, Kernel, Number, Program};
+use nestegg_ir::{
+    Array, ArrayKind, Assignee, Dtype, ExprId, Instruction, InstructionKind, Item, Kernel, Number, Program,
+};
 
 use super::format::FORMAT;
 use super::write_expr::write_expr;
@@ -92,7 +94,7 @@ impl<'k> Writer<'k> {
             ArrayKind::Temporary => self.out.push_str(", \"initializer\": null"),
             ArrayKind::Table(values) => {
                 self.out.push_str(", \"initializer\": ");
-                write_table(&table_shape(self.kernel, array), values, ",", &mut self.out);
+                write_table(self.kernel, array, values, ",", &mut self.out);
             }
         }
         self.out.push('}');
@@ -251,7 +253,7 @@ pub(crate) fn quoted(text: &str, out: &mut String) {
 }
 
 /// The sizes of a table. Sizes of tables are literal; a size that is none counts as one.
-pub(crate) fn table_shape(kernel: &Kernel, array: &Array) -> Vec<usize> {
+fn table_shape(kernel: &Kernel, array: &Array) -> Vec<usize> {
     let size = |&id: &ExprId| match kernel.exprs[id] {
         nestegg_ir::Expr::Number(Number::Int(size)) => usize::try_from(size).unwrap_or(1),
         _ => 1,
@@ -260,7 +262,9 @@ pub(crate) fn table_shape(kernel: &Kernel, array: &Array) -> Vec<usize> {
 }
 
 /// The values of a table as nested lists, row-major; a scalar is its value alone.
-pub(crate) fn write_table(shape: &[usize], values: &[Number], separator: &str, out: &mut String) {
+pub(crate) fn write_table(kernel: &Kernel, array: &Array, values: &[Number], separator: &str, out: &mut String) {
+    let shape = table_shape(kernel, array);
+    let is_single = array.dtype == Dtype::Float32;
     for (idx, value) in values.iter().enumerate() {
         // How many of the innermost lists begin before this value, and end after it.
         let boundary = |at: usize| {
@@ -278,7 +282,7 @@ pub(crate) fn write_table(shape: &[usize], values: &[Number], separator: &str, o
             out.push_str(separator);
         }
         (0..boundary(idx)).for_each(|_| out.push('['));
-        out.push_str(&value.to_string());
+        out.push_str(&if is_single { value.single_digits() } else { value.to_string() });
         (0..boundary(idx + 1)).for_each(|_| out.push(']'));
     }
 }

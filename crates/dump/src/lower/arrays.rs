@@ -108,7 +108,8 @@ impl<'k, 's> Lowering<'k, 's> {
                     if !fits && wrong_value.is_none() {
                         wrong_value = Some((number.to_string(), span));
                     }
-                    values.push(number);
+                    // A table of float32 holds what C makes of its numbers.
+                    values.push(if dtype == Some(Dtype::Float32) { number.to_single() } else { number });
                 }
             }
         }

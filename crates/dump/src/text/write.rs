@@ -7,7 +7,7 @@ use nestegg_ir::{
 };
 
 use super::write_expr::write_expr;
-use crate::json::{quoted, table_shape, write_table};
+use crate::json::{quoted, write_table};
 use crate::share::writable;
 
 /// Spaces for each block that is open.
@@ -107,7 +107,7 @@ impl<'k> Writer<'k> {
             ArrayKind::Temporary => {}
             ArrayKind::Table(values) => {
                 self.out.push_str(" = ");
-                write_table(&table_shape(self.kernel, array), values, ", ", &mut self.out);
+                write_table(self.kernel, array, values, ", ", &mut self.out);
             }
         }
         self.out.push('\n');
