@@ -1,5 +1,7 @@
 //! Rules are found again.
 
+#![allow(clippy::unwrap_used)]
+
 use nestegg_driver::rules::rule_book;
 use nestegg_lab::infer::{Inferred, InferredRule, Status, THEMES, Theme, infer};
 use nestegg_rules::Rule;
