@@ -103,11 +103,13 @@ impl Builder<'_> {
 
     /// A table of these numbers, none of them a negative zero.
     pub(crate) fn table(&mut self, shape: Vec<Size>, rows: Vec<Vec<f64>>) -> ArrayId {
+        let dtype = self.float_dtype();
         let number = |value: f64| {
-            Number::Float(Float::new(if value == 0.0 { 0.0 } else { value }).expect("entries of tables are finite"))
+            let value = Float::new(if value == 0.0 { 0.0 } else { value }).expect("entries of tables are finite");
+            let number = Number::Float(value);
+            if dtype == Dtype::Float32 { number.to_single() } else { number }
         };
         let values: Vec<Number> = rows.into_iter().flatten().map(number).collect();
-        let dtype = self.float_dtype();
         let table = self.declare(Role::Table, dtype, shape);
         self.kernel[table].kind = ArrayKind::Table(values.into());
         table
