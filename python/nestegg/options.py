@@ -50,7 +50,7 @@ def options(
         "cost": cost,
         "machine": None if is_file or machine is None else os.fspath(machine),
         "machine_file": _read(Path(machine)) if is_file and machine is not None else None,
-        "parameters": sorted((name, int(value)) for name, value in (parameters or {}).items()),
+        "parameters": given(parameters),
         "max_statements": max_statements,
         "memory": memory,
         "accuracy": accuracy,
@@ -60,6 +60,11 @@ def options(
         "validate": validate,
         "threads": threads,
     }
+
+
+def given(parameters: Mapping[str, int] | None) -> list[tuple[str, int]]:
+    """Parameters as the core takes them."""
+    return sorted((name, int(value)) for name, value in (parameters or {}).items())
 
 
 def watcher(progress: Progress) -> Callable[[str, str | None], object] | None:

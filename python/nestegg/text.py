@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nestegg import _core
 from nestegg.errors import Error, NotValidated
-from nestegg.options import PathLike, Progress, options, watcher
+from nestegg.options import PathLike, Progress, given, options, watcher
 from nestegg.report import Operations, Report
 
 if TYPE_CHECKING:
@@ -259,11 +259,6 @@ def run(
         _c_refused=done.c_refused,
         _like=like,
     )
-
-
-def given(parameters: Mapping[str, int] | None) -> list[tuple[str, int]]:
-    """Parameters as the core takes them."""
-    return sorted((name, int(value)) for name, value in (parameters or {}).items())
 
 
 def count_text(text: str, *, parameters: Mapping[str, int] | None = None, name: str = "<text>") -> Count:

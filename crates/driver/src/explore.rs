@@ -13,17 +13,15 @@ use nestegg_egraph::encode;
 use nestegg_egraph::judge::Judge;
 use nestegg_egraph::pattern::Functions;
 use nestegg_egraph::saturate::{Saturation, saturate};
+use nestegg_ir::Kernel;
 use nestegg_ir::domains::Domains;
-use nestegg_ir::{Kernel, Semantics};
 use nestegg_rules::{ResolvedStrategy, RuleBook};
 use nestegg_span::Source;
 
+use crate::begin::{Begun, begin};
 use crate::config::{Config, Validation};
 use crate::error::Error;
-use crate::notation::read_defined;
-use crate::parameters;
-use crate::rules::{self, Licensed};
-use crate::search::{Passes, Told, functions, linearized, value_form};
+use crate::search::{functions, value_form};
 use crate::stages::Stages;
 
 /// What is there to look at.
@@ -48,31 +46,24 @@ pub struct Explored<'a> {
 /// # Errors
 /// What is wrong with the kernel or the rules, or a rule of the caller's that is unsound.
 pub fn explore<T>(source: &Source, config: &Config, look: impl FnOnce(Explored<'_>) -> T) -> Result<T, Error> {
-    let read = read_defined(source, &config.parameters)?;
-    let assumed = parameters::assumed(read.program.kernel(), &config.parameters)?;
-    let values = parameters::values(&assumed);
-    let (book, name) = rules::of_config(config)?;
-    let Licensed { strategy, licence, .. } = rules::licensed(&book, &name, config)?;
-    let semantics = Semantics { licence, traps: config.traps };
-    let told = Told { strategy: &strategy, semantics, values: &values, config, is_strict: true };
-    let input = nestegg_transform::eliminate_empty(linearized(&read.program)?);
-    let pass = Passes::new(&input, &told);
-    let (form, _) = value_form(input, &pass, &mut Stages::new(None))?;
-    let mut form = pass.done("encode", nestegg_transform::name_bound_inames(form))?;
-    let functions = functions(&mut form.kernel, &strategy);
-    let context = nestegg_isl::Context::new();
-    let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(&values);
-    let mut encoded = pass.done("encode", encode::encode(&form, &domains, semantics))?;
-    let judged = if config.validation == Validation::Off { crate::config::Judged::Nobody } else { config.judged };
-    let mut judge = Judge::new(&form.kernel, &domains, judged);
-    let saturation = saturate(&mut encoded.graph, &strategy, &functions, &mut judge)
-        .map_err(|unsound| Error::Unsound(Box::new(unsound)))?;
-    Ok(look(Explored {
-        kernel: &form.kernel,
-        graph: &mut encoded.graph,
-        functions: &functions,
-        book: &book,
-        strategy: &strategy,
-        saturation: &saturation,
-    }))
+    begin(source, config, |Begun { input, book, strategy, semantics, values, pass, .. }| {
+        let (form, _) = value_form(input.clone(), &pass, &mut Stages::new(None))?;
+        let mut form = pass.done("encode", nestegg_transform::name_bound_inames(form))?;
+        let functions = functions(&mut form.kernel, strategy);
+        let context = nestegg_isl::Context::new();
+        let domains = pass.done("encode", Domains::new(&context, &form.kernel))?.with_values(values);
+        let mut encoded = pass.done("encode", encode::encode(&form, &domains, semantics))?;
+        let judged = if config.validation == Validation::Off { crate::config::Judged::Nobody } else { config.judged };
+        let mut judge = Judge::new(&form.kernel, &domains, judged);
+        let saturation = saturate(&mut encoded.graph, strategy, &functions, &mut judge)
+            .map_err(|unsound| Error::Unsound(Box::new(unsound)))?;
+        Ok(look(Explored {
+            kernel: &form.kernel,
+            graph: &mut encoded.graph,
+            functions: &functions,
+            book,
+            strategy,
+            saturation: &saturation,
+        }))
+    })
 }

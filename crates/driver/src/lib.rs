@@ -5,6 +5,7 @@
 
 pub mod accuracy;
 pub mod batch;
+mod begin;
 mod candidates;
 pub mod config;
 pub mod count;

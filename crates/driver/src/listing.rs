@@ -22,7 +22,7 @@ use crate::notation::Notation;
 pub struct Listing {
     /// The lines.
     pub lines: Vec<Line>,
-    /// The first line that is no declaration.
+    /// The index of the first line after the declarations.
     pub body: usize,
     /// Its temporaries, in the order in which they are first written.
     pub temporaries: Vec<String>,

@@ -21,11 +21,11 @@
 
 use indexmap::IndexMap;
 use nestegg_egraph::judge::{Judge, Judged};
-use nestegg_egraph::pattern::{Functions, introduced};
+use nestegg_egraph::pattern::{self, Functions};
 use nestegg_egraph::{encode, saturate};
 use nestegg_extract::{Cost, Extracted, Search};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::{Array, FunctionId, Item, Kernel, Licence, LinearizedKernel, Program, Semantics, Traps};
+use nestegg_ir::{Array, Item, Kernel, Licence, LinearizedKernel, Program, Semantics, Traps};
 use nestegg_rules::{OptionValue, ResolvedStrategy, Rule};
 use rayon::prelude::*;
 
@@ -651,29 +651,10 @@ pub(crate) fn selection(strategy: &ResolvedStrategy<'_>, worth_proving: Cost) ->
     }
 }
 
-/// Whether something of a kernel that is no function has this name.
-fn is_taken(kernel: &Kernel, name: &str) -> bool {
-    kernel.name == name
-        || kernel.arrays.iter().any(|array| array.name == name)
-        || kernel.inames.iter().any(|iname| iname.name == name)
-        || kernel.parameters.iter().any(|parameter| parameter.name == name)
-        || kernel.substitutions.iter().any(|rule| rule.name == name)
-}
-
-/// The functions that rules may call: those that the kernel calls, and those of math.h that right sides call. These are added to the
-/// kernel, unless it means something else by that name.
+/// The functions that the rules of a strategy may call.
 pub(crate) fn functions(kernel: &mut Kernel, strategy: &ResolvedStrategy<'_>) -> Functions {
     let rules: Vec<&Rule> = strategy.phases.iter().flat_map(|phase| phase.rules.iter().copied()).collect();
-    for name in introduced(&rules, &named_functions(kernel)) {
-        if !is_taken(kernel, &name) {
-            kernel.function(&name);
-        }
-    }
-    named_functions(kernel)
-}
-
-fn named_functions(kernel: &Kernel) -> Functions {
-    kernel.functions.iter().enumerate().map(|(idx, name)| (name.clone(), FunctionId::new(idx))).collect()
+    pattern::functions(kernel, &rules)
 }
 
 /// Limits that were hit, with their values where the strategy states them.

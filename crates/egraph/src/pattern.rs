@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use egg::Id;
-use nestegg_ir::{FunctionId, Op, ReduceOp};
+use nestegg_ir::{FunctionId, Kernel, Op, ReduceOp};
 use nestegg_rules::{Condition, Name, Pattern, PatternNode, Rule, RuleKind};
 use rustc_hash::FxHashMap;
 
@@ -296,10 +296,33 @@ pub(crate) fn renamed(bindings: &Bindings, to: impl Fn(Id) -> Id) -> Bindings {
     bindings.iter().map(value).collect()
 }
 
+/// The functions that rules may call: those that the kernel calls, and those of math.h that right sides call. These are added to the
+/// kernel, unless it means something else by that name.
+pub fn functions(kernel: &mut Kernel, rules: &[&Rule]) -> Functions {
+    for name in introduced(rules, &named(kernel)) {
+        if !is_taken(kernel, &name) {
+            kernel.function(&name);
+        }
+    }
+    named(kernel)
+}
+
+fn named(kernel: &Kernel) -> Functions {
+    kernel.functions.iter().enumerate().map(|(idx, name)| (name.clone(), FunctionId::new(idx))).collect()
+}
+
+/// Whether something of a kernel that is no function has this name.
+fn is_taken(kernel: &Kernel, name: &str) -> bool {
+    kernel.name == name
+        || kernel.arrays.iter().any(|array| array.name == name)
+        || kernel.inames.iter().any(|iname| iname.name == name)
+        || kernel.parameters.iter().any(|parameter| parameter.name == name)
+        || kernel.substitutions.iter().any(|rule| rule.name == name)
+}
+
 /// The functions of right sides that a kernel has no name for, of rules whose left sides call only functions that the kernel has or
 /// another rule brings along.
-#[must_use]
-pub fn introduced(rules: &[&Rule], functions: &Functions) -> Vec<String> {
+fn introduced(rules: &[&Rule], functions: &Functions) -> Vec<String> {
     let mut res: Vec<String> = Vec::new();
     loop {
         let n_known = res.len();

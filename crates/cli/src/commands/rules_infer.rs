@@ -35,9 +35,7 @@ pub fn run(args: &RulesInferArgs) -> Result<ExitStatus, Failure> {
         let is_tried = |rule: &&InferredRule| !matches!(rule.status, Status::Known(_));
         let n_tried = inferred.iter().flat_map(|found| &found.rules).filter(is_tried).count();
         let progress = Progress::of("rules", n_tried, !args.quiet);
-        for found in &mut inferred {
-            rank(&mut found.rules, &kernels, &config, || progress.advance())?;
-        }
+        rank(&mut inferred, &kernels, &config, || progress.advance())?;
     }
     match args.format {
         DataFormat::Text => terminal::print(&text(&inferred, kernels.len()))?,

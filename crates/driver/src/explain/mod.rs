@@ -33,17 +33,16 @@ use nestegg_span::Source;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use crate::begin::{Begun, begin};
 use crate::config::Config;
 use crate::error::Error;
 use crate::excerpt::excerpt;
 use crate::lineage::{Lineage, Lineages, Searched};
-use crate::notation::read_defined;
-use crate::parameters;
 use crate::pipeline::optimize;
 use crate::probabilities::Probabilities;
 use crate::report::{Operations, Validated};
 use crate::rules::{self, Licensed};
-use crate::search::{Fold, Passes, Told, functions, linearized, selection, value_form};
+use crate::search::{Fold, Passes, functions, selection, value_form};
 use crate::stages::Stages;
 use crate::validation::{self, Steps, Subject};
 
@@ -80,7 +79,7 @@ pub struct Explanation {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Stage {
-    /// Passes that are no rules.
+    /// Passes, which need no rules.
     Passes {
         /// Their names, or what they make.
         name: String,
@@ -144,7 +143,7 @@ pub enum Origin {
         /// As it is there.
         term: String,
     },
-    /// It is a part of what a rule made.
+    /// It first appears inside a form that a rule made.
     Rule {
         /// The part.
         term: String,
@@ -220,55 +219,53 @@ pub struct Verified {
 pub fn explain(source: &Source, config: &Config, verify: Verify) -> Result<Explanation, Error> {
     let config = Config { keeps_lineage: true, batch: None, ..config.clone() };
     let optimized = optimize(source, &config)?;
-    let read = read_defined(source, &config.parameters)?;
-    let assumed = parameters::assumed(read.program.kernel(), &config.parameters)?;
-    let values = parameters::values(&assumed);
-    let (book, name) = rules::of_config(&config)?;
-    let Licensed { strategy, licence, .. } = rules::licensed(&book, &name, &config)?;
-    let semantics = Semantics { licence, traps: config.traps };
-    let told = Told { strategy: &strategy, semantics, values: &values, config: &config, is_strict: true };
-    let input = nestegg_transform::eliminate_empty(linearized(&read.program)?);
-    let pass = Passes::new(&input, &told);
-    let mut explainer = Explainer {
-        config: &config,
-        book: &book,
-        pass,
-        semantics,
-        values: &values,
-        verify,
-        known: FxHashMap::default(),
-        stages: Vec::new(),
-    };
-    if !optimized.from.is_empty() {
-        let (form, folds) = value_form(input.clone(), &explainer.pass, &mut Stages::new(None))?;
-        let evidence = explainer.compared(&read.program, (&folds, None), &form)?;
-        explainer.stages.push(Stage::Passes { name: "value form".to_owned(), evidence });
-    }
-    let last = explainer.kernels(&optimized.from)?;
-    let evidence = match &optimized.report.validation {
-        // How the result was put together again shows in it alone, and a fitted one has other numbers.
-        _ if optimized.report.seed.ends_with("fitted") || last.is_none() => {
-            Some(as_validated(&optimized.report.validation))
+    begin(source, &config, |Begun { program, input, book, semantics, values, pass, .. }| {
+        let mut explainer = Explainer {
+            config: &config,
+            book,
+            pass,
+            semantics,
+            values,
+            verify,
+            known: FxHashMap::default(),
+            stages: Vec::new(),
+        };
+        if !optimized.from.is_empty() {
+            let (form, folds) = value_form(input.clone(), &explainer.pass, &mut Stages::new(None))?;
+            let evidence = explainer.compared(program, (&folds, None), &form)?;
+            explainer.stages.push(Stage::Passes { name: "value form".to_owned(), evidence });
         }
-        _ => match last.as_ref() {
-            Some(last) => explainer.compared(&Program::Linearized(last.clone()), (&[], None), &optimized.program)?,
-            None => None,
-        },
-    };
-    let name =
-        if optimized.from.is_empty() { "the input, without dead code" } else { "reductions realized, loops scheduled" };
-    let evidence = evidence.filter(|_| verify == Verify::Yes);
-    explainer.stages.push(Stage::Passes { name: name.to_owned(), evidence });
-    let stages = explainer.stages;
-    let report = optimized.report;
-    Ok(Explanation {
-        kernel: report.kernel,
-        strategy: report.strategy,
-        seed: report.seed,
-        before: report.before,
-        after: report.after,
-        verified: (verify == Verify::Yes).then(|| verified(&stages)),
-        stages,
+        let last = explainer.kernels(&optimized.from)?;
+        let evidence = match &optimized.report.validation {
+            // How the result was put together again shows in it alone, and a fitted one has other numbers.
+            _ if optimized.report.seed.ends_with("fitted") || last.is_none() => {
+                Some(as_validated(&optimized.report.validation))
+            }
+            _ => match last.as_ref() {
+                Some(last) => {
+                    explainer.compared(&Program::Linearized(last.clone()), (&[], None), &optimized.program)?
+                }
+                None => None,
+            },
+        };
+        let name = if optimized.from.is_empty() {
+            "the input, without dead code"
+        } else {
+            "reductions realized, loops scheduled"
+        };
+        let evidence = evidence.filter(|_| verify == Verify::Yes);
+        explainer.stages.push(Stage::Passes { name: name.to_owned(), evidence });
+        let stages = explainer.stages;
+        let report = optimized.report;
+        Ok(Explanation {
+            kernel: report.kernel,
+            strategy: report.strategy,
+            seed: report.seed,
+            before: report.before,
+            after: report.after,
+            verified: (verify == Verify::Yes).then(|| verified(&stages)),
+            stages,
+        })
     })
 }
 

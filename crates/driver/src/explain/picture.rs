@@ -12,20 +12,16 @@ use std::sync::Arc;
 use egg::{Id, Language};
 use nestegg_egraph::judge::{operation, term};
 use nestegg_egraph::language::Node;
-use nestegg_ir::Semantics;
 use nestegg_span::Source;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{Again, Explainer, Verify, named};
+use crate::begin::{Begun, begin};
 use crate::config::Config;
 use crate::error::Error;
 use crate::lineage::Lineage;
-use crate::notation::read_defined;
-use crate::parameters;
 use crate::pipeline::Optimized;
-use crate::rules::{self, Licensed};
-use crate::search::{Passes, Told, linearized};
 
 /// How many e-classes a picture has of one search.
 pub const MAX_CLASSES: usize = 600;
@@ -44,7 +40,7 @@ pub struct Picture {
 /// An e-class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Class {
-    /// Its value, as it came.
+    /// Its value, as the kernel has it.
     pub text: String,
     /// Its e-nodes.
     pub nodes: Vec<Drawn>,
@@ -71,34 +67,28 @@ pub struct Drawn {
 /// # Errors
 /// What is wrong with the kernel or the rules.
 pub fn draw(source: &Source, config: &Config, optimized: &Optimized) -> Result<Picture, Error> {
-    let read = read_defined(source, &config.parameters)?;
-    let assumed = parameters::assumed(read.program.kernel(), &config.parameters)?;
-    let values = parameters::values(&assumed);
-    let (book, name) = rules::of_config(config)?;
-    let Licensed { strategy, licence, .. } = rules::licensed(&book, &name, config)?;
-    let semantics = Semantics { licence, traps: config.traps };
-    let told = Told { strategy: &strategy, semantics, values: &values, config, is_strict: true };
-    let input = nestegg_transform::eliminate_empty(linearized(&read.program)?);
-    let explainer = Explainer {
-        config,
-        book: &book,
-        pass: Passes::new(&input, &told),
-        semantics,
-        values: &values,
-        verify: Verify::No,
-        known: FxHashMap::default(),
-        stages: Vec::new(),
-    };
-    let mut res = Picture::default();
-    let mut seen: Vec<*const Lineage> = Vec::new();
-    for lineage in &optimized.from {
-        let Lineage::Searched(searched) = &**lineage else { continue };
-        if !seen.contains(&Arc::as_ptr(lineage)) {
-            seen.push(Arc::as_ptr(lineage));
-            explainer.again(searched, |again| add(&mut res, &again))?;
+    begin(source, config, |Begun { book, semantics, values, pass, .. }| {
+        let explainer = Explainer {
+            config,
+            book,
+            pass,
+            semantics,
+            values,
+            verify: Verify::No,
+            known: FxHashMap::default(),
+            stages: Vec::new(),
+        };
+        let mut res = Picture::default();
+        let mut seen: Vec<*const Lineage> = Vec::new();
+        for lineage in &optimized.from {
+            let Lineage::Searched(searched) = &**lineage else { continue };
+            if !seen.contains(&Arc::as_ptr(lineage)) {
+                seen.push(Arc::as_ptr(lineage));
+                explainer.again(searched, |again| add(&mut res, &again))?;
+            }
         }
-    }
-    Ok(res)
+        Ok(res)
+    })
 }
 
 impl Picture {

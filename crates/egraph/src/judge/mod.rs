@@ -210,9 +210,9 @@ impl<'a> Judge<'a> {
             let verdict = self.compare(graph, equation, n_samples, is_finite_only, &mut spent.steps);
             self.spent.insert(name.to_owned(), spent);
             match verdict {
-                Verdict::Equal => {}
-                Verdict::Unknown(gap) => *self.unjudged.entry((name.to_owned(), gap)).or_default() += 1,
-                Verdict::Different(finding) => {
+                Agreement::Equal => {}
+                Agreement::Unknown(gap) => *self.unjudged.entry((name.to_owned(), gap)).or_default() += 1,
+                Agreement::Different(finding) => {
                     return Err(Box::new(Wrong {
                         rule: name.to_owned(),
                         finding: *finding,
@@ -225,15 +225,11 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    /// Evaluates two terms at all samples, whoever says that they are equal; `steps` is what that may cost, and what is left of it.
+    /// Evaluates two terms at all samples, without a rule to blame; `steps` is the budget, and counts down.
     pub fn agree(&mut self, graph: &Graph, class: Id, form: Id, steps: &mut u64) -> Agreement {
         self.prepare(graph);
         let equation = Equation { class, form, bindings: Vec::new() };
-        match self.compare(graph, &equation, N_SAMPLES, false, steps) {
-            Verdict::Equal => Agreement::Equal,
-            Verdict::Unknown(gap) => Agreement::Unknown(gap),
-            Verdict::Different(finding) => Agreement::Different(finding),
-        }
+        self.compare(graph, &equation, N_SAMPLES, false, steps)
     }
 
     /// Takes new terms in; samples start anew where there are new constants to decide on.
@@ -254,8 +250,8 @@ impl<'a> Judge<'a> {
         n_samples: usize,
         is_finite_only: bool,
         steps: &mut u64,
-    ) -> Verdict {
-        let Some(precise) = &mut self.precise else { return Verdict::Unknown(Gap::Steps) };
+    ) -> Agreement {
+        let Some(precise) = &mut self.precise else { return Agreement::Unknown(Gap::Steps) };
         let mut world = World { graph, terms: &self.terms, precise, steps };
         let mut gap = None;
         let mut n_equal = 0;
@@ -279,12 +275,12 @@ impl<'a> Judge<'a> {
                 Ok(true) => n_equal += 1,
                 Ok(false) => {
                     let finding = finding(self.kernel, sample, &mut world, equation, &left, right);
-                    return Verdict::Different(Box::new(finding));
+                    return Agreement::Different(Box::new(finding));
                 }
                 Err(error) => gap = gap.or(Some(error)),
             }
         }
-        if n_equal > 0 { Verdict::Equal } else { Verdict::Unknown(gap.unwrap_or(Gap::Steps)) }
+        if n_equal > 0 { Agreement::Equal } else { Agreement::Unknown(gap.unwrap_or(Gap::Steps)) }
     }
 }
 
@@ -296,13 +292,6 @@ pub enum Agreement {
     /// Nothing can be said.
     Unknown(Gap),
     /// They are not equal.
-    Different(Box<Finding>),
-}
-
-/// What the samples say of an equation.
-enum Verdict {
-    Equal,
-    Unknown(Gap),
     Different(Box<Finding>),
 }
 

@@ -262,8 +262,8 @@ fn is_made_of_equals(
     scratch.find(first) == scratch.find(last)
 }
 
-/// Brings what was made to the normal form once more: a number leaves a sum over inames, and gives its sign to a sum or product around it. Right
-/// sides are made so where the number is seen.
+/// Normalises the e-graph again: numbers leave sums over inames, and sums and products around them absorb the factor. Rules build right sides
+/// in this form wherever they can see the number.
 fn normalise(graph: &mut Graph) {
     let mut found: Vec<(Id, ReductionId, Rational, Id)> = Vec::new();
     for class in graph.classes() {

@@ -109,7 +109,7 @@ impl Closure {
         self.find(left) == self.find(right)
     }
 
-    /// The oldest of the terms that equal one; what was made for proofs alone is none.
+    /// The oldest term equal to this one, leaving out terms that exist only for proofs.
     pub(super) fn first(&self, id: Id) -> Id {
         let first = self.first[usize::from(self.find(id))];
         if usize::from(first) < self.n_first { first } else { id }

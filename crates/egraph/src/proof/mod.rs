@@ -1,7 +1,7 @@
 //! Proofs: why a chosen form equals what the kernel computes, as a chain of named rules.
 //!
 //! # Input
-//! A saturated e-graph with the [log](Log) of what was united and why, and the [choices](Choice) of selection.
+//! A saturated e-graph, the [log](Log) of its unions with their reasons, and the [choices](Choice) that selection made.
 //! # Output
 //! For each kept value a [`Lemma`]: steps from the term that the value has in the kernel, or was born with, to the chosen form. A step is an
 //! equation of a rule, of the normal form, or of two nodes whose parts are equal by earlier lemmas.

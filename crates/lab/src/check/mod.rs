@@ -30,11 +30,11 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use nestegg_egraph::encode;
 use nestegg_egraph::judge::{Equation, Judge, Judged, spelled};
-use nestegg_egraph::pattern::{Functions, introduced};
+use nestegg_egraph::pattern::{Functions, functions};
 use nestegg_egraph::saturate::equations;
 use nestegg_ir::domains::Domains;
 use nestegg_ir::types::Type;
-use nestegg_ir::{FunctionId, Kernel, Semantics};
+use nestegg_ir::{Kernel, Semantics};
 use nestegg_rules::{Pattern, Rule, RuleBook, RuleKind, Vocabulary};
 use nestegg_span::Source;
 use rayon::prelude::*;
@@ -244,10 +244,7 @@ impl<'a> Trial<'a> {
         let text = instance.setting.kernel("trial", &[("out", &instance.expression)]);
         let read = nestegg_dump::read_text(&Source::new("trial.knl", text)).ok()?;
         let mut form = read.program.into_linearized().ok()?;
-        for name in introduced(&[rule], &named(&form.kernel)) {
-            form.kernel.function(&name);
-        }
-        let functions = named(&form.kernel);
+        let functions = functions(&mut form.kernel, &[rule]);
         Some(Self { rule, setting: &instance.setting, kernel: form.kernel.clone(), form, functions })
     }
 
@@ -316,10 +313,6 @@ impl<'a> Trial<'a> {
         }
         res
     }
-}
-
-fn named(kernel: &Kernel) -> Functions {
-    kernel.functions.iter().enumerate().map(|(idx, name)| (name.clone(), FunctionId::new(idx))).collect()
 }
 
 /// Counts of verdicts: sound, unsound, not checked.

@@ -6,11 +6,12 @@
 
 use nestegg_egraph::encode;
 use nestegg_egraph::judge::{Judge, Judged};
-use nestegg_egraph::pattern::{Functions, introduced};
+use nestegg_egraph::pattern::functions;
 use nestegg_egraph::saturate::saturate;
+use nestegg_ir::Semantics;
 use nestegg_ir::domains::Domains;
-use nestegg_ir::{FunctionId, Kernel, Semantics};
 use nestegg_rules::{Name, ResolvedPhase, ResolvedStrategy, Rule};
+use rayon::prelude::*;
 
 use super::kernel;
 use super::term::Term;
@@ -22,13 +23,13 @@ const PASSES: u32 = 3;
 /// The most e-nodes.
 const MAX_NODES: u32 = 60_000;
 /// Equations of one kernel.
-pub(super) const N_TOGETHER: usize = 64;
+const N_TOGETHER: usize = 64;
 
 /// Whether each equation follows from the rules.
 pub(super) fn follow(equations: &[(&Term, &Term)], rules: &[&Rule]) -> Vec<bool> {
     equations
-        .chunks(N_TOGETHER)
-        .flat_map(|chunk| together(chunk, rules).unwrap_or_else(|| vec![false; chunk.len()]))
+        .par_chunks(N_TOGETHER)
+        .flat_map_iter(|chunk| together(chunk, rules).unwrap_or_else(|| vec![false; chunk.len()]))
         .collect()
 }
 
@@ -37,10 +38,7 @@ fn together(equations: &[(&Term, &Term)], rules: &[&Rule]) -> Option<Vec<bool>> 
     let sides: Vec<&Term> = equations.iter().flat_map(|(left, right)| [*left, *right]).collect();
     let program = kernel::read(kernel::text(&sides, SIZES, false))?;
     let mut form = program.into_linearized().ok()?;
-    for name in introduced(rules, &named(&form.kernel)) {
-        form.kernel.function(&name);
-    }
-    let functions = named(&form.kernel);
+    let functions = functions(&mut form.kernel, rules);
     let context = nestegg_isl::Context::new();
     let domains = Domains::new(&context, &form.kernel).ok()?;
     let mut encoded = encode::encode(&form, &domains, Semantics::default()).ok()?;
@@ -54,8 +52,4 @@ fn together(equations: &[(&Term, &Term)], rules: &[&Rule]) -> Option<Vec<bool>> 
         root.map(|root| encoded.graph.find(root.class))
     };
     (0..equations.len()).map(|idx| Some(class(2 * idx)? == class(2 * idx + 1)?)).collect()
-}
-
-fn named(kernel: &Kernel) -> Functions {
-    kernel.functions.iter().enumerate().map(|(idx, name)| (name.clone(), FunctionId::new(idx))).collect()
 }

@@ -14,7 +14,7 @@ use super::term::{Leaf, Loops, Term};
 pub(super) const N_POINTS: usize = 12;
 /// Where a run is stopped; kernels of terms take far less.
 const MAX_STEPS: u64 = 2_000_000_000;
-/// Bits of a float that two values share if rounding alone tells them apart, as a power of ten.
+/// Decimal digits after the first that equal values share, whatever was rounded on the way to them.
 const DIGITS: i32 = 9;
 /// What is smaller than this is zero, and rounding errors.
 const ZERO: f64 = 1e-12;

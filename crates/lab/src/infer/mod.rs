@@ -182,13 +182,8 @@ fn order((left, right): &(Term, Term)) -> (usize, usize, &Term, &Term) {
 /// The equations that do not follow from rules.
 fn beyond(equations: Vec<(Term, Term)>, chosen: &[RuleBook]) -> Vec<(Term, Term)> {
     let rules: Vec<&Rule> = chosen.iter().flat_map(|book| book.rules.values()).collect();
-    let rules = rules.as_slice();
-    let chunks: Vec<&[(Term, Term)]> = equations.chunks(derive::N_TOGETHER).collect();
-    let follows: Vec<Vec<bool>> = chunks
-        .par_iter()
-        .map(|chunk| derive::follow(&chunk.iter().map(|(left, right)| (left, right)).collect::<Vec<_>>(), rules))
-        .collect();
-    let follows: Vec<bool> = follows.concat();
+    let sides: Vec<(&Term, &Term)> = equations.iter().map(|(left, right)| (left, right)).collect();
+    let follows = derive::follow(&sides, &rules);
     equations.into_iter().zip(follows).filter(|(_, follows)| !follows).map(|(equation, _)| equation).collect()
 }
 

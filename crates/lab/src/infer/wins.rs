@@ -6,7 +6,7 @@ use nestegg_span::Source;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{InferredRule, Status};
+use super::{Inferred, InferredRule, Status};
 
 /// A kernel on which a rule makes a difference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,12 +19,12 @@ pub struct Win {
     pub with: u128,
 }
 
-/// Tries each rule that is not known on each kernel, and puts those that win most first.
+/// Tries each rule that is not known on each kernel, and puts those that win most first in their themes.
 ///
 /// # Errors
 /// What is wrong with a kernel.
 pub fn rank(
-    rules: &mut [InferredRule],
+    inferred: &mut [Inferred],
     kernels: &[Source],
     config: &Config,
     done: impl Fn() + Sync,
@@ -36,7 +36,8 @@ pub fn rank(
     };
     let without: Vec<_> = kernels.par_iter().map(|source| operations(source, Vec::new())).collect();
     let without = without.into_iter().collect::<Result<Vec<_>, _>>()?;
-    for rule in rules.iter_mut().filter(|rule| !matches!(rule.status, Status::Known(_))) {
+    let rules = inferred.iter_mut().flat_map(|found| &mut found.rules);
+    for rule in rules.filter(|rule| !matches!(rule.status, Status::Known(_))) {
         let own = Source::new(format!("{}.rules", rule.name), format!(";; Inferred.\n\n{}", rule.text));
         let with: Vec<_> = kernels.par_iter().map(|source| operations(source, vec![own.clone()])).collect();
         let with = with.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -47,7 +48,9 @@ pub fn rank(
         done();
     }
     // Stable: rules that win alike stay in the order in which they were found.
-    rules.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+    for found in inferred {
+        found.rules.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+    }
     Ok(())
 }
 
