@@ -311,8 +311,11 @@ fn vectors_compute_what_single_elements_do() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
     for (name, level) in KERNELS {
         let source = Source::new(name, fs::read_to_string(folder.join(format!("{name}.json"))).unwrap());
-        let config =
-            Config { strategy: Strategy::Named(level.to_owned()), validation: Validation::Off, ..Config::default() };
+        let config = Config {
+            strategy: Strategy::Named(level.to_owned()),
+            validation: Validation::Off,
+            ..Config::of_operations()
+        };
         let optimized = nestegg_driver::optimize(&source, &config).unwrap();
         check_c(&optimized.program, &[2, 4, 8], &["-O1"], "");
     }

@@ -105,7 +105,7 @@ fn is_stable(fixture: &Fixture, level: &str) -> Result<(), Failed> {
 
 /// What `nestegg validate` says is that two kernels are equal.
 fn is_explained(fixture: &Fixture, level: &str) -> Result<(), Failed> {
-    let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::default() };
+    let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::of_operations() };
     let explanation = explain(&fixture.read()?, &config, Verify::Yes)?;
     match explanation.verified {
         Some(verified) if verified.wrong == 0 => Ok(()),
@@ -147,7 +147,7 @@ fn counts_as_published(folder: &Path, program: &Fixture) -> Result<(), Failed> {
 }
 
 fn optimized(source: &Source, level: &str, validation: Validation) -> Result<nestegg_driver::Optimized, Failed> {
-    let config = Config { strategy: Strategy::Named(level.to_owned()), validation, ..Config::default() };
+    let config = Config { strategy: Strategy::Named(level.to_owned()), validation, ..Config::of_operations() };
     optimize(source, &config).map_err(|error| format!("{:?}", miette::Report::new(error)).into())
 }
 

@@ -48,7 +48,8 @@ fn built_in(path: &Path) -> Result<(), Failed> {
     let source = Source::new(path.display().to_string(), fs::read_to_string(path)?);
     for level in ["O1", "O3"] {
         let strategy = Strategy::Named(level.to_owned());
-        let config = Config { strategy, judged: Judged::Everybody, validation: Validation::On, ..Config::default() };
+        let config =
+            Config { strategy, judged: Judged::Everybody, validation: Validation::On, ..Config::of_operations() };
         if let Err(error @ Error::Unsound(_)) = nestegg_driver::optimize(&source, &config) {
             return Err(format!("{level}: {error}; {error:?}").into());
         }
@@ -65,7 +66,7 @@ fn optimized(left: &str, right: &str, judged: Judged) -> Result<nestegg_driver::
         rules: vec![Source::new("trial.rules", rule(left, right))],
         judged,
         validation,
-        ..Config::default()
+        ..Config::of_operations()
     };
     nestegg_driver::optimize(&Source::new(ENDLESS, text), &config)
 }

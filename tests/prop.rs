@@ -18,6 +18,7 @@ use std::fmt::Write;
 
 use check::{Setting, check, has_meaning};
 use libtest_mimic::{Arguments, Failed, Trial};
+use nestegg_driver::config::CostModel;
 use nestegg_ir::{Licence, Program};
 use nestegg_testgen::{Knobs, generate_seed};
 use shrink::{shrink, size};
@@ -78,7 +79,8 @@ fn run(
         let exceptional = if float == Licence::Strict { EXCEPTIONAL } else { 0 };
         let generated = generate_seed(seed, &Knobs { exceptional, ..knobs.clone() });
         let parameters = generated.parameters.clone();
-        let setting = Setting { level: level.clone(), float, traps, parameters, may_be_not_compared };
+        let cost = if seed % 2 == 0 { CostModel::Time } else { CostModel::Operations };
+        let setting = Setting { level: level.clone(), float, traps, cost, parameters, may_be_not_compared };
         let program = with_probabilities(generated.program, seed);
         let Err(failure) = check(&program, &setting) else { continue };
         let (_, times) = found.entry(failure.kind.clone()).or_insert((seed, 0));

@@ -18,7 +18,7 @@ const DEPTH: usize = 12;
 fn check(text: &str, levels: &[&str]) {
     let source = Source::new("large.knl", text);
     for level in levels {
-        let config = Config { strategy: Strategy::Named((*level).to_owned()), ..Config::default() };
+        let config = Config { strategy: Strategy::Named((*level).to_owned()), ..Config::of_operations() };
         let optimized = optimize(&source, &config).unwrap_or_else(|error| panic!("{level}: {error}"));
         assert!(matches!(optimized.report.validation, Validated::Equal { .. }), "{level} is not compared");
         assert!(optimized.report.after.total <= optimized.report.before.total, "{level} has more operations");
@@ -192,7 +192,8 @@ fn thousands_of_values_under_different_conditions() {
 #[test]
 fn seeds_that_are_the_same_are_tried_once() {
     let source = Source::new("same.knl", conditions(100));
-    let optimized = optimize(&source, &Config { strategy: Strategy::Named("O3".to_owned()), ..Config::default() });
+    let optimized =
+        optimize(&source, &Config { strategy: Strategy::Named("O3".to_owned()), ..Config::of_operations() });
     let seeds = optimized.unwrap_or_else(|error| panic!("{error}")).report.seeds;
     let forms: Vec<&String> = seeds.keys().filter(|seed| seed.starts_with("rolled, ")).collect();
     assert_eq!(forms.len(), 1, "{forms:?} are the same");

@@ -79,7 +79,7 @@ fn spellings_are_equal(name: &str) -> Result<(), Failed> {
         let source = Source::new(format!("{name}, {family}"), Notation::Json.write(&spelled));
         let read = nestegg_driver::read(&source).map_err(|error| format!("{:?}", miette::Report::new(error)))?;
         if !spelling.is_comparable {
-            optimize(&source, &Config::default()).map_err(|error| format!("{family}: {error}"))?;
+            optimize(&source, &of_level("O1")).map_err(|error| format!("{family}: {error}"))?;
             continue;
         }
         match compare(&program, &read.program, &[]) {
@@ -113,8 +113,7 @@ const ALIKE: [&str; 13] = [
 const MAX_RATIO: f64 = 1.05;
 
 fn spellings_cost_the_same(name: &str) -> Result<(), Failed> {
-    let strategy = Strategy::Named("O3".to_owned());
-    let config = Config { strategy, ..Config::default() };
+    let config = of_level("O3");
     let mut costs: Vec<(&str, u128)> = Vec::new();
     for spelling in spellings(&kernel(name)?.1).into_iter().filter(|spelling| ALIKE.contains(&spelling.family)) {
         let source = Source::new(spelling.family, Notation::Json.write(&Program::Linearized(spelling.kernel)));
@@ -139,15 +138,19 @@ fn two_kernels_are_both() -> Result<(), Failed> {
         return Err(format!("{n_second} arguments of the second kernel").into());
     }
     let source = Source::new("both", Notation::Json.write(&Program::Linearized(both)));
-    optimize(&source, &Config::default()).map_err(|error| error.to_string())?;
+    optimize(&source, &of_level("O1")).map_err(|error| error.to_string())?;
     Ok(())
+}
+
+fn of_level(level: &str) -> Config {
+    Config { strategy: Strategy::Named(level.to_owned()), ..Config::of_operations() }
 }
 
 /// Kernels on one cell, in one kernel, cost less than both alone: they share its geometry.
 fn two_kernels_share_what_they_read(level: &str) -> Result<(), Failed> {
     let (first, second) = (kernel("tsfc/helmholtz_tri_2")?.1, kernel("tsfc/elasticity_tri_2")?.1);
     let both = beside(&first, &second, spell::Arguments::Shared).ok_or("both are plain")?;
-    let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::default() };
+    let config = of_level(level);
     let mut costs = Vec::new();
     for kernel in [first, second, both] {
         let source = Source::new("kernel", Notation::Json.write(&Program::Linearized(kernel)));

@@ -175,7 +175,7 @@ fn outermost_sums(exprs: &Exprs, roots: &[ExprId]) -> BTreeSet<ExprId> {
 }
 
 fn optimized(source: &Source, level: &str) -> Result<Report, Failed> {
-    let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::default() };
+    let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::of_operations() };
     let report = optimize(source, &config).map_err(|error| format!("{:?}", miette::Report::new(error)))?.report;
     if let Some(failure) = report.failures.iter().find(|failure| failure.is_bug()) {
         return Err(failure.to_string().into());

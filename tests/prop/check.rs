@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use nestegg_driver::config::{Config, Strategy, Validation};
+use nestegg_driver::config::{Config, CostModel, Strategy, Validation};
 use nestegg_driver::report::Validated;
 use nestegg_driver::{Error, emit, optimize};
 use nestegg_interp::{ValidateOptions, Verdict, validate};
@@ -28,6 +28,8 @@ pub struct Setting {
     pub float: Licence,
     /// Whether quotients and calls of floats may be evaluated where the kernel does not.
     pub traps: Traps,
+    /// What is made small.
+    pub cost: CostModel,
     /// Values of the kernel's parameters.
     pub parameters: Vec<(String, i64)>,
     /// Whether the kernel may hold what has no meaning in any world of the interpreter.
@@ -51,7 +53,8 @@ impl Setting {
     /// The flags that say the same on the command line.
     pub fn flags(&self) -> String {
         let traps = if self.traps == Traps::Keep { " --traps keep" } else { "" };
-        let mut res = format!("--level {} --float {}{traps}", self.level, self.float.name());
+        let cost = if self.cost == CostModel::Operations { " --cost operations" } else { "" };
+        let mut res = format!("--level {} --float {}{traps}{cost}", self.level, self.float.name());
         self.parameters.iter().for_each(|(name, value)| res += &format!(" --param {name}={value}"));
         res
     }
@@ -157,6 +160,7 @@ fn unguarded(program: &Program, setting: &Setting) -> Result<(), Failure> {
         strategy: Strategy::Named(setting.level.clone()),
         float: Some(setting.float),
         traps: setting.traps,
+        cost: setting.cost,
         parameters: setting.parameters.clone(),
         validation: Validation::EachSeed,
         ..Config::default()

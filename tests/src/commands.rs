@@ -23,7 +23,7 @@
 use std::fmt::Write;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
-use nestegg_driver::config::{BatchLayout, BatchRequest, Config, Strategy};
+use nestegg_driver::config::{BatchLayout, BatchRequest, Config, CostModel, Strategy};
 use nestegg_driver::explain::Verify;
 use nestegg_driver::report::{Report, Validated};
 use nestegg_driver::validation::{Comparison, compare};
@@ -54,7 +54,7 @@ const ANSWERING: [&str; 14] = [
 ];
 
 /// Options of commands that optimize.
-const OPTIMIZE: [&str; 14] = [
+const OPTIMIZE: [&str; 15] = [
     "level",
     "rules",
     "param",
@@ -69,6 +69,7 @@ const OPTIMIZE: [&str; 14] = [
     "batch",
     "shared",
     "layout",
+    "cost",
 ];
 
 /// Whether the command answers a text.
@@ -214,7 +215,12 @@ fn config(command: &TestCommand) -> Result<Config, String> {
         max_statements: max_statements.map_err(|error| format!("`max-statements`: {error}"))?,
         parameters: command.parameters()?,
         batch: command.option("batch").map(|width| request(command, width)).transpose()?,
-        ..Config::default()
+        cost: match command.option("cost") {
+            None | Some("operations") => CostModel::Operations,
+            Some("time") => CostModel::Time,
+            Some(other) => return Err(format!("`cost` is `operations` or `time`, not `{other}`")),
+        },
+        ..Config::of_operations()
     })
 }
 

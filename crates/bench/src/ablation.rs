@@ -152,7 +152,7 @@ fn without_form(strategy: &str, words: &Words, form: &str, report: &Report) -> S
 }
 
 fn optimized(source: &Source, strategy: Strategy) -> miette::Result<Report> {
-    let config = Config { strategy, validation: Validation::Off, ..Config::default() };
+    let config = Config { strategy, validation: Validation::Off, ..Config::of_operations() };
     Ok(nestegg_driver::optimize(source, &config)?.report)
 }
 

@@ -118,7 +118,7 @@ fn count(kernel: &LinearizedKernel, level: &str) -> Option<Counted> {
     let text = Notation::Json.write(&Program::Linearized(kernel.clone()));
     let source = Source::new(kernel.kernel.name.clone(), text);
     let config =
-        Config { strategy: Strategy::Named(level.to_owned()), validation: Validation::Off, ..Config::default() };
+        Config { strategy: Strategy::Named(level.to_owned()), validation: Validation::Off, ..Config::of_operations() };
     let report = nestegg_driver::optimize(&source, &config).ok()?.report;
     Some(Counted { operations: report.after.total as f64, seconds: report.seconds() })
 }

@@ -299,7 +299,7 @@ fn found(fixture: &Fixture, peer: Option<&Fixture>, args: &ModelArgs) -> miette:
         strategy: Strategy::Named(level.to_owned()),
         validation: Validation::Off,
         parameters: args.parameters.clone(),
-        ..Config::default()
+        ..Config::of_operations()
     };
     let mut forms: Vec<Form> = Vec::new();
     let mut add = |label: &str, operations: u128, program: LinearizedKernel| {

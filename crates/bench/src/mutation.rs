@@ -62,8 +62,11 @@ impl Subject {
     /// In words, if the kernel cannot be optimized, or its result cannot be run on any data.
     pub fn new(source: &Source, level: &str, given: &[(String, i64)]) -> Result<Self, String> {
         let input = nestegg_driver::read(source).map_err(|error| error.to_string())?.program;
-        let config =
-            Config { strategy: Strategy::Named(level.to_owned()), parameters: given.to_vec(), ..Config::default() };
+        let config = Config {
+            strategy: Strategy::Named(level.to_owned()),
+            parameters: given.to_vec(),
+            ..Config::of_operations()
+        };
         let optimized = nestegg_driver::optimize(source, &config).map_err(|error| error.to_string())?;
         let assumed: Vec<(String, i64)> =
             optimized.report.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect();

@@ -89,7 +89,7 @@ fn count(fixture: &Fixture, args: &OperationsArgs) -> miette::Result<Counted> {
         let config = Config {
             strategy: Strategy::Named(level.clone()),
             validation: if args.validate { Validation::On } else { Validation::Off },
-            ..Config::default()
+            ..Config::of_operations()
         };
         let optimized = nestegg_driver::optimize(&source, &config);
         res.levels.push(optimized.as_ref().ok().map(|optimized| optimized.report.after.total as f64));

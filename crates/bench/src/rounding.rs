@@ -148,7 +148,7 @@ fn optimized(
     level: &str,
     validation: Validation,
 ) -> miette::Result<(Optimized, Accuracy)> {
-    let config = Config { strategy: Strategy::Named(level.to_owned()), validation, ..Config::default() };
+    let config = Config { strategy: Strategy::Named(level.to_owned()), validation, ..Config::of_operations() };
     let optimized = nestegg_driver::optimize(source, &config)?;
     let values: Vec<(String, i64)> =
         optimized.report.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect();

@@ -108,7 +108,7 @@ pub fn measure(args: &MeasureArgs) -> miette::Result<String> {
         strategy: Strategy::Named(args.level.clone()),
         validation: if args.validate { Validation::On } else { Validation::Off },
         memory_probe: Some(memory::PROBE),
-        ..Config::default()
+        ..Config::of_operations()
     };
     // Optimized before its nodes are counted, so that nothing is in memory before its time.
     let stages = nestegg_driver::optimize(&source, &config)?.report.stages;

@@ -107,7 +107,7 @@ fn jobs<'a>(fixture: &'a Fixture, families: &[String]) -> miette::Result<(Vec<Jo
 
 fn count(job: &Job<'_>, level: &str) -> Counted {
     let config =
-        Config { strategy: Strategy::Named(level.to_owned()), validation: Validation::Off, ..Config::default() };
+        Config { strategy: Strategy::Named(level.to_owned()), validation: Validation::Off, ..Config::of_operations() };
     let operations = nestegg_driver::optimize(&job.source, &config)
         .map(|optimized| optimized.report.after.total as f64 / job.n_elements as f64)
         .map_err(|error| error.to_string());

@@ -89,7 +89,7 @@ pub fn run(args: &ValidationArgs) -> miette::Result<String> {
 /// The medians of some runs, or why there are none, in words.
 fn spent(fixture: &Fixture, level: &str, n_runs: u32) -> miette::Result<Result<Spent, String>> {
     let source = fixture.read().into_diagnostic()?;
-    let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::default() };
+    let config = Config { strategy: Strategy::Named(level.to_owned()), ..Config::of_operations() };
     let one = || {
         let report = nestegg_driver::optimize(&source, &config).map_err(|error| error.to_string())?.report;
         let of_guard = report.stages.iter().filter(|stage| stage.name == ACCURACY);

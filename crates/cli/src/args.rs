@@ -97,7 +97,7 @@ pub struct OptimizeArgs {
     #[arg(long, value_enum, default_value_t = Traps::Ignore)]
     pub traps: Traps,
     /// What is made small
-    #[arg(long, value_enum, default_value_t = Cost::Operations)]
+    #[arg(long, value_enum, default_value_t = Cost::Time)]
     pub cost: Cost,
     /// The machine for `--cost time`: a FILE that `nestegg calibrate` wrote, or one that comes with nestegg
     #[arg(long, value_name = "FILE|NAME", default_value = DEFAULT_MACHINE)]
@@ -354,11 +354,14 @@ pub struct ExplainArgs {
     pub format: DataFormat,
 }
 
+/// The level at which rules are looked at, where none is named: nothing runs beside them that hides what they do.
+const PLAIN_STRATEGY: &str = "O1";
+
 /// What runs.
 #[derive(Debug, Args)]
 pub struct StrategyArgs {
-    /// The level, as for `optimize`
-    #[arg(long, visible_alias = "strategy", value_name = "LEVEL|FILE", value_parser = Level, default_value = DEFAULT_STRATEGY)]
+    /// The level, as for `optimize`; operations are counted
+    #[arg(long, visible_alias = "strategy", value_name = "LEVEL|FILE", value_parser = Level, default_value = PLAIN_STRATEGY)]
     pub level: String,
     /// A file with further rules, or a folder of such files; may be repeated
     #[arg(long, value_name = "FILE|FOLDER")]

@@ -242,7 +242,7 @@ pub fn of_strategy(args: &StrategyArgs) -> Result<Config, Failure> {
         rules: read_rules(&args.rules)?,
         parameters: args.parameters.values.clone(),
         validation: Validation::Explained,
-        ..Config::default()
+        ..Config::of_operations()
     };
     rules::check(&config)?;
     Ok(config)

@@ -11,6 +11,7 @@
 
 use nestegg_ir::join::in_sequence;
 use nestegg_ir::{Kernel, Licence, LinearizedKernel, Program};
+use nestegg_schedule::Order;
 
 use crate::candidates::Candidate;
 use crate::count::operations;
@@ -40,11 +41,12 @@ fn written(kernel: &Kernel) -> impl Iterator<Item = &str> {
     arrays.filter(|&array| kernel[array].is_argument()).map(|array| kernel[array].name.as_str())
 }
 
-/// Results of the whole, for each part with up to `n_next` further ones beside the best of the others; none if a part has none.
+/// Results of the whole, for each part with up to `n_next` further ones beside the best of the others, each with its loops in these orders; none if a
+/// part has none.
 pub(crate) fn in_order(
     parts: &[Part],
     n_next: usize,
-    licence: Licence,
+    (licence, orders): (Licence, &[Order]),
     values: &[(String, i64)],
     refused: impl Fn(nestegg_schedule::ScheduleError) -> Error,
 ) -> Result<Vec<Candidate>, Error> {
@@ -70,9 +72,11 @@ pub(crate) fn in_order(
             parts.iter().zip(choice).map(|(part, at)| (part, &part.ranking[at])).collect();
         let programs: Vec<&LinearizedKernel> = chosen.iter().map(|(_, candidate)| &candidate.program).collect();
         let Some(program) = in_sequence(&programs) else { return Ok(Vec::new()) };
-        let program = nestegg_schedule::schedule_under(program, licence).map_err(&refused)?;
-        let program = nestegg_transform::eliminate_dead(program);
-        res.push(whole(&chosen, program, values)?);
+        for &order in orders {
+            let program = nestegg_schedule::schedule_under(program.clone(), licence, order).map_err(&refused)?;
+            let program = nestegg_transform::eliminate_dead(program);
+            res.push(whole(&chosen, program, values)?);
+        }
     }
     Ok(res)
 }

@@ -27,15 +27,17 @@ use nestegg_extract::{Cost, Extracted, Search};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::{Array, Item, Kernel, Licence, LinearizedKernel, Program, Semantics, Traps};
 use nestegg_rules::{OptionValue, ResolvedStrategy, Rule};
+use nestegg_schedule::Order;
 use rayon::prelude::*;
 
 use crate::candidates::Candidate;
-use crate::config::{Config, Validation};
+use crate::config::{Config, CostModel, Validation};
 use crate::count::operations;
 use crate::error::Error;
 use crate::parts::{self, Part};
 use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit, Unjudged};
+use crate::same::is_same;
 use crate::screen;
 use crate::seeds::{self, Seed, add_fired};
 use crate::stages::Stages;
@@ -147,7 +149,10 @@ const NEXT_OF_PARTS: usize = 6;
 /// Results of parts, one after the other.
 fn in_order(parts: &[Part], n_next: usize, pass: &Passes<'_>, stages: &mut Stages) -> Result<Vec<Candidate>, Error> {
     let refused = |source| pass.refused("schedule", source);
-    let res = stages.run("parts", || parts::in_order(parts, n_next, pass.semantics.licence, pass.values, refused))?;
+    // Parts have their loops in orders of their own.
+    let orders = if pass.cost == CostModel::Time { [Order::Shared, Order::Kept].as_slice() } else { &[Order::Shared] };
+    let orders = (pass.semantics.licence, orders);
+    let res = stages.run("parts", || parts::in_order(parts, n_next, orders, pass.values, refused))?;
     for candidate in &res {
         pass.verified("parts", &candidate.program)?;
     }
@@ -178,7 +183,7 @@ pub(crate) fn without_rules(
     strategy.phases.clear();
     let seed = Seed { name: WITHOUT_RULES.to_owned(), ..seeds::rolled(form) };
     match optimized(&seed, &Passes::new(form, &told), &strategy, Cost::ZERO, stages) {
-        Ok((candidate, _)) => Ok(Some(candidate)),
+        Ok((candidates, _)) => Ok(candidates.into_iter().next()),
         Err(error) if error.is_of_one_form() => Ok(None),
         Err(error) => Err(error),
     }
@@ -228,6 +233,7 @@ pub(crate) fn folds(input: &Program, licence: Licence, values: &[(String, i64)])
         semantics: Semantics { licence, ..Semantics::default() },
         values,
         judged: Judged::Nobody,
+        cost: CostModel::Operations,
         keeps_lineage: false,
     };
     Ok(value_form(linearized, &pass, &mut Stages::new(None))?.1)
@@ -431,14 +437,19 @@ impl<'a> Race<'a> {
     }
 
     /// Takes in what was made of a seed.
-    fn enter(&mut self, seed: &Seed, made: Result<(Candidate, Seed), Error>) -> Result<Option<(u128, bool)>, Error> {
-        let Some((candidate, selected)) = self.done(&seed.name, made)? else { return Ok(None) };
-        let cost = candidate.cost;
-        let is_finished = candidate.limits.iter().all(|hit| hit.limit != "nodes");
+    fn enter(
+        &mut self,
+        seed: &Seed,
+        made: Result<(Vec<Candidate>, Seed), Error>,
+    ) -> Result<Option<(u128, bool)>, Error> {
+        let Some((candidates, selected)) = self.done(&seed.name, made)? else { return Ok(None) };
+        let Some(first) = candidates.first() else { return Ok(None) };
+        let cost = first.cost;
+        let is_finished = first.limits.iter().all(|hit| hit.limit != "nodes");
         if self.selected.get(&seed.name).is_none_or(|known| cost < known.0) {
             self.selected.insert(seed.name.clone(), (cost, selected));
         }
-        self.take(candidate);
+        candidates.into_iter().for_each(|candidate| self.take(candidate));
         Ok(Some((cost, is_finished)))
     }
 
@@ -452,15 +463,15 @@ impl<'a> Race<'a> {
     }
 }
 
-/// The cheapest kernel that the rules make of one seed, and what selection made of it before reductions were realized and loops scheduled.
-/// How near the best it is matters up to a cost.
+/// The cheapest kernel that the rules make of one seed, with its loops in each [order](Passes::orders), different programs; and what selection made of it before reductions
+/// were realized and loops scheduled. How near the best it is matters up to a cost.
 fn optimized(
     seed: &Seed,
     pass: &Passes<'_>,
     strategy: &ResolvedStrategy<'_>,
     worth_proving: Cost,
     stages: &mut Stages,
-) -> Result<(Candidate, Seed), Error> {
+) -> Result<(Vec<Candidate>, Seed), Error> {
     stages.now_on(&seed.name);
     pass.verified("seeds", &seed.linearized)?;
     let named = || nestegg_transform::name_bound_inames(seed.linearized.clone());
@@ -503,34 +514,47 @@ fn optimized(
         pass.done("realize", nestegg_schedule::realize_reductions_under(constructed.linearized, licence))
     })?;
     pass.verified("realize", &realized)?;
-    let scheduled =
-        stages.run("schedule", || pass.done("schedule", nestegg_schedule::schedule_under(realized, licence)))?;
-    pass.verified("schedule", &scheduled)?;
-    let program = stages
-        .run("eliminate dead", || nestegg_transform::eliminate_dead(nestegg_transform::eliminate_empty(scheduled)));
+    let mut programs: Vec<LinearizedKernel> = Vec::with_capacity(pass.orders().len());
+    for &order in pass.orders() {
+        let realized = realized.clone();
+        let scheduled = stages
+            .run("schedule", || pass.done("schedule", nestegg_schedule::schedule_under(realized, licence, order)))?;
+        pass.verified("schedule", &scheduled)?;
+        let program = stages
+            .run("eliminate dead", || nestegg_transform::eliminate_dead(nestegg_transform::eliminate_empty(scheduled)));
+        if !programs.iter().any(|known| is_same(known, &program)) {
+            programs.push(program);
+        }
+    }
     let gap = if selection.bound > Cost::ZERO || selection.cost == Cost::ZERO {
         Gap::Proved { lower_bound: selection.bound.operations(), cost: selection.cost.operations() }
     } else {
         Gap::NotProved
     };
     let saved = constructed.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.saved.operations()));
-    let candidate = Candidate {
-        cost: operations(&Program::Linearized(program.clone()), pass.values)?.total,
-        time: Nanoseconds::default(),
-        program,
-        seed: seed.name.clone(),
-        is_of_form: true,
-        approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
-        is_fitted: false,
-        rules,
-        limits: limits(strategy, &saturation, &selection.limits_hit),
-        unjudged: saturation.unjudged.iter().map(Unjudged::from).collect(),
-        gap,
-        saved: saved.collect(),
-        from: selected.from.clone(),
+    let saved: IndexMap<String, u128> = saved.collect();
+    let candidate = |program: LinearizedKernel| {
+        Ok(Candidate {
+            cost: operations(&Program::Linearized(program.clone()), pass.values)?.total,
+            time: Nanoseconds::default(),
+            program,
+            seed: seed.name.clone(),
+            is_of_form: true,
+            approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
+            is_fitted: false,
+            rules: rules.clone(),
+            limits: limits(strategy, &saturation, &selection.limits_hit),
+            unjudged: saturation.unjudged.iter().map(Unjudged::from).collect(),
+            gap: gap.clone(),
+            saved: saved.clone(),
+            from: selected.from.clone(),
+        })
     };
-    stages.note(|| Event::Made { seed: seed.name.clone(), operations: candidate.cost });
-    Ok((candidate, selected))
+    let candidates = programs.into_iter().map(candidate).collect::<Result<Vec<Candidate>, Error>>()?;
+    for candidate in candidates.iter().take(1) {
+        stages.note(|| Event::Made { seed: seed.name.clone(), operations: candidate.cost });
+    }
+    Ok((candidates, selected))
 }
 
 /// Notes what the rules of a strategy did.
@@ -595,6 +619,8 @@ pub(crate) struct Passes<'a> {
     values: &'a [(String, i64)],
     /// Whose rules are judged.
     judged: Judged,
+    /// What is made small.
+    cost: CostModel,
     keeps_lineage: bool,
 }
 
@@ -603,7 +629,15 @@ impl<'a> Passes<'a> {
         let is_off = told.config.validation == Validation::Off;
         let judged = if is_off { Judged::Nobody } else { told.config.judged };
         let (kernel, keeps_lineage) = (input.kernel.name.clone(), told.config.keeps_lineage);
-        Self { kernel, semantics: told.semantics, values: told.values, judged, keeps_lineage }
+        Self { kernel, semantics: told.semantics, values: told.values, judged, cost: told.config.cost, keeps_lineage }
+    }
+
+    /// The orders of loops that compete: operations are the same in all of them.
+    fn orders(&self) -> &'static [Order] {
+        match self.cost {
+            CostModel::Operations => &[Order::Shared],
+            CostModel::Time => &[Order::Shared, Order::Consecutive, Order::Axes],
+        }
     }
 
     pub(crate) fn done<T, E>(&self, pass: &'static str, res: Result<T, E>) -> Result<T, Error>

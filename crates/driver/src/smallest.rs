@@ -304,7 +304,7 @@ arg out : float64[4] write\narg more : float64[4] write\ntemp t : float64\n{inst
             strategy: Strategy::InFile(Source::new("too.rules", STRATEGY)),
             rules: vec![Source::new("wrong.rules", WRONG)],
             judged: Judged::Nobody,
-            ..Config::default()
+            ..Config::of_operations()
         };
         let error = optimize(&Source::new("k.knl", text), &config).expect_err("the rules are wrong");
         let Error::NotEqual { smallest, .. } = error else { panic!("another error: {error:?}") };

@@ -354,7 +354,7 @@ mod tests {
     /// A kernel, its O1 result, and what comparing them finds after a change of the result's text.
     fn compared_with_changed(from: &str, to: &str) -> Comparison {
         let source = Source::new("k.knl", ROUNDED);
-        let config = Config { strategy: Strategy::Named("O1".to_owned()), ..Config::default() };
+        let config = Config { strategy: Strategy::Named("O1".to_owned()), ..Config::of_operations() };
         let optimized = crate::optimize(&source, &config).unwrap();
         let text = Notation::Text.write(&Program::Linearized(optimized.program));
         assert!(text.contains(r#"{"constants":{"rounded":1}}"#), "{text}");

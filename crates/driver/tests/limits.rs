@@ -20,7 +20,7 @@ fn limits(n_instructions: usize, n_terms: usize) -> Vec<LimitHit> {
     let text =
         format!("kernel large\narg x : float64[{n_terms}] read\narg y : float64[{n_instructions}] write\n{stores}");
     let strategy = Strategy::InFile(Source::new("shifts.rules", STRATEGY));
-    let config = Config { strategy, validation: Validation::Off, ..Config::default() };
+    let config = Config { strategy, validation: Validation::Off, ..Config::of_operations() };
     optimize(&Source::new("large.knl", text), &config).unwrap().report.limits
 }
 

@@ -93,11 +93,13 @@ pub struct Outcome {
 /// # Errors
 /// If the kernel or the rules are wrong, or no result holds.
 pub fn run(source: &Source, rules: &[Source], expected: &Expected) -> Result<Outcome, Error> {
-    let mut config =
-        Config { rules: rules.to_vec(), float: expected.float, validation: Validation::Explained, ..Config::default() };
-    if let Some(level) = &expected.level {
-        config.strategy = Strategy::Named(level.clone());
-    }
+    let config = Config {
+        strategy: Strategy::Named(expected.level.clone().unwrap_or_else(|| "O1".to_owned())),
+        rules: rules.to_vec(),
+        float: expected.float,
+        validation: Validation::Explained,
+        ..Config::of_operations()
+    };
     let book = nestegg_driver::rules::rule_book(rules)?;
     let optimized = optimize(source, &config)?;
     let report = &optimized.report;

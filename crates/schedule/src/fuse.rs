@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::linearization::LoopTree;
-use nestegg_ir::{ArrayId, ExprId, InameId, InameTag, Kernel, Licence};
+use nestegg_ir::{ArrayId, InameId, InameTag, Kernel, Licence};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access::{Access, Accesses, Touch};
@@ -102,7 +102,7 @@ impl Pass<'_> {
         let mut items: Vec<Item> = nodes
             .into_iter()
             .map(|node| {
-                let accesses = self.accesses_of(&node);
+                let accesses = touches(&mut self.accesses, self.kernel, &node);
                 Item { node, accesses, after: Vec::new(), before: Vec::new() }
             })
             .collect();
@@ -128,33 +128,6 @@ impl Pass<'_> {
             items[idx].after = after.into_iter().collect();
         }
         items
-    }
-
-    /// Everything that a node touches, each access once.
-    fn accesses_of(&mut self, node: &LoopTree) -> Vec<Access> {
-        let mut seen: FxHashSet<Access> = FxHashSet::default();
-        let mut res = Vec::new();
-        let mut pending = vec![node];
-        while let Some(node) = pending.pop() {
-            let found = match node {
-                LoopTree::Run(insn) => self.accesses.of(*insn),
-                LoopTree::Loop { body, .. } => {
-                    pending.extend(body.iter().rev());
-                    continue;
-                }
-                LoopTree::Branch { condition, body } => {
-                    pending.extend(body.iter().rev());
-                    self.condition(*condition)
-                }
-            };
-            res.extend(found.into_iter().filter(|access| seen.insert(access.clone())));
-        }
-        res
-    }
-
-    fn condition(&mut self, condition: ExprId) -> Vec<Access> {
-        let all: Vec<InameId> = self.kernel.iname_ids().collect();
-        self.accesses.reads(&all, [condition])
     }
 
     /// The items in their new order; those of one group are joined.
@@ -253,30 +226,58 @@ impl Pass<'_> {
 
     /// Whether two accesses, the first in an earlier loop over the iname, keep their order as parts of one.
     fn keep_order(&self, a: &Access, b: &Access, iname: InameId) -> bool {
-        let (Some(first), Some(second)) = (&a.indices, &b.indices) else { return false };
         let tags = &self.kernel[iname].tags;
         let is_serial = !tags.contains(&InameTag::Parallel) && !tags.contains(&InameTag::Vec);
         // What is read a few iterations later keeps iterations apart, so that loop stays alone.
         let may_be_later = is_serial && b.touch == Touch::Write;
-        first.iter().zip(second.iter()).any(|(first, second)| match (first, second) {
-            (Some(first), Some(second)) => {
-                let is_known =
-                    |affine: &Affine| affine.inames().all(|other| other == iname || self.outer.contains(&other));
-                let is_in_order = |distance: i64| distance == 0 || (may_be_later && distance > 0);
-                is_known(first)
-                    && is_known(second)
-                    && meetings(first, second, iname).is_some_and(|meetings| match meetings {
-                        Meetings::Never => true,
-                        Meetings::Later(distance) => is_in_order(distance),
-                    })
-            }
-            _ => false,
+        let is_in_order = |distance: i64| distance == 0 || (may_be_later && distance > 0);
+        meet(a, b, iname, |other| other == iname || self.outer.contains(&other)).any(|meetings| match meetings {
+            Meetings::Never => true,
+            Meetings::Later(distance) => is_in_order(distance),
         })
     }
 }
 
+/// Everything that a node touches, each access once.
+pub(crate) fn touches(accesses: &mut Accesses<'_>, kernel: &Kernel, node: &LoopTree) -> Vec<Access> {
+    let mut seen: FxHashSet<Access> = FxHashSet::default();
+    let mut res = Vec::new();
+    let mut pending = vec![node];
+    while let Some(node) = pending.pop() {
+        let found = match node {
+            LoopTree::Run(insn) => accesses.of(*insn),
+            LoopTree::Loop { body, .. } => {
+                pending.extend(body.iter().rev());
+                continue;
+            }
+            LoopTree::Branch { condition, body } => {
+                pending.extend(body.iter().rev());
+                let all: Vec<InameId> = kernel.iname_ids().collect();
+                accesses.reads(&all, [*condition])
+            }
+        };
+        res.extend(found.into_iter().filter(|access| seen.insert(access.clone())));
+    }
+    res
+}
+
+/// How two accesses meet in iterations of a loop, index by index; indices with inames that are not fixed say nothing.
+pub(crate) fn meet(
+    a: &Access,
+    b: &Access,
+    iname: InameId,
+    is_fixed: impl Fn(InameId) -> bool,
+) -> impl Iterator<Item = Meetings> {
+    let indices = a.indices.iter().zip(&b.indices).flat_map(|(first, second)| first.iter().zip(second.iter()));
+    indices.filter_map(move |(first, second)| {
+        let (first, second) = (first.as_ref()?, second.as_ref()?);
+        let is_known = |affine: &Affine| affine.inames().all(&is_fixed);
+        (is_known(first) && is_known(second)).then(|| meetings(first, second, iname)).flatten()
+    })
+}
+
 /// When two functions of an iname, each in its own iteration, have the same value.
-enum Meetings {
+pub(crate) enum Meetings {
     /// Never.
     Never,
     /// The second so many values of the iname after the first.

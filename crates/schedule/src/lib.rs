@@ -2,13 +2,14 @@
 //!
 //! Both passes go from a kernel in order to a kernel in order. [`realize_reductions`] replaces `reduce` expressions by
 //! instructions that initialise and accumulate. [`schedule`] rebuilds the loops: it puts the loops of each nest in one
-//! order, fuses them where dependences allow, and drops the dimensions of temporaries that a common loop makes
+//! [`Order`], fuses them where dependences allow, and drops the dimensions of temporaries that a common loop makes
 //! needless. It never changes a value.
 
 mod access;
 mod conditions;
 mod contract;
 pub mod error;
+mod fission;
 mod fuse;
 mod names;
 mod nest;
@@ -20,6 +21,7 @@ use nestegg_ir::linearization::{from_tree, to_tree};
 use nestegg_ir::{Licence, LinearizedKernel};
 
 pub use error::ScheduleError;
+pub use nest::Order;
 pub use realize::{realize_reductions, realize_reductions_under};
 
 /// Rebuilds the loops of a kernel.
@@ -27,18 +29,27 @@ pub use realize::{realize_reductions, realize_reductions_under};
 /// # Errors
 /// If the linearization is not well nested.
 pub fn schedule(linearized: LinearizedKernel) -> Result<LinearizedKernel, ScheduleError> {
-    schedule_under(linearized, Licence::default())
+    schedule_under(linearized, Licence::default(), Order::Shared)
 }
 
-/// Rebuilds the loops of a kernel. Under a strict licence accumulations into one element keep their order.
+/// Rebuilds the loops of a kernel, nests in some order. Under a strict licence accumulations into one element keep their order.
 ///
 /// # Errors
 /// If the linearization is not well nested.
-pub fn schedule_under(linearized: LinearizedKernel, licence: Licence) -> Result<LinearizedKernel, ScheduleError> {
+pub fn schedule_under(
+    linearized: LinearizedKernel,
+    licence: Licence,
+    order: Order,
+) -> Result<LinearizedKernel, ScheduleError> {
     let LinearizedKernel { mut kernel, linearization } = linearized;
     let tree = to_tree(&linearization)?;
     let tree = selections::split_selections(&mut kernel, tree);
-    let tree = nest::sort_nests(&kernel, tree, licence);
+    // Only perfect nests can be sorted.
+    let tree = match order {
+        Order::Consecutive | Order::Axes => fission::split_loops(&kernel, tree, licence),
+        Order::Shared | Order::Kept => tree,
+    };
+    let tree = nest::sort_nests(&kernel, tree, licence, order);
     let tree = fuse::fuse(&kernel, tree, licence);
     let tree = conditions::enclose(&mut kernel, tree);
     // The old dependences named the old order.

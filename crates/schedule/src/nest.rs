@@ -1,10 +1,13 @@
-//! Order of the loops in perfect nests: so that loops of different nests can be shared.
+//! Order of the loops in perfect nests: so that loops of different nests can be shared, or so that memory is read and written in its order.
 //!
 //! # Method
-//! A nest of loops around one instruction whose instances may run in any order is sorted by one order of all inames: those
-//! tagged `parallel` first, then those that most instructions are within, then in the order of the kernel; an iname that
-//! encloses another's domain stays outside it. Reduction inames, which nearly everything depends on, come out
+//! A nest of loops around one instruction whose instances may run in any order is sorted by an [`Order`].
+//! [`Order::Shared`] is one order of all inames: those tagged `parallel` first, then those that most instructions are within, then
+//! in the order of the kernel. Reduction inames, which nearly everything depends on, come out
 //! outermost that way, so temporaries lose them when loops are fused.
+//! [`Order::Consecutive`] then moves the iname along which most accesses go from one element to the next to the inside, and
+//! [`Order::Axes`] also puts the others in the order of the axes that are written, reductions after them.
+//! Whatever the order, an iname that encloses another's domain stays outside it, and one tagged `vec` goes inside where `Order::Shared` is not asked for.
 //! # Legality
 //! Instances may be reordered if the instruction is an accumulation, or writes a different element in each and reads
 //! none of the array that it writes but that one. Loops over `sequential` inames stay as they are.
@@ -15,15 +18,35 @@ use nestegg_ir::{InameId, InameSet, InameTag, InsnId, Kernel, Licence};
 
 use crate::access::{Access, Accesses, Touch};
 
+/// What the loops of a nest are sorted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Temporaries lose as many axes as they can.
+    Shared,
+    /// As shared, but for the innermost loop, in which elements follow each other in memory.
+    Consecutive,
+    /// Loops go as the axes of what is written.
+    Axes,
+    /// Loops stay in the order in which they are.
+    Kept,
+}
+
+/// What it is worth, in the innermost loop, that an access goes to the next element of its array: one to read, two to write.
+/// An access that goes elsewhere costs this more.
+const JUMP: i64 = 4;
+
 /// Sorts the perfect nests of a tree.
-pub(crate) fn sort_nests(kernel: &Kernel, tree: Vec<LoopTree>, licence: Licence) -> Vec<LoopTree> {
+pub(crate) fn sort_nests(kernel: &Kernel, tree: Vec<LoopTree>, licence: Licence, order: Order) -> Vec<LoopTree> {
+    if order == Order::Kept {
+        return tree;
+    }
     let mut n_within = vec![0_usize; kernel.inames.len()];
     for instruction in &kernel.instructions {
         for iname in &instruction.within {
             n_within[iname.index()] += 1;
         }
     }
-    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, licence), n_within };
+    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, licence), n_within, order };
     tree.into_iter().map(|node| pass.visit(node)).collect()
 }
 
@@ -31,6 +54,7 @@ struct Pass<'a> {
     kernel: &'a Kernel,
     accesses: Accesses<'a>,
     n_within: Vec<usize>,
+    order: Order,
 }
 
 impl Pass<'_> {
@@ -41,7 +65,7 @@ impl Pass<'_> {
             && !inames.iter().any(|&iname| self.kernel.is_sequential(iname))
             && self.is_free(insn, &inames)
         {
-            let sorted = self.sorted(&inames);
+            let sorted = self.sorted(&inames, insn);
             return sorted
                 .into_iter()
                 .rev()
@@ -71,7 +95,7 @@ impl Pass<'_> {
         })
     }
 
-    fn sorted(&self, inames: &[InameId]) -> Vec<InameId> {
+    fn sorted(&mut self, inames: &[InameId], insn: InsnId) -> Vec<InameId> {
         let kernel = self.kernel;
         let rank = |iname: InameId| {
             let is_parallel = kernel[iname].tags.contains(&InameTag::Parallel);
@@ -79,6 +103,19 @@ impl Pass<'_> {
         };
         let mut left: Vec<InameId> = inames.to_vec();
         left.sort_by_key(|&iname| rank(iname));
+        if self.order != Order::Shared {
+            let accesses = self.accesses.of(insn);
+            if self.order == Order::Axes {
+                left.sort_by_key(|&iname| axis_written(&accesses, iname));
+            }
+            let worth = |&(idx, iname): &(usize, InameId)| {
+                (kernel[iname].tags.contains(&InameTag::Vec), consecutive(&accesses, iname), idx)
+            };
+            if let Some((idx, _)) = left.iter().copied().enumerate().max_by_key(worth) {
+                let innermost = left.remove(idx);
+                left.push(innermost);
+            }
+        }
         let mut res = Vec::with_capacity(left.len());
         while !left.is_empty() {
             let is_outermost =
@@ -90,6 +127,35 @@ impl Pass<'_> {
         }
         res
     }
+}
+
+/// How well accesses run through memory in a loop over an iname: more is better.
+fn consecutive(accesses: &[Access], iname: InameId) -> i64 {
+    let of_access = |access: &Access| {
+        let Some(indices) = &access.indices else { return 0 };
+        let steps = indices.iter().enumerate().filter_map(|(axis, index)| {
+            let step = index.as_ref()?.coefficient(affine::Var::Iname(iname));
+            (step != 0).then_some((axis, step))
+        });
+        let worth = 1 + i64::from(access.touch.changes());
+        match steps.collect::<Vec<_>>().as_slice() {
+            [] => 0,
+            [(axis, 1 | -1)] if axis + 1 == indices.len() => worth,
+            _ => worth - JUMP,
+        }
+    };
+    accesses.iter().map(of_access).sum()
+}
+
+/// The first axis that an iname has a part in where an instruction writes; the last of all for a reduction.
+fn axis_written(accesses: &[Access], iname: InameId) -> usize {
+    let of_access = |access: &Access| {
+        let indices = access.indices.as_ref()?;
+        indices
+            .iter()
+            .position(|index| index.as_ref().is_some_and(|index| index.coefficient(affine::Var::Iname(iname)) != 0))
+    };
+    accesses.iter().filter(|access| access.touch.changes()).filter_map(of_access).min().unwrap_or(usize::MAX)
 }
 
 /// The loops and the instruction of a perfect nest.

@@ -2,22 +2,27 @@
 
 use expect_test::{Expect, expect};
 use nestegg_interp::{ValidateOptions, Verdict, validate};
-use nestegg_ir::{LinearizedKernel, Program};
-use nestegg_schedule::{realize_reductions, schedule};
+use nestegg_ir::{Licence, LinearizedKernel, Program};
+use nestegg_schedule::{Order, realize_reductions, schedule_under};
 use nestegg_span::Source;
 use nestegg_testgen::{Knobs, generate_seed};
 
-fn scheduled(input: &Program) -> LinearizedKernel {
+fn scheduled(input: &Program, order: Order) -> LinearizedKernel {
     let linearized = input.clone().into_linearized().expect("the kernel has an order");
     let realized = realize_reductions(linearized).expect("reductions become loops");
-    schedule(realized).expect("the kernel is well nested")
+    schedule_under(realized, Licence::default(), order).expect("the kernel is well nested")
 }
 
 /// Schedules a kernel, demands that it means the same, and compares what follows the declarations.
 fn check(text: &str, expected: Expect) {
+    check_in(Order::Shared, text, expected);
+}
+
+/// The same for an order of loops.
+fn check_in(order: Order, text: &str, expected: Expect) {
     let input =
         nestegg_dump::read(&Source::new("kernel.knl", text)).unwrap_or_else(|errors| panic!("{errors:?}")).program;
-    let output = Program::Linearized(scheduled(&input));
+    let output = Program::Linearized(scheduled(&input, order));
     assert_eq!(nestegg_ir::verify::verify(&output), []);
     assert_same(&input, &output);
     let text = nestegg_dump::write_text(&output);
@@ -195,6 +200,97 @@ end
     );
 }
 
+/// A product of matrices as it is realized: each element is a sum in a temporary of its own.
+const PRODUCT: &str = "kernel k linearized
+domain { [i, j, k] : 0 <= i < 5 and 0 <= j < 6 and 0 <= k < 7 }
+arg a : float64[5, 7] read
+arg b : float64[7, 6] read
+arg c : float64[5, 6] write
+for i, j
+  c[i, j] = 2.0*sum(k, a[i, k]*b[k, j])
+end
+";
+
+#[test]
+fn the_innermost_loop_runs_along_memory() {
+    check_in(
+        Order::Consecutive,
+        PRODUCT,
+        expect![[r#"
+        temp red : float64[6]
+        for i
+          for j
+            red[j] = 0.0
+          end
+          for k, j
+            red[j] = red[j] + a[i, k]*b[k, j]
+          end
+          for j
+            c[i, j] = 2.0*red[j]
+          end
+        end
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_shared_moves_out_without_turning_the_loops() {
+    check_in(
+        Order::Axes,
+        "kernel k linearized
+domain { [x, y] : 0 <= x < 5 and 0 <= y < 6 }
+arg h : float64[6] read
+arg a : float64[5, 6] readwrite
+temp v : float64[6]
+for y
+  v[y] = sqrt(h[y])
+end
+for y, x
+  a[x, y] = a[x, y]*v[y]
+end
+",
+        expect![[r#"
+            temp v : float64[6]
+            for y
+              v[y] = sqrt(h[y])
+            end
+            for x, y
+              a[x, y] = a[x, y]*v[y]
+            end
+        "#]],
+    );
+}
+
+#[test]
+fn a_value_of_an_earlier_iteration_keeps_a_loop_whole() {
+    check_in(
+        Order::Consecutive,
+        "kernel k linearized
+domain { [t, x, y] : 1 <= t < 5 and 0 <= x < 6 and 0 <= y < 6 }
+arg a : float64[5, 6] readwrite
+arg b : float64[6] readwrite
+for t
+  for x
+    b[x] = 2.0*a[t - 1, x]
+  end
+  for y
+    a[t, y] = b[y]
+  end
+end
+",
+        expect![[r#"
+            for t
+              for x
+                b[x] = 2.0*a[t - 1, x]
+              end
+              for y
+                a[t, y] = b[y]
+              end
+            end
+        "#]],
+    );
+}
+
 #[test]
 fn random_kernels_mean_the_same() {
     for (name, knobs) in Knobs::presets() {
@@ -204,11 +300,13 @@ fn random_kernels_mean_the_same() {
                 parameters: generated.parameters.iter().cloned().collect(),
                 ..ValidateOptions::default()
             };
-            let output = Program::Linearized(scheduled(&generated.program));
-            assert_eq!(nestegg_ir::verify::verify(&output), [], "{name}, seed {seed}");
-            match validate(&generated.program, &output, &options) {
-                Ok(Verdict::Equal(_)) | Err(_) => {}
-                Ok(Verdict::Different(difference)) => panic!("{name}, seed {seed}: {difference}"),
+            for order in [Order::Shared, Order::Consecutive, Order::Axes, Order::Kept] {
+                let output = Program::Linearized(scheduled(&generated.program, order));
+                assert_eq!(nestegg_ir::verify::verify(&output), [], "{name}, seed {seed}, {order:?}");
+                match validate(&generated.program, &output, &options) {
+                    Ok(Verdict::Equal(_)) | Err(_) => {}
+                    Ok(Verdict::Different(difference)) => panic!("{name}, seed {seed}, {order:?}: {difference}"),
+                }
             }
         }
     }

@@ -7,7 +7,7 @@
 //! # Complexity
 //! Linear in loops and operations; quadratic in the accesses to one array that a loop stores to.
 
-use nestegg_ir::affine::Var;
+use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::{ArrayId, InameId, InameSet};
 
 use crate::body::{Reference, Work, count};
@@ -357,7 +357,7 @@ impl Sized {
         } else {
             machine[C::MemoryByte]
         };
-        let mut seen: Vec<(ArrayId, i64)> = Vec::new();
+        let mut seen: Vec<(ArrayId, Option<Affine>, i64)> = Vec::new();
         let mut bytes = 0.0;
         let writes = work.stores.iter().map(|store| (store, 2.0));
         for (reference, factor) in writes.chain(work.loads.iter().map(|load| (load, 1.0))) {
@@ -366,15 +366,12 @@ impl Sized {
             let step = stride(reference, iname).map_or(LINE, |stride| (stride.unsigned_abs() as f64 * size).min(LINE));
             // Neighbours in a row come along; other rows and planes come on their own where they do not fit a cache.
             let row = reference.position.as_ref().map_or(0, |position| position.constant.div_euclid(NEIGHBOURS));
-            if step > 0.0 && self.bytes[array] > machine[C::L1Bytes] && !seen.contains(&(reference.array, row)) {
-                seen.push((reference.array, row));
-                let share = if self.rows_stay(reference, machine)
-                    && seen.iter().filter(|s| s.0 == reference.array).count() > 1
-                {
-                    0.25
-                } else {
-                    1.0
-                };
+            let way = reference.position.as_ref().map(|position| Affine { constant: 0, ..position.clone() });
+            let access = (reference.array, way, row);
+            if step > 0.0 && self.bytes[array] > machine[C::L1Bytes] && !seen.contains(&access) {
+                let is_near = seen.iter().any(|known| known.0 == access.0 && known.1 == access.1);
+                seen.push(access);
+                let share = if is_near && self.rows_stay(reference, machine) { 0.25 } else { 1.0 };
                 bytes += step * factor * share;
             }
         }

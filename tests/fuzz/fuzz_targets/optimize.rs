@@ -14,7 +14,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let source = Source::new("fuzz.knl", nestegg_dump::write_text(&generated.program));
     for level in rule_book(&[]).expect("the built-in rules read").strategies.keys() {
         let strategy = Strategy::Named(level.to_string());
-        let config = Config { strategy, parameters: generated.parameters.clone(), ..Config::default() };
+        let config = Config { strategy, parameters: generated.parameters.clone(), ..Config::of_operations() };
         if let Err(error) = optimize(&source, &config) {
             panic!("{level}: {error}\n{}", source.text);
         }

@@ -283,7 +283,7 @@ mod tests {
              arg x : float64[the_size_of_everything, the_size_of_everything] readwrite\narg y : float64[the_size_of_everything] read\n\
              for first_index, second_index\n  x[first_index, second_index] = sin(y[first_index])*cos(y[second_index]) + sin(y[second_index]) + x[first_index, second_index]*sin(y[first_index])/3.0\nend\n"
         );
-        let config = Config { strategy: Strategy::Named("O2".to_owned()), ..Config::default() };
+        let config = Config { strategy: Strategy::Named("O2".to_owned()), ..Config::of_operations() };
         let report = optimize(&Source::new("k.knl", text), &config).unwrap().report;
         assert!(!report.temporaries.is_empty());
         for width in [60, 80, WIDTH] {

@@ -55,7 +55,7 @@ pub(super) fn surveyed(
 /// What `O1` makes of a program.
 fn form(input: &Program, values: &[(String, i64)]) -> Option<Program> {
     let strategy = Strategy::Named("O1".to_owned());
-    let config = Config { strategy, validation: Validation::Off, ..Config::default() };
+    let config = Config { strategy, validation: Validation::Off, ..Config::of_operations() };
     let (book, name) = rules::of_config(&config).ok()?;
     let Licensed { strategy, licence, .. } = rules::licensed(&book, &name, &config).ok()?;
     let semantics = Semantics { licence, traps: config.traps };
