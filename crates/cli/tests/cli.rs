@@ -198,7 +198,7 @@ fn help_lists_values_and_defaults() {
     let listed = help(&["rules"]);
     let strategies: Vec<&str> =
         listed.split("(strategy ").skip(1).filter_map(|rest| rest.split([' ', ')']).next()).collect();
-    let level = format!("[default: O1] [alias: --strategy] [possible values: {}]", strategies.join(", "));
+    let level = format!("[default: O3] [alias: --strategy] [possible values: {}]", strategies.join(", "));
     assert!(optimize.contains(&level), "{level}: {optimize}");
     for command in ["optimize", "count", "convert", "validate", "run", "rules", "check"] {
         let text = help(&[command, "--help"]);
@@ -463,7 +463,8 @@ fn results_with_computed_tables_say_so_and_are_accepted() {
     let folder = folder(&[]);
     let mass = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/weighted_mass.knl");
     let mass = mass.to_str().unwrap();
-    exits(&nestegg(folder.path(), &["optimize", mass, "--level", "O3", "--param", "n=20", "-o", "out.knl"]), 0);
+    let level = ["--level", "O3", "--cost", "operations"];
+    exits(&nestegg(folder.path(), &[&["optimize", mass, "--param", "n=20", "-o", "out.knl"], &level[..]].concat()), 0);
     let text = fs::read_to_string(folder.path().join("out.knl")).unwrap();
     assert!(text.contains("\nmeta {\"nestegg\":{\"tables\":{\"changed\":"), "{text}");
     exits(&nestegg(folder.path(), &["validate", mass, "out.knl", "--param", "n=20"]), 0);
@@ -618,7 +619,7 @@ fn a_special_file_is_written_and_stays() {
 #[test]
 fn time_is_made_small_on_a_machine() {
     let folder = folder(&[("k.knl", KERNEL)]);
-    let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--cost", "time", "--report", "json"]);
+    let output = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--report", "json"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["cost"], "time");
@@ -631,7 +632,8 @@ fn time_is_made_small_on_a_machine() {
         "{}",
         String::from_utf8_lossy(&text.stdout)
     );
-    let by_operations = nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--report", "json"]);
+    let by_operations =
+        nestegg(folder.path(), &["optimize", "k.knl", "-o", "out.knl", "--cost", "operations", "--report", "json"]);
     let report: serde_json::Value = serde_json::from_slice(&by_operations.stdout).unwrap();
     assert!(report["estimate"].is_null(), "{report}");
 }

@@ -36,7 +36,9 @@ fn folder() -> tempfile::TempDir {
 
 /// The page at a level.
 fn page(folder: &Path, level: &str) -> String {
-    let output = nestegg(folder, &["optimize", "page.knl", "--level", level, "-o", "out.knl", "--report", "html"]);
+    let choice = ["--level", level, "--cost", "operations"];
+    let arguments = [&["optimize", "page.knl", "-o", "out.knl", "--report", "html"], &choice[..]].concat();
+    let output = nestegg(folder, &arguments);
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -135,7 +137,10 @@ fn names_cannot_break_the_page() {
 #[test]
 fn graphs_are_drawn_for_graphviz() {
     let folder = folder();
-    let output = nestegg(folder.path(), &["optimize", "page.knl", "--emit", "dot", "-q"]);
+    let output = nestegg(
+        folder.path(),
+        &["optimize", "page.knl", "--level", "O1", "--cost", "operations", "--emit", "dot", "-q"],
+    );
     let dot = String::from_utf8(output.stdout).unwrap();
     assert!(dot.starts_with("digraph egraph {") && dot.ends_with("}\n"), "{dot}");
     assert_eq!(dot.matches('{').count(), dot.matches('}').count());
