@@ -11,8 +11,10 @@ Without it, :func:`optimize_text` takes and gives kernels as JSON or text.
 
 from __future__ import annotations
 
+from nestegg import cache
 from nestegg._core import __VERSION__ as __version__
 from nestegg.errors import Error, Label, NotValidated, Unsupported
+from nestegg.many import optimize_many
 from nestegg.report import Operations, Report
 from nestegg.text import Count, Result, Verdict, count_text, optimize_text, to_json, to_text, validate_text
 from nestegg.units import count, dump, load, optimize, validate
@@ -28,11 +30,13 @@ __all__ = [
     "Unsupported",
     "Verdict",
     "__version__",
+    "cache",
     "count",
     "count_text",
     "dump",
     "load",
     "optimize",
+    "optimize_many",
     "optimize_text",
     "to_json",
     "to_text",

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import TypedDict
 
 __VERSION__: str
@@ -30,10 +31,17 @@ class Optimized:
     c: tuple[str, str] | None
     c_refused: str | None
     warnings: list[str]
+    from_cache: bool
 
 def optimize(
-    text: str, name: str, options: Options, progress: Callable[[str, str | None], object] | None = None
+    text: str,
+    name: str,
+    options: Options,
+    progress: Callable[[str, str | None], object] | None = None,
+    cache: str | None = None,
 ) -> Optimized: ...
+def default_cache() -> PathLike[str] | None: ...
+def cache_size(folder: str, clears: bool) -> tuple[int, int]: ...
 def count(text: str, name: str, given: Sequence[tuple[str, int]]) -> tuple[str, str]: ...
 def validate(
     first: tuple[str, str], second: tuple[str, str], given: Sequence[tuple[str, int]]

@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from nestegg import _core
+from nestegg.cache import Cache, folder
 from nestegg.errors import Error, NotValidated
 from nestegg.options import PathLike, Progress, given, options, watcher
 from nestegg.report import Operations, Report
@@ -18,6 +19,42 @@ if TYPE_CHECKING:
     import loopy as lp
 
     from nestegg._core import Options
+
+
+class Texts(Protocol):
+    """A result in texts, as the core and other processes give it."""
+
+    @property
+    def kernel_text(self) -> str:
+        """The kernel in the text form."""
+
+    @property
+    def json(self) -> str:
+        """The kernel in JSON."""
+
+    @property
+    def report_text(self) -> str:
+        """The story for people."""
+
+    @property
+    def report_json(self) -> str:
+        """The story for programs."""
+
+    @property
+    def c(self) -> tuple[str, str] | None:
+        """The C source and its header."""
+
+    @property
+    def c_refused(self) -> str | None:
+        """Why there is no C."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is worth a warning."""
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether all of it was kept."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +69,14 @@ class Result:
         The kernel in JSON.
     report
         The story of the run.
+    from_cache
+        Whether it was in the cache; the story is then that of the run that made it.
     """
 
     kernel_text: str
     json: str
     report: Report
+    from_cache: bool
     _c: tuple[str, str] | None = field(repr=False)
     _c_refused: str | None = field(repr=False)
     _like: lp.TranslationUnit | None = field(default=None, repr=False)
@@ -169,6 +209,7 @@ def optimize_text(
     validate: bool = True,
     threads: int | None = None,
     progress: Progress = False,
+    cache: Cache = False,
     name: str = "<text>",
 ) -> Result:
     """Write the same kernel with fewer operations.
@@ -211,6 +252,8 @@ def optimize_text(
         Threads of the run; by default one for each processor. The result is the same with any number.
     progress
         True to show each stage on standard error, or a function that is called with each stage and its seed.
+    cache
+        Where results are kept: true for the package's folder (:func:`nestegg.cache.folder`), or a folder.
     name
         What errors call the text.
 
@@ -241,20 +284,25 @@ def optimize_text(
         validate=validate,
         threads=threads,
     )
-    return run(text, name, told, progress)
+    return run(text, name, told, progress, cache)
 
 
 def run(
-    text: str, name: str, told: Options, progress: Progress, like: lp.TranslationUnit | None = None
+    text: str, name: str, told: Options, progress: Progress, cache: Cache, like: lp.TranslationUnit | None = None
 ) -> Result:
     """Optimize with options that are read already; results that look like ``like`` when they are loaded."""
-    done = _core.optimize(text, name, told, watcher(progress))
+    return result(_core.optimize(text, name, told, watcher(progress), folder(cache)), like)
+
+
+def result(done: Texts, like: lp.TranslationUnit | None) -> Result:
+    """Make a result of its texts, and warn of what they warn of."""
     for warning in done.warnings:
-        warnings.warn(warning, NotValidated, stacklevel=3)
+        warnings.warn(warning, NotValidated, stacklevel=4)
     return Result(
         kernel_text=done.kernel_text,
         json=done.json,
         report=Report(done.report_text, done.report_json),
+        from_cache=done.from_cache,
         _c=done.c,
         _c_refused=done.c_refused,
         _like=like,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from nestegg.cache import Cache
 from nestegg.options import PathLike, Progress, options
 from nestegg.text import Count, Result, Verdict, count_text, run, validate_text
 
@@ -90,6 +91,7 @@ def optimize(
     validate: bool = True,
     threads: int | None = None,
     progress: Progress = False,
+    cache: Cache = False,
 ) -> Result:
     """Make the same kernel with fewer operations.
 
@@ -102,7 +104,7 @@ def optimize(
         element becomes a kernel of many, ``NAME_batch``, with arguments of its own.
     level, cost, machine, float, traps, rules, parameters, batch_shared, batch_layout, max_statements, memory, accuracy
         As for :func:`optimize_text`.
-    validate, threads, progress
+    validate, threads, progress, cache
         As for :func:`optimize_text`.
 
     Returns
@@ -134,7 +136,7 @@ def optimize(
         validate=validate,
         threads=threads,
     )
-    return run(dump(t_unit), "<loopy>", told, progress, like=t_unit)
+    return run(dump(t_unit), "<loopy>", told, progress, cache, like=t_unit)
 
 
 def count(kernel: Kernel, *, parameters: Mapping[str, int] | None = None) -> Count:

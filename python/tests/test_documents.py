@@ -14,7 +14,7 @@ def blocks(path: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", path.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["docs/loopy.md", "README.md", "python/README.md"])
+@pytest.mark.parametrize("name", ["docs/loopy.md", "docs/many.md", "README.md", "python/README.md"])
 def test_documents(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     found = blocks(ROOT / name)

@@ -54,6 +54,12 @@ pub enum Command {
     Rules(RulesArgs),
     /// Leave each rule, seed and form of a strategy out in turn, and show what that costs
     Ablate(AblateArgs),
+    /// Say what the cache holds that `optimize --cache` and the Python package share, or remove it
+    Cache {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: CacheCommand,
+    },
     /// Time small kernels, and write the machine file that `optimize --cost time --machine FILE` reads
     Calibrate(CalibrateArgs),
     /// Print the JSON schema of kernel dumps
@@ -135,12 +141,34 @@ pub struct OptimizeArgs {
     /// Write the best result without comparing it with the input: nothing says then that it is right
     #[arg(long, alias = "no-validate")]
     pub unvalidated: bool,
+    /// Keep results in this folder, and take those that are kept there: any number of processes may share it [default: none]
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
     /// How many times the rounding errors of the input those of a result may be, or `off` [default: 10, and 100 with computed tables]
     #[arg(long, value_name = "FACTOR", value_parser = accuracy)]
     pub accuracy: Option<f64>,
     /// Threads that work on kernels of a folder and on seeds of a kernel; the result is the same with any number [default: one for each processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+}
+
+/// `nestegg cache`.
+#[derive(Debug, Subcommand)]
+pub enum CacheCommand {
+    /// Print the folder that the Python package uses by default: `$NESTEGG_CACHE`, else `nestegg` where the system keeps caches
+    Folder,
+    /// Print how many results a cache holds, and their bytes
+    Size {
+        /// The cache [default: the folder that `cache folder` prints]
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+    /// Remove all results from a cache
+    Clear {
+        /// The cache [default: the folder that `cache folder` prints]
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
 }
 
 /// `nestegg calibrate`.

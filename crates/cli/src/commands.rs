@@ -1,6 +1,7 @@
 //! One module per command; each takes its arguments and answers the exit status.
 
 pub mod ablate;
+pub mod cache;
 pub mod calibrate;
 pub mod cflags;
 pub mod check;

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use nestegg_cache::Cache;
 use nestegg_codegen::c::timing::Compiler;
 use nestegg_driver::Notation;
 use nestegg_driver::config::{BatchLayout, BatchRequest, Config, CostModel, Judged, Strategy, Validation};
@@ -90,6 +91,10 @@ pub enum UsageError {
     #[error("a trace and a report in HTML are of one kernel, and the input is a folder")]
     #[diagnostic(code(nestegg::of_one_kernel), help("optimize the kernels one by one"))]
     OfOneKernel,
+    /// The system says nothing of caches.
+    #[error("there is no default folder for a cache")]
+    #[diagnostic(code(nestegg::no_cache_folder), help("name one, or set `NESTEGG_CACHE`"))]
+    NoCacheFolder,
     /// No thread can do nothing.
     #[error("at least one thread is needed")]
     #[diagnostic(code(nestegg::no_threads))]
@@ -109,6 +114,8 @@ pub struct OptimizeConfig {
     pub driver: Config,
     /// The form of the report.
     pub report: ReportFormat,
+    /// Where results are kept.
+    pub cache: Option<Cache>,
     /// Where the events of the run go.
     pub trace: Option<PathBuf>,
     /// How many results are compiled and timed; 1 for none.
@@ -209,6 +216,7 @@ impl OptimizeConfig {
             emit,
             driver,
             report,
+            cache: args.cache.as_deref().map(Cache::open).transpose()?,
             trace: args.trace,
             n_tuned,
             shows_progress: !args.quiet,

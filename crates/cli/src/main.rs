@@ -60,6 +60,7 @@ fn run(command: Command) -> Result<ExitStatus, Failure> {
         Command::Run(args) => commands::run::run(&args),
         Command::Rules(args) => commands::rules::run(&args),
         Command::Ablate(args) => commands::ablate::run(&args),
+        Command::Cache { command } => commands::cache::run(command),
         Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Schema => commands::schema::run(),
         Command::Cflags => commands::cflags::run(),

@@ -67,6 +67,13 @@ impl Progress {
         })))
     }
 
+    /// Says something else.
+    pub fn say(&self, words: &'static str) {
+        if let Some(line) = &self.line {
+            line.bar.set_message(words);
+        }
+    }
+
     /// One kernel is done.
     pub fn advance(&self) {
         if let Some(line) = &self.line {

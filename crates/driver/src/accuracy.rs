@@ -28,7 +28,7 @@ use indexmap::IndexMap;
 use nestegg_interp::{Case, Family, Reference, Sample};
 use nestegg_ir::order::OrderError;
 use nestegg_ir::{LinearizedKernel, Program};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::same::is_same;
 use crate::validation::is_assumed;
@@ -71,7 +71,7 @@ const MAX_INSTRUCTIONS: usize = 2_000;
 const MAX_EXACT: usize = 8;
 
 /// How far input and result are from what they stand for, on friendly and on hard data.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Accuracy {
     /// Each family of data on which the input has digits, the friendly one first.
     pub families: Vec<OfFamily>,
@@ -86,7 +86,7 @@ pub struct Accuracy {
 }
 
 /// The largest errors on data of one family, each over the largest magnitude of its output.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OfFamily {
     /// What the data are like.
     pub data: String,

@@ -13,7 +13,7 @@ use nestegg_ir::{Licence, LinearizedKernel, Program};
 use nestegg_schedule::realize_reductions_under;
 pub use nestegg_transform::batch::WIDTHS;
 use nestegg_transform::batch::{BatchError, BatchLayout, BatchOptions, Batched, Batching, batch, preferred_width};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::report::Validated;
@@ -31,7 +31,7 @@ pub struct BatchRequest {
 }
 
 /// The batch that was made.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BatchReport {
     /// The number of lanes.
     pub width: u32,
@@ -40,7 +40,7 @@ pub struct BatchReport {
     /// The kernel's own loop over elements, if it has one.
     pub iname: Option<String>,
     /// Why the outermost loop of the kernel is not the loop over elements, where it could be.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What the comparison with the input said.
     pub validation: Validated,

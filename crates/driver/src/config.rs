@@ -8,7 +8,7 @@ use nestegg_ir::{Licence, Traps};
 use nestegg_span::Source;
 use nestegg_time::{DEFAULT_MACHINE, Machine};
 pub use nestegg_transform::batch::BatchLayout;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use crate::batch::BatchRequest;
 
@@ -66,7 +66,7 @@ pub enum Strategy {
 }
 
 /// What the optimizer makes small.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CostModel {
     /// Floating-point operations by the format's rule.

@@ -236,7 +236,7 @@ fn optimize_program(
         let report = Report {
             kernel: program.kernel.name.clone(),
             strategy: name.clone(),
-            float: licence.name(),
+            float: licence.name().into(),
             left_out: left_out.clone(),
             seed,
             seeds,

@@ -1,17 +1,18 @@
 //! The story of one run: the input, the result, and the reasons to trust it.
 //!
 //! # Output
-//! Plain data, serializable (`--report json`), and a text of it for people (`Display`). Everything except
+//! Plain data, serializable (`--report json`) and readable again, and a text of it for people (`Display`). Everything except
 //! [`Report::stages`] is the same for the same input and flags.
 
 mod text;
 
 pub use text::{WIDTH, ratio_in_digits};
 
+use std::borrow::Cow;
 use std::fmt;
 
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::accuracy::Accuracy;
 use crate::batch::BatchReport;
@@ -19,14 +20,14 @@ use crate::config::CostModel;
 use crate::stages::Stage;
 
 /// The story of one run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// The kernel's name.
     pub kernel: String,
     /// The strategy that ran.
     pub strategy: String,
     /// What was allowed to be done to floats.
-    pub float: &'static str,
+    pub float: Cow<'static, str>,
     /// Rules, seeds and forms of the strategy that this does not grant.
     pub left_out: Vec<String>,
     /// The seed of the strategy that the result was made of.
@@ -58,19 +59,19 @@ pub struct Report {
     /// Rounding errors of the result beside those of the input, if they were measured.
     pub accuracy: Option<Accuracy>,
     /// What was made of the elements, if they were put together.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchReport>,
     /// Results with fewer operations that were not taken, the best first.
     pub failures: Vec<Failure>,
     /// Results that were timed, in the order in which they were ranked, if any were.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tuned: Vec<Tuned>,
     /// Each stage with its time, in order.
     pub stages: Vec<Stage>,
 }
 
 /// Operations by the format's rule.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operations {
     /// All of them.
     pub total: u128,
@@ -79,7 +80,7 @@ pub struct Operations {
 }
 
 /// A result that was compiled and timed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tuned {
     /// The seed that it was made of.
     pub seed: String,
@@ -92,7 +93,7 @@ pub struct Tuned {
 }
 
 /// Estimated time of one run before and after.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimeEstimate {
     /// The machine.
     pub machine: String,
@@ -105,7 +106,7 @@ pub struct TimeEstimate {
 }
 
 /// A parameter and the value that was assumed for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssumedParameter {
     /// Its name.
     pub name: String,
@@ -116,7 +117,7 @@ pub struct AssumedParameter {
 }
 
 /// Where the assumed value of a parameter comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ParameterSource {
     /// The caller gave it.
@@ -128,7 +129,7 @@ pub enum ParameterSource {
 }
 
 /// A temporary of the output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Temporary {
     /// Its name.
     pub name: String,
@@ -149,7 +150,7 @@ pub struct Temporary {
 }
 
 /// A limit that a run hit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitHit {
     /// Where: a phase, a rule or a pass.
     pub place: String,
@@ -160,7 +161,7 @@ pub struct LimitHit {
 }
 
 /// Equations of a rule of which their values say nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unjudged {
     /// The rule.
     pub rule: String,
@@ -177,7 +178,7 @@ impl From<&nestegg_egraph::saturate::Unjudged> for Unjudged {
 }
 
 /// How far a choice can be from the best one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gap {
     /// No choice among the forms that were found costs less than this.
@@ -192,7 +193,7 @@ pub enum Gap {
 }
 
 /// What the comparison with the input said.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Validated {
     /// Equal; the evidence in words.
@@ -208,7 +209,7 @@ pub enum Validated {
 }
 
 /// A result that was not taken, with what is needed to see that again.
-#[derive(Clone, Debug, PartialEq, Serialize, thiserror::Error, miette::Diagnostic)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error, miette::Diagnostic)]
 #[error("{} was not taken: {reason}", of_seed(seed, *operations))]
 #[diagnostic(severity(Warning), code(driver::not_taken), help("{}", self.way_out()))]
 pub struct Failure {
@@ -231,7 +232,7 @@ pub struct Failure {
 }
 
 /// Why a result was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// It is not equal to the input.

@@ -1,6 +1,8 @@
 //! The rules and strategies of a run: the built-in ones and those of the caller's files.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use nestegg_egraph::lint::{Warning, lint};
 use nestegg_ir::Licence;
@@ -57,15 +59,22 @@ pub fn check(config: &Config) -> Result<(), Error> {
     licensed(&book, &name, config).map(drop)
 }
 
+/// The built-in rules and strategies, which are read once.
+static BUILT_IN: OnceLock<Option<RuleBook>> = OnceLock::new();
+
 /// The rules and strategies that a configuration asks for, and the name of the strategy that runs.
-pub(crate) fn of_config(config: &Config) -> Result<(RuleBook, String), Error> {
+pub(crate) fn of_config(config: &Config) -> Result<(Cow<'static, RuleBook>, String), Error> {
     let mut files = config.rules.clone();
     if let Strategy::InFile(source) | Strategy::NamedInFile(source, _) = &config.strategy
         && !files.contains(source)
     {
         files.push(source.clone());
     }
-    let book = rule_book(&files)?;
+    let built_in = if files.is_empty() { BUILT_IN.get_or_init(|| rule_book(&[]).ok()).as_ref() } else { None };
+    let book = match built_in {
+        Some(book) => Cow::Borrowed(book),
+        None => Cow::Owned(rule_book(&files)?),
+    };
     let name = match &config.strategy {
         Strategy::Named(name) => name.clone(),
         Strategy::InFile(source) => in_file(&book, source, None)?,

@@ -1,9 +1,10 @@
 //! How long each stage took, and how much memory it needed.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::config::{MemoryProbe, Now, Watcher};
 use crate::trace::Event;
@@ -18,14 +19,14 @@ pub const ACCURACY: &str = "measure accuracy";
 pub const FIT: &str = "fit coefficients";
 
 /// One stage of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// Its name, as in `ARCHITECTURE.md`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Wall-clock seconds, of all its runs together; stages that ran side by side share the time.
     pub seconds: f64,
     /// The process's peak of resident memory during the stage, if it was measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
 }
 
@@ -93,7 +94,7 @@ impl Stages {
         let res = stage();
         let seconds = start.elapsed().as_secs_f64();
         let peak_bytes = self.probe.and_then(|probe| (probe.peak)());
-        self.record(Stage { name, seconds, peak_bytes });
+        self.record(Stage { name: Cow::Borrowed(name), seconds, peak_bytes });
         res
     }
 
@@ -212,7 +213,7 @@ mod tests {
         assert_eq!(stages.run("read", || 3), 3);
         stages.run("normalise", || ());
         let done = stages.into_done();
-        assert_eq!(done.iter().map(|stage| stage.name).collect::<Vec<_>>(), ["read", "normalise"]);
+        assert_eq!(done.iter().map(|stage| &*stage.name).collect::<Vec<_>>(), ["read", "normalise"]);
         assert_eq!(done[0].peak_bytes, Some(7));
     }
 }

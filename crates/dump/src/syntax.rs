@@ -97,6 +97,11 @@ impl<'s> Nodes<'s> {
         self.nodes[id.index()].span
     }
 
+    /// The nodes that came later.
+    pub(crate) fn after(&self, id: NodeId) -> impl Iterator<Item = NodeId> + use<> {
+        (id.0 + 1..NodeId::new(self.nodes.len()).0).map(NodeId)
+    }
+
     /// The nodes of one expression, operands before operations, itself last.
     pub(crate) fn subtree(&self, id: NodeId) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (self.nodes[id.index()].first..id.0 + 1).map(NodeId)

@@ -4,8 +4,10 @@
 //! an error reading goes on at the next statement. Nothing recurses on the nesting of the text.
 
 mod exprs;
+mod infer;
 mod instructions;
 mod lexer;
+mod names;
 mod parser;
 mod statements;
 mod write;

@@ -133,7 +133,7 @@ code "printf(\"%d\", n);" reads B {id=c, dep="a b":last}
                   A[i, j] = t  {id=last, dep=first, inames=k:j:i}
                 end
               end
-              if not i > 2
+              if not (i > 2)
                 a_b, = f(t)  {id="a b"}
               end
             end
@@ -375,9 +375,9 @@ fn conditions_and_selections() {
 #[test]
 fn integers() {
     check_expr(
-        "q & 3 | n ^ ~q << 2 >> (1 << n)",
+        "q & 3 | (n ^ ~q << 2 >> (1 << n))",
         expect![[r#"
-        q & 3 | n ^ ~q << 2 >> (1 << n)
+        q & 3 | (n ^ ~q << 2 >> (1 << n))
         ["|",["&","q",3],["^","n",[">>",["<<",["~","q"],2],["<<",1,"n"]]]]
     "#]],
     );
@@ -411,6 +411,156 @@ fn calls_and_reductions() {
         expect![[r#"
         min(a, b + c, 2)*max(a, b) + sqrt(a) + zero() + sq(sq(a)) + cast(float32, b) + cast(int64, a)
         ["+",["*",["min","a",["+","b","c"],2],["max","a","b"]],["call","sqrt","a"],["call","zero"],["subst","sq",["subst","sq","a"]],["cast","float32","b"],["cast","int64","a"]]
+    "#]],
+    );
+}
+
+/// Reads instructions after declarations of `a`, `b`, `x`, `y`, `m` and `i`, and writes them; an error shows its message and help.
+fn instructions(body: &str) -> String {
+    let head = "kernel k\nparam n : int32\ndomain { [i, j] : 0 <= i, j < 8 }\narg a : float64 read\narg b : float64 read\n\
+                arg x : float64[8] read\narg m : int32[8] read\narg y : float64[8] readwrite\n";
+    let source = Source::new("k.knl", format!("{head}{body}"));
+    match read_text(&source) {
+        Ok(read) => {
+            let text = write_text(&read.program);
+            let again = read_text(&Source::new("k.knl", text.clone())).unwrap();
+            assert_eq!(write_text(&again.program), text);
+            text.split_once("readwrite\n").unwrap().1.to_owned()
+        }
+        Err(errors) => errors
+            .errors()
+            .iter()
+            .map(|error| {
+                let help = miette::Diagnostic::help(error).map(|help| format!("; {help}")).unwrap_or_default();
+                format!("{error}{help}\n")
+            })
+            .collect(),
+    }
+}
+
+fn check_instructions(body: &str, expect: Expect) {
+    expect.assert_eq(&instructions(body));
+}
+
+#[test]
+fn options_of_blocks_patterns_and_nops() {
+    check_instructions(
+        "for i\n  with {id_prefix=init}\n    y[i] = 0\n    y[i] = +1.5\n  end\n  ... nop {id=done, dep=init*}\n  \
+         with {dep=done}\n    y[i] = a  {id=last, nosync=init*@global}\n  end\n  y[i] = b  {dep=*last}\n  y[i] = x[i]  {id=all, dep=l*:insn*}\nend\n",
+        expect![[r#"
+            for i
+              y[i] = 0  {id=init}
+              y[i] = 1.5  {id=init_0}
+              y[i] = a  {id=last, dep=init:init_0}
+              y[i] = b  {id=insn3, dep=last}
+              y[i] = x[i]  {id=all, dep=last:insn3}
+            end
+        "#]],
+    );
+    check_instructions(
+        "y[0] = a  {dep=nothing*}\n",
+        expect![[r#"
+            no instruction has the id `nothing*`
+        "#]],
+    );
+}
+
+#[test]
+fn branches() {
+    check_instructions(
+        "for i\n  if m[i] > 2\n    y[i] = a\n  elif m[i] > 1\n    y[i] = b\n  elif m[i] > 0\n    y[i] = 1\n  else\n    y[i] = 2\n  end\nend\n",
+        expect![[r#"
+            for i
+              y[i] = a  {id=insn0, if=m[i] > 2}
+              y[i] = b  {id=insn1, if=not (m[i] > 2):m[i] > 1}
+              y[i] = 1  {id=insn2, if=not (m[i] > 2):not (m[i] > 1):m[i] > 0}
+              y[i] = 2  {id=insn3, if=not (m[i] > 2):not (m[i] > 1):not (m[i] > 0)}
+            end
+        "#]],
+    );
+    check_instructions(
+        "for i\n  elif m[i] > 1\n    y[i] = b\n  end\nend\n",
+        expect![[r#"
+        expected `=`, found `m`
+        this end closes nothing that is open; loops and conditions close in the reverse of the order in which they open
+    "#]],
+    );
+}
+
+#[test]
+fn temporaries_that_assignments_declare() {
+    check_instructions(
+        "for i\n  <float32> s = 2.5f*x[i]\n  <> t = x[i]*2 + 0.5\n  <> k = 3*m[i]\n  <> acc = 0\n  acc = acc + t\n  <> p = m[i] > 1\n  \
+         y[i] = simul_reduce(sum, j, x[j])*0 + acc + s if p else t + k + 2.5d\nend\n",
+        expect![[r#"
+            temp s : float32
+            temp t : float64
+            temp k : int32
+            temp acc : float64
+            temp p : bool
+            for i
+              s = cast(float32, 2.5)*x[i]  {id=insn0}
+              t = x[i]*2 + 0.5  {id=insn1}
+              k = 3*m[i]  {id=insn2}
+              acc = 0  {id=insn3}
+              acc = acc + t  {id=insn4}
+              p = m[i] > 1  {id=insn5}
+              y[i] = sum(j, x[j])*0 + acc + s if p else t + k + 2.5  {id=insn6}
+            end
+        "#]],
+    );
+    check_instructions(
+        "<> t = 0.5\ny[0] = t\n",
+        expect![[r#"
+        the type of `t` does not follow from what is assigned to it; write it: `<float64> t = …`
+    "#]],
+    );
+    check_instructions(
+        "<> t = m[0]/2\ny[0] = t\n",
+        expect![[r#"
+        the type of `t` does not follow from what is assigned to it; write it: `<float64> t = …`
+    "#]],
+    );
+    check_instructions(
+        "<> t[0] = a\n",
+        expect![[r#"
+        expected a scalar after `<…>`, found another expression; declare arrays with their sizes: `temp t : float64[4]`
+    "#]],
+    );
+}
+
+#[test]
+fn what_loopy_reads_otherwise() {
+    for body in [
+        "y[0] = a if not a == b else b",
+        "y[0] = a if not a + 1 < b else b",
+        "y[0] = a if m[0] & 3 == m[1] else b",
+        "y[0] = a if m[0] == m[1] & 3 else b",
+        "y[m[0] | 1 ^ m[1]] = a",
+        "y[m[0] | 1 & m[2] ^ m[1]] = a",
+        "y[0] = max(i, x[0])",
+    ] {
+        let found = instructions(&format!("{body}\n"));
+        assert!(found.contains("two readings"), "{body}: {found}");
+    }
+    check_instructions(
+        "y[0] = a if not (a == b) else b\ny[1] = a if (m[0] & 3) == m[1] else b\ny[2] = a if not (a > 0 and b > 0) else b\n\
+         y[m[0] | (1 ^ m[1])] = a\ny[m[0] & 1 | m[1]] = b\nfor i\n  y[i] = max(i, x[i])\nend\n",
+        expect![[r#"
+            y[0] = a if not (a == b) else b  {id=insn0}
+            y[1] = a if (m[0] & 3) == m[1] else b  {id=insn1}
+            y[2] = a if not (a > 0 and b > 0) else b  {id=insn2}
+            y[m[0] | (1 ^ m[1])] = a  {id=insn3}
+            y[m[0] & 1 | m[1]] = b  {id=insn4}
+            for i
+              y[i] = max(i, x[i])  {id=insn5}
+            end
+        "#]],
+    );
+    check_instructions(
+        "y[0] = max(i, x[0])\n",
+        expect![[r#"
+        `max(i, …)` has two readings; to loopy it is the reduction over `i`: write `reduce(max, [i], …)`; as the extremum of two values it needs a value of `i`, which it has in a loop over it
     "#]],
     );
 }

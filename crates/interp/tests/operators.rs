@@ -178,7 +178,7 @@ fn comparisons_and_logic() {
             ("a < b and b < c", true),
             ("a < b and c < b and a < c", false),
             ("a > b or b > c or a == a", true),
-            ("not a < b", false),
+            ("not (a < b)", false),
         ] {
             assert_eq!(truth(dtype, expr, [-1.0, 2.0, 3.0]), expected, "{dtype} {expr}");
         }

@@ -16,7 +16,11 @@ use pyo3::prelude::*;
 /// Everything that Python sees.
 #[pymodule]
 mod _core {
-    use nestegg_driver::config::Watcher;
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    use nestegg_cache::{Cache, Fetched, Kept, Patience, key_of_run};
+    use nestegg_driver::config::{Now, Watcher};
     use nestegg_driver::emit;
     use nestegg_driver::rules::{self, built_in_strategies};
     use nestegg_driver::validation::{Comparison, Subject, compare};
@@ -27,6 +31,9 @@ mod _core {
     use crate::background::{self, Stop};
     use crate::options::Options;
     use crate::problem::Problem;
+
+    /// What progress is told while another process makes the result.
+    const WAIT: &str = "wait for another process";
 
     /// A result and its story, all of it as text.
     #[pyclass(frozen, get_all, module = "nestegg._core")]
@@ -45,17 +52,21 @@ mod _core {
         c_refused: Option<String>,
         /// What is worth a warning: about rules, and about results that failed validation.
         warnings: Vec<String>,
+        /// Whether all of it was in the cache.
+        from_cache: bool,
     }
 
-    /// Optimizes a kernel in JSON or text. `progress` is called with the stage that runs and its seed.
+    /// Optimizes a kernel in JSON or text. `progress` is called with the stage that runs and its seed. Results are kept in the folder `cache`, if
+    /// one is given.
     #[pyfunction]
-    #[pyo3(signature = (text, name, options, progress=None))]
+    #[pyo3(signature = (text, name, options, progress=None, cache=None))]
     fn optimize(
         py: Python<'_>,
         text: String,
         name: String,
         options: Options,
         progress: Option<Py<PyAny>>,
+        cache: Option<PathBuf>,
     ) -> PyResult<Optimized> {
         let n_threads = options.threads.unwrap_or(0);
         let work = move |watcher: Watcher| {
@@ -64,31 +75,61 @@ mod _core {
             if !config.rules.is_empty() {
                 warnings.extend(rules::warnings(&config.rules).iter().map(Problem::rendered));
             }
-            config.watcher = Some(watcher);
-            let optimized = nestegg_driver::optimize(&Source::new(name, text), &config)?;
-            let wrong = optimized.report.failures.iter().filter(|failure| failure.is_bug());
-            warnings.extend(wrong.map(Problem::rendered));
-            let (c, c_refused) = match emit::c(&optimized) {
-                Ok(products) => {
-                    let text = |is_companion: bool| {
-                        let found = products.iter().find(|product| product.is_companion == is_companion);
-                        found.map(|product| product.text.clone()).unwrap_or_default()
-                    };
-                    (Some((text(false), text(true))), None)
+            config.watcher = Some(watcher.clone());
+            let source = Source::new(name, text);
+            let make = || Ok::<_, Stop>(kept(&source, &nestegg_driver::optimize(&source, &config)?));
+            let (kept, from_cache) = match cache {
+                None => (make()?, false),
+                Some(folder) => {
+                    let cache = Cache::open(&folder).map_err(|error| Problem::new(&error))?;
+                    let key = key_of_run(&nestegg_driver::read(&source)?.program, &config, &[]);
+                    let waiting = || (watcher.0)(Now { stage: WAIT, seed: None });
+                    match Kept::fetch(&cache, &key, &source, Patience::Wait(&waiting), make)? {
+                        Fetched::Made(kept) => (kept, false),
+                        Fetched::Kept(kept) => (kept, true),
+                        Fetched::Busy => return Err(Problem::bug("a cache is busy for who waits").into()),
+                    }
                 }
-                Err(error) => (None, Some(Problem::rendered(&error))),
+            };
+            let wrong = kept.report.failures.iter().filter(|failure| failure.is_bug());
+            warnings.extend(wrong.map(Problem::rendered));
+            let (c, c_refused) = match kept.c {
+                Ok([source, header]) => (Some((source, header)), None),
+                Err(reason) => (None, Some(reason)),
             };
             Ok(Optimized {
-                kernel_text: emit::text(optimized.runs()).text,
-                json: emit::dump(optimized.runs()).text,
-                report_text: optimized.report.to_string(),
-                report_json: optimized.report.to_json(),
+                kernel_text: kept.text,
+                json: kept.json,
+                report_text: kept.report.to_string(),
+                report_json: kept.report.to_json(),
                 c,
                 c_refused,
                 warnings,
+                from_cache,
             })
         };
         background::run(py, n_threads, progress, work)
+    }
+
+    /// What is worth keeping of a result.
+    fn kept(source: &Source, optimized: &nestegg_driver::Optimized) -> Kept {
+        Kept::new(source, optimized, BTreeMap::new())
+    }
+
+    /// The folder where results are kept if none is named.
+    #[pyfunction]
+    fn default_cache() -> Option<PathBuf> {
+        Cache::default_folder()
+    }
+
+    /// How many results a cache holds, and their bytes; removes them first where `clears`, and says how much that was.
+    #[pyfunction]
+    fn cache_size(py: Python<'_>, folder: PathBuf, clears: bool) -> PyResult<(u64, u64)> {
+        background::run(py, 1, None, move |_| {
+            let cache = Cache::open(&folder).map_err(|error| Problem::new(&error))?;
+            let size = if clears { cache.clear().map_err(|error| Problem::new(&error))? } else { cache.size() };
+            Ok((size.entries, size.bytes))
+        })
     }
 
     /// Counts operations: as a table, and as JSON.

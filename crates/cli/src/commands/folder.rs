@@ -2,12 +2,15 @@
 //!
 //! One bad kernel does not stop the others. Errors, warnings and the summary come in the order of the paths, whatever the
 //! number of threads; the exit status is the worst one.
+//!
+//! With a cache, a kernel that another process works on is left for the end, when this one holds no lock that anybody could wait for.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use comfy_table::{CellAlignment, Table, presets};
+use nestegg_cache::{Fetched, Patience};
 use nestegg_driver::report::{self, Report, Validated, ratio_in_digits};
 use nestegg_span::Source;
 use rayon::prelude::*;
@@ -29,6 +32,8 @@ struct Row {
     name: PathBuf,
     /// Its story, or what went wrong.
     res: Result<Report, Failed>,
+    /// Whether it was in the cache.
+    is_kept: bool,
 }
 
 pub fn run(folder: &Path, config: &OptimizeConfig) -> Result<ExitStatus, Failure> {
@@ -41,12 +46,21 @@ pub fn run(folder: &Path, config: &OptimizeConfig) -> Result<ExitStatus, Failure
         check_place(output)?;
     }
     let progress = Progress::start(names.len(), config.shows_progress);
-    let done = |name: PathBuf| {
-        let row = Row { res: one(folder, &name, config, &progress), name };
-        progress.advance();
+    let done = |name: &PathBuf| {
+        let row = one(folder, name, config, &progress, Patience::Leave);
+        if row.is_some() {
+            progress.advance();
+        }
         row
     };
-    let rows: Vec<Row> = names.into_par_iter().map(done).collect();
+    let rows: Vec<Option<Row>> = names.par_iter().map(done).collect();
+    let waiting = || progress.say("another process works on the kernels that are left");
+    let later = |name: &Path| {
+        let row = one(folder, name, config, &progress, Patience::Wait(&waiting));
+        progress.advance();
+        row.unwrap_or_else(|| unreachable!("who waits is answered"))
+    };
+    let rows: Vec<Row> = rows.into_iter().zip(&names).map(|(row, name)| row.unwrap_or_else(|| later(name))).collect();
     drop(progress);
     let status = rows.iter().map(show_failure).max().unwrap_or_default();
     match config.report {
@@ -111,8 +125,27 @@ fn check_place(output: &Path) -> Result<(), Failure> {
     Ok(files::check_place(&there.unwrap_or(Path::new("")).join("place"))?)
 }
 
-fn one(folder: &Path, name: &Path, config: &OptimizeConfig, progress: &Progress) -> Result<Report, Failed> {
-    let Done { products, report, .. } = optimized(&folder.join(name), config, progress)?;
+/// What became of a kernel; nothing if another process works on it, and nobody wants to wait.
+fn one(
+    folder: &Path,
+    name: &Path,
+    config: &OptimizeConfig,
+    progress: &Progress,
+    patience: Patience<'_>,
+) -> Option<Row> {
+    let fetched = optimized(&folder.join(name), config, progress, patience);
+    let (is_kept, done) = match fetched {
+        Ok(Fetched::Busy) => return None,
+        Ok(Fetched::Kept(done)) => (true, Ok(done)),
+        Ok(Fetched::Made(done)) => (false, Ok(done)),
+        Err(failed) => (false, Err(failed)),
+    };
+    Some(Row { name: name.to_owned(), res: done.and_then(|done| written(name, config, done)), is_kept })
+}
+
+/// Writes what was made of a kernel.
+fn written(name: &Path, config: &OptimizeConfig, done: Done) -> Result<Report, Failed> {
+    let Done { products, report, .. } = done;
     if let (Some(output), Some(first)) = (&config.output, products.first()) {
         let path = output.join(name).with_extension(first.extension);
         if let Some(parent) = path.parent() {
@@ -166,8 +199,12 @@ fn summary(rows: &[Row]) -> String {
     }
     let done: Vec<&Report> = rows.iter().filter_map(|row| row.res.as_ref().ok()).collect();
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    let of_cache = match rows.iter().filter(|row| row.is_kept).count() {
+        0 => String::new(),
+        n => format!("; {n} from the cache"),
+    };
     format!(
-        "{}\n{} kernels, {} failed; geometric mean of the ratios {}\n",
+        "{}\n{} kernels, {} failed; geometric mean of the ratios {}{of_cache}\n",
         lines.join("\n"),
         rows.len(),
         rows.len() - done.len(),

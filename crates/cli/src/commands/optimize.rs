@@ -3,8 +3,10 @@
 //! What `--report` asks for goes to standard output where the result does not, else to standard error; with `--report json` so does what
 //! went wrong.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use nestegg_cache::{Cache, Fetched, Kept, Patience, key_of_run};
 use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
 use nestegg_driver::emit::{self, Product};
@@ -13,6 +15,7 @@ use nestegg_driver::problem;
 use nestegg_driver::report::{Report, WIDTH};
 use nestegg_driver::rules::warnings;
 use nestegg_driver::trace::to_lines;
+use nestegg_ir::Program;
 use nestegg_span::Source;
 use serde_json::{Value, json};
 
@@ -64,9 +67,13 @@ fn one(path: &Path, config: &OptimizeConfig, stream: Stream) -> Result<ExitStatu
         files::check_place(output).map_err(Failure::from)?;
     }
     let progress = Progress::start(1, config.shows_progress);
-    let res = optimized(path, config, &progress);
+    let waiting = || progress.say("another process works on this kernel");
+    let res = optimized(path, config, &progress, Patience::Wait(&waiting));
     drop(progress);
-    let Done { products, report, trace, page } = res?;
+    let Done { products, report, trace, page } = match res? {
+        Fetched::Kept(done) | Fetched::Made(done) => done,
+        Fetched::Busy => unreachable!("who waits is answered"),
+    };
     warn(&report);
     let kernel = Some(report.kernel.clone());
     let write = || {
@@ -132,14 +139,94 @@ impl Failed {
     }
 }
 
-/// Reads and optimizes one kernel.
-pub fn optimized(path: &Path, config: &OptimizeConfig, progress: &Progress) -> Result<Done, Failed> {
+/// Reads and optimizes one kernel, or takes what is kept of it.
+pub fn optimized(
+    path: &Path,
+    config: &OptimizeConfig,
+    progress: &Progress,
+    patience: Patience<'_>,
+) -> Result<Fetched<Done>, Failed> {
     let source = files::read(path).map_err(Failure::from)?;
     let driver = Config { watcher: progress.watcher(&source.name), ..config.driver.clone() };
-    products(&source, config, &driver).map_err(|failure| {
+    let failed = |failure| {
         let kernel = nestegg_driver::read(&source).ok().map(|read| read.program.kernel().name.clone());
         Failed { kernel, failure }
+    };
+    // What is no kernel is told by the run itself.
+    if let (Some(cache), Ok(read)) = (&config.cache, nestegg_driver::read(&source)) {
+        let fetched = kept(&source, (cache, &read.program), config, &driver, patience).map_err(failed)?;
+        if let Some(fetched) = fetched {
+            return Ok(fetched);
+        }
+    }
+    products(&source, config, &driver).map(Fetched::Made).map_err(failed)
+}
+
+/// The names of what is kept only where it is asked for.
+const PAGE: &str = "page";
+const DOT: &str = "dot";
+const TRACE: &str = "trace";
+const TUNED: &str = "tuned";
+
+/// What is kept of a kernel, or is kept from now on; nothing if what is asked for cannot be written, which a run then says.
+fn kept(
+    source: &Source,
+    (cache, program): (&Cache, &Program),
+    config: &OptimizeConfig,
+    driver: &Config,
+    patience: Patience<'_>,
+) -> Result<Option<Fetched<Done>>, Failure> {
+    let kinds = config.emit_for(source);
+    let (has_page, has_dot) = (config.report == ReportFormat::Html, kinds.contains(&Emit::Dot));
+    let measured = (config.n_tuned > 1).then(|| tune::measured(config.n_tuned, driver));
+    let mut more = Vec::new();
+    more.extend(has_page.then_some((PAGE, "")));
+    more.extend(has_dot.then_some((DOT, "")));
+    more.extend(measured.as_deref().map(|measured| (TUNED, measured)));
+    let key = key_of_run(program, driver, &more);
+    let make = || {
+        let optimized = result(source, config, driver)?;
+        let mut extras = BTreeMap::new();
+        if driver.traces {
+            extras.insert(TRACE.to_owned(), to_lines(&optimized.events));
+        }
+        if has_page {
+            let page = nestegg_lab::page::page(source, driver, &optimized).map_err(failure)?;
+            extras.insert(PAGE.to_owned(), page);
+        }
+        if has_dot {
+            extras.insert(DOT.to_owned(), draw(source, driver, &optimized).map_err(failure)?.to_dot());
+        }
+        Ok::<_, Failure>(Kept::new(source, &optimized, extras))
+    };
+    Ok(match Kept::fetch(cache, &key, source, patience, make)? {
+        Fetched::Busy => Some(Fetched::Busy),
+        Fetched::Kept(kept) => done(kept, &kinds).map(Fetched::Kept),
+        Fetched::Made(kept) => done(kept, &kinds).map(Fetched::Made),
     })
+}
+
+/// What is written of what is kept.
+fn done(kept: Kept, kinds: &[Emit]) -> Option<Done> {
+    let Kept { text, json, c, report, mut extras, .. } = kept;
+    let product = |extension, text| Product { extension, text, is_companion: false };
+    let mut products = Vec::new();
+    for kind in kinds {
+        match kind {
+            Emit::Dump => products.push(product("json", json.clone())),
+            Emit::Text => products.push(product("knl", text.clone())),
+            Emit::Dot => products.push(product("dot", extras.remove(DOT)?)),
+            Emit::C => {
+                let [source, header] = c.clone().ok()?;
+                products.push(product("c", source));
+                products.push(Product { is_companion: true, ..product("h", header) });
+            }
+            Emit::H if kinds.contains(&Emit::C) => {}
+            Emit::H => products.push(product("h", c.clone().ok()?[1].clone())),
+        }
+    }
+    let trace = extras.remove(TRACE).unwrap_or_default();
+    Some(Done { products, report, trace, page: extras.remove(PAGE) })
 }
 
 /// The result, or of several the fastest.

@@ -1,6 +1,6 @@
 //! `nestegg optimize --tune N`: of the best results the one that is fastest when it runs.
 
-use nestegg_codegen::c::timing::{Effort, times};
+use nestegg_codegen::c::timing::{Compiler, Effort, times};
 use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
 use nestegg_driver::report::Tuned;
@@ -32,6 +32,12 @@ pub fn fastest(mut best: Vec<Optimized>, config: &Config) -> Result<Optimized, F
     let mut res = best.swap_remove(at);
     res.report.tuned = tuned;
     Ok(res)
+}
+
+/// What measurements depend on beside the kernel: how many results are measured, by which compiler with which flags, and on which machine.
+pub fn measured(n_tuned: usize, config: &Config) -> String {
+    let Compiler { command, flags } = compiler(None, None, &config.machine);
+    format!("{n_tuned}\n{command}\n{flags}\n{}", gethostname::gethostname().to_string_lossy())
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -160,10 +160,45 @@ pub enum ReadError {
         #[label("not an item")]
         at: Span,
     },
+    #[error("{what} has two readings")]
+    #[diagnostic(
+        code(dump::two_readings),
+        help("it is `{here}` by Python's precedence, and `{loopy}` by loopy's; write the parentheses that you mean")
+    )]
+    TwoReadings {
+        what: String,
+        here: &'static str,
+        loopy: &'static str,
+        #[label("parentheses are missing")]
+        at: Span,
+    },
+    #[error("`{op}({name}, …)` has two readings")]
+    #[diagnostic(
+        code(dump::reduction_or_extremum),
+        help(
+            "to loopy it is the reduction over `{name}`: write `reduce({op}, [{name}], …)`; as the extremum of two values it needs a value of `{name}`, \
+             which it has in a loop over it"
+        )
+    )]
+    ReductionOrExtremum {
+        op: &'static str,
+        name: String,
+        #[label("an iname without a value here")]
+        at: Span,
+    },
+    #[error("the type of `{name}` does not follow from what is assigned to it")]
+    #[diagnostic(code(dump::no_type), help("write it: `<float64> {name} = …`"))]
+    NoType {
+        name: String,
+        #[label("declared here")]
+        at: Span,
+    },
     #[error("unknown instruction option `{word}`")]
     #[diagnostic(
         code(dump::unknown_option),
-        help("options are `id`, `dep`, `if` and `inames`; loopy's others say nothing that a dump holds")
+        help(
+            "options are `id`, `id_prefix`, `dep`, `nosync`, `if` and `inames`; loopy's others say nothing that a dump holds"
+        )
     )]
     UnknownOption {
         word: String,

@@ -278,7 +278,14 @@ impl<'k, 's> Lowering<'k, 's> {
             Entity::Parameter(parameter) => (Expr::Parameter(parameter), Type::Int),
             Entity::Iname(iname) => {
                 if !reductions.binds(reductions.around(node), iname) && !scope.needs(iname) {
-                    self.errors.push(ReadError::InameOutOfScope { name: name.text.to_string(), at: name.span });
+                    self.errors.push(match self.extremum_of(node) {
+                        Some(op) => ReadError::ReductionOrExtremum {
+                            op: op.spelling(),
+                            name: name.text.to_string(),
+                            at: name.span,
+                        },
+                        None => ReadError::InameOutOfScope { name: name.text.to_string(), at: name.span },
+                    });
                 }
                 (Expr::Iname(iname), Type::Int)
             }
@@ -293,6 +300,19 @@ impl<'k, 's> Lowering<'k, 's> {
             Entity::Substitution(_) => return self.application(name, node, scope, reductions),
         };
         Some((self.kernel.exprs.intern(expr), ty))
+    }
+
+    /// The extremum of two operands of which a node is the first: what loopy takes for a reduction. Only errors ask.
+    fn extremum_of(&self, node: NodeId) -> Option<Op> {
+        let nodes = &self.syntax.nodes;
+        // The first node that came later and holds this one is its operation.
+        let parent = nodes.after(node).find(|&later| nodes[later].first as usize <= node.index())?;
+        match nodes[parent].kind {
+            NodeKind::Op(op @ (Op::Min | Op::Max)) if matches!(nodes.children(parent), &[first, _] if first == node) => {
+                Some(op)
+            }
+            _ => None,
+        }
     }
 
     /// A substitution rule applied to the node's operands.

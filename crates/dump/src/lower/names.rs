@@ -60,7 +60,7 @@ const C_KEYWORDS: [&str; 44] = [
 /// The operators of the text form that are words.
 const WORD_OPERATORS: [&str; 3] = ["and", "or", "not"];
 /// Words that the text form reads as an operation where an argument list follows.
-pub(crate) const FUNCTION_WORDS: [&str; 6] = ["sum", "product", "min", "max", "reduce", "cast"];
+pub(crate) const FUNCTION_WORDS: [&str; 7] = ["sum", "product", "min", "max", "reduce", "simul_reduce", "cast"];
 
 /// Words that cannot be names.
 pub(crate) const RESERVED_WORDS: [&[&str]; 2] = [&C_KEYWORDS, &WORD_OPERATORS];

@@ -1,7 +1,7 @@
 //! Expressions of the text form: operator precedence with a list of what is open instead of recursion.
 //!
 //! Python's precedence, but `/`, `//` and `%` bind tighter than `*`, as in loopy. `a + b + c` is one sum of three;
-//! parentheses make sums of their own.
+//! parentheses make sums of their own. Where loopy's precedence differs from Python's, parentheses are asked for.
 
 use std::borrow::Cow;
 
@@ -97,6 +97,20 @@ impl<'s> Parser<'s, '_> {
                     state.done.push(self.kernel.nodes.push(NodeKind::Number(number), span, &[]));
                     return Ok(());
                 }
+                Token::TaggedFloat => {
+                    self.bump();
+                    let digits = Span::from_range(span.start as usize..span.end as usize - 1);
+                    let number = self.number(digits, false)?;
+                    let mut node = self.kernel.nodes.push(NodeKind::Number(number), span, &[]);
+                    if self.slice(span).ends_with('f') {
+                        node = self.kernel.nodes.push(NodeKind::Cast(Dtype::Float32), span, &[node]);
+                    }
+                    state.done.push(node);
+                    return Ok(());
+                }
+                Token::Plus => {
+                    self.bump();
+                }
                 Token::Minus if self.peek_nth(1) == Token::Number && self.peek_nth(2) != Token::StarStar => {
                     self.bump();
                     let digits = self.bump();
@@ -147,7 +161,7 @@ impl<'s> Parser<'s, '_> {
                 (_, Some(dtype)) => self.bracket(state, Bracket::Cast(dtype)),
                 ("min", _) => self.bracket(state, Bracket::Op(Op::Min)),
                 ("max", _) => self.bracket(state, Bracket::Op(Op::Max)),
-                ("sum" | "product" | "reduce", _) => self.reduction(state, word)?,
+                ("sum" | "product" | "reduce" | "simul_reduce", _) => self.reduction(state, word)?,
                 ("cast", _) => {
                     self.bump();
                     self.bump();
@@ -305,6 +319,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn infix(&mut self, state: &mut State<'s>, op: Op, level: u8) -> Parsed<()> {
+        self.check_readings(state, op)?;
         // Powers group to the right, everything else to the left.
         let to_right = op == Op::Pow;
         self.reduce(state, if to_right { level + 1 } else { level + u8::from(is_variadic(op)) });
@@ -317,6 +332,38 @@ impl<'s> Parser<'s, '_> {
             _ => state.open.push(Open::Infix { op, level, n_operands: 2 }),
         }
         self.bump();
+        Ok(())
+    }
+
+    /// Refuses an operator that loopy would give other operands: there `not` binds as tightly as a sign, comparisons bind tighter than bits, and `|` as
+    /// tightly as `^`.
+    fn check_readings(&mut self, state: &State<'s>, op: Op) -> Parsed<()> {
+        let is_bits = |op: Op| matches!(op, Op::BitAnd | Op::BitOr | Op::BitXor);
+        let level = match op {
+            _ if op.is_comparison() => level::COMPARE,
+            _ if is_bits(op) => level::BIT_OR,
+            _ => return Ok(()),
+        };
+        for open in state.open.iter().rev() {
+            let (what, here, loopy) = match *open {
+                Open::Prefix { op: Op::Not, .. } => ("`not` before an operation", "not (a == b)", "(not a) == b"),
+                Open::Infix { op: left, .. } if level == level::COMPARE && is_bits(left) => {
+                    ("an operation on bits beside a comparison", "(a & b) == c", "a & (b == c)")
+                }
+                Open::Infix { op: left, .. } if level == level::BIT_OR && left.is_comparison() => {
+                    ("a comparison beside an operation on bits", "a == (b & c)", "(a == b) & c")
+                }
+                Open::Infix { op: Op::BitOr, .. } if op == Op::BitXor => {
+                    ("`^` after `|`", "a | (b ^ c)", "(a | b) ^ c")
+                }
+                // What binds tighter is an operand, whatever it holds.
+                Open::Infix { level: left, .. } | Open::Prefix { level: left, .. } if left > level => continue,
+                _ => return Ok(()),
+            };
+            let at = self.span();
+            self.errors.push(ReadError::TwoReadings { what: what.to_owned(), here, loopy, at });
+            return Err(Reported);
+        }
         Ok(())
     }
 

@@ -1,25 +1,26 @@
-//! Instructions, their options, and what is known at the end of the text.
+//! Instructions and their options.
 
 use std::borrow::Cow;
 
 use nestegg_ir::linearization::MAX_NESTING;
 use nestegg_span::Span;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lexer::Token;
+use super::names::{Loose, Nop};
 use super::parser::{Parsed, Parser, Reported};
 use super::statements::{Block, BlockKind};
 use crate::error::{Mismatch, ReadError};
 use crate::json::shortened;
 use crate::syntax::{
-    ArrayKindSyntax, ConditionSyntax, InstructionKindSyntax, InstructionSyntax, ItemKindSyntax, ItemSyntax, Name,
-    NodeId, NodeKind,
+    ArrayKindSyntax, ArraySyntax, ConditionSyntax, InstructionKindSyntax, InstructionSyntax, ItemKindSyntax,
+    ItemSyntax, Name, NodeId, NodeKind,
 };
 
-/// The options of an instruction.
-#[derive(Default)]
-struct Options<'s> {
+/// The options of an instruction, or of all in a `with` block.
+#[derive(Clone, Default)]
+pub(super) struct Options<'s> {
     id: Option<Name<'s>>,
+    id_prefix: Option<Name<'s>>,
     depends_on: Option<Vec<Name<'s>>>,
     within: Option<Vec<Name<'s>>>,
     predicates: Option<Vec<ConditionSyntax>>,
@@ -29,7 +30,7 @@ impl<'s> Parser<'s, '_> {
     /// Reads an assignment, a call or the definition of a substitution rule.
     pub(super) fn instruction(&mut self) -> Parsed<()> {
         let start = self.span();
-        let mut left = vec![self.expression()?];
+        let mut left = vec![self.left()?];
         if self.peek() == Token::Define && left.len() == 1 {
             return self.substitution(left[0]);
         }
@@ -39,7 +40,7 @@ impl<'s> Parser<'s, '_> {
             if self.peek() == Token::Assign {
                 break;
             }
-            left.push(self.expression()?);
+            left.push(self.left()?);
         }
         self.expect(Token::Assign, "`=`")?;
         let right = self.expression()?;
@@ -49,6 +50,49 @@ impl<'s> Parser<'s, '_> {
             InstructionKindSyntax::Assignment { assignee: left[0], expression: right }
         };
         self.push_instruction(start.to(self.last_span()), kind)
+    }
+
+    /// What is assigned to; `<dtype>` before it declares a temporary, and `<>` one whose type follows from its values.
+    fn left(&mut self) -> Parsed<NodeId> {
+        if self.skip(Token::Less).is_none() {
+            return self.expression();
+        }
+        let dtype = if self.peek() == Token::Greater { None } else { Some(self.dtype()?.0) };
+        self.expect(Token::Greater, "`>`")?;
+        let node = self.expression()?;
+        let NodeKind::Name(text) = &self.kernel.nodes[node].kind else {
+            let mismatch =
+                Mismatch { expected: "a scalar after `<…>`".to_owned(), found: "another expression".to_owned() };
+            let help = Some("declare arrays with their sizes: `temp t : float64[4]`".to_owned());
+            self.errors.push(ReadError::TextSyntax { mismatch, at: self.kernel.nodes.span(node), help });
+            return Err(Reported);
+        };
+        let name = Name { text: text.clone(), span: self.kernel.nodes.span(node) };
+        if dtype.is_none() {
+            self.untyped.push(name.clone());
+        }
+        let kind = ArrayKindSyntax::Temporary;
+        self.kernel.arrays.push(ArraySyntax { name, dtype, shape: Some(Vec::new()), kind });
+        Ok(node)
+    }
+
+    /// Reads `... nop {options}`: what depends on it depends on what it depends on. Barriers are the same: nothing runs side by side here.
+    pub(super) fn no_operation(&mut self) -> Parsed<()> {
+        let start = self.bump();
+        if !["nop", "gbarrier", "lbarrier"].iter().any(|word| self.is_word(word)) {
+            return Err(self.expected("`nop`, `gbarrier` or `lbarrier`"));
+        }
+        self.bump();
+        let span = start.to(self.last_span());
+        let options = if self.peek() == Token::OpenBrace { self.options()? } else { Options::default() };
+        let around = self.blocks.iter().filter_map(|block| match &block.kind {
+            BlockKind::With(options) => options.depends_on.as_ref(),
+            _ => None,
+        });
+        let depends_on = around.chain(&options.depends_on).flatten().cloned().collect();
+        let id = options.id.unwrap_or(Name { text: Cow::Borrowed(""), span });
+        self.nops.push(Nop { id, depends_on });
+        Ok(())
     }
 
     fn call(&mut self, assignees: Vec<NodeId>, right: NodeId) -> Parsed<InstructionKindSyntax<'s>> {
@@ -90,12 +134,19 @@ impl<'s> Parser<'s, '_> {
         let options = if self.peek() == Token::OpenBrace { self.options()? } else { Options::default() };
         let mut around: Vec<Name<'s>> = Vec::new();
         let mut conditions = Vec::new();
+        let (mut depends_on, mut id_prefix) = (Vec::new(), None);
         // Deeper nesting was reported, and is not followed.
         let blocks = if self.n_levels <= MAX_NESTING { &*self.blocks } else { &[] };
         for Block { kind, .. } in blocks {
             match kind {
                 BlockKind::For(names) => around.extend(names.iter().cloned()),
                 BlockKind::If(condition) => conditions.push(*condition),
+                BlockKind::With(with) => {
+                    depends_on.extend(with.depends_on.iter().flatten().cloned());
+                    around.extend(with.within.iter().flatten().cloned());
+                    conditions.extend(with.predicates.iter().flatten().copied());
+                    id_prefix = with.id_prefix.clone().or(id_prefix);
+                }
             }
         }
         if let Some(within) = &options.within
@@ -115,10 +166,15 @@ impl<'s> Parser<'s, '_> {
         let mut predicates = if self.is_linearized { Vec::new() } else { conditions };
         predicates.extend(options.predicates.unwrap_or_default());
         let insn_idx = self.kernel.instructions.len();
+        let prefix = options.id_prefix.or(id_prefix);
         let id = options.id.unwrap_or_else(|| {
-            self.nameless.push(insn_idx);
+            self.nameless.push((insn_idx, prefix));
             Name { text: Cow::Borrowed(""), span }
         });
+        self.loose.extend(depends_on.into_iter().map(|name| Loose { insn_idx, name }));
+        let (loose, depends_on): (Vec<_>, Vec<_>) =
+            options.depends_on.unwrap_or_default().into_iter().partition(|name| self.is_pattern(name));
+        self.loose.extend(loose.into_iter().map(|name| Loose { insn_idx, name }));
         if let Some(items) = &mut self.kernel.linearization {
             self.runs.push((items.len(), insn_idx));
             items.push(ItemSyntax { span: id.span, kind: ItemKindSyntax::Run(id.clone()) });
@@ -127,14 +183,14 @@ impl<'s> Parser<'s, '_> {
             id,
             kind,
             within: options.within.unwrap_or(around),
-            depends_on: options.depends_on.unwrap_or_default(),
+            depends_on,
             predicates,
         });
         Ok(())
     }
 
     /// Reads `{id=…, dep=…:…, if=…, inames=…:…}`.
-    fn options(&mut self) -> Parsed<Options<'s>> {
+    pub(super) fn options(&mut self) -> Parsed<Options<'s>> {
         let mut res = Options::default();
         let mut seen: Vec<Name<'s>> = Vec::new();
         self.bump();
@@ -148,7 +204,14 @@ impl<'s> Parser<'s, '_> {
             self.expect(Token::Assign, "`=`")?;
             match &*option.text {
                 "id" => res.id = Some(self.id("an instruction id")?),
-                "dep" => res.depends_on = Some(self.between_colons(|parser| parser.id("an instruction id"))?),
+                "id_prefix" => res.id_prefix = Some(self.word("the beginning of an id")?),
+                "dep" => res.depends_on = Some(self.dependences()?),
+                // Instructions that touch the same data keep their order here, and nothing runs beside anything.
+                "nosync" | "nosync_query" | "mem_kind" => {
+                    while !matches!(self.peek(), Token::Comma | Token::CloseBrace | Token::Newline | Token::End) {
+                        self.bump();
+                    }
+                }
                 "inames" => res.within = Some(self.between_colons(|parser| parser.word("an iname"))?),
                 "if" => {
                     let condition = |parser: &mut Self| {
@@ -170,63 +233,41 @@ impl<'s> Parser<'s, '_> {
         Ok(res)
     }
 
+    /// Ids and patterns of ids. A `*` before the first says in loopy that there are no others; there are none here in any case.
+    fn dependences(&mut self) -> Parsed<Vec<Name<'s>>> {
+        self.skip(Token::Star);
+        if matches!(self.peek(), Token::Comma | Token::CloseBrace) {
+            return Ok(Vec::new());
+        }
+        self.between_colons(Self::pattern)
+    }
+
+    /// An id, or a pattern of ids: words and `*` with nothing between them.
+    fn pattern(&mut self) -> Parsed<Name<'s>> {
+        let start = self.span();
+        if self.peek() == Token::String {
+            return self.id("an instruction id");
+        }
+        let mut end = None;
+        while matches!(self.peek(), Token::Word | Token::Number | Token::Star | Token::StarStar)
+            && end.is_none_or(|end: Span| end.end == self.span().start)
+        {
+            end = Some(self.bump());
+        }
+        let span = start.to(end.ok_or_else(|| self.expected("an instruction id"))?);
+        Ok(Name { text: Cow::Borrowed(self.slice(span)), span })
+    }
+
+    /// Whether a name was written as a pattern, without quotes.
+    fn is_pattern(&self, name: &Name<'_>) -> bool {
+        name.text.contains('*') && !self.slice(name.span).starts_with('"')
+    }
+
     fn between_colons<T>(&mut self, mut read: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         let mut res = vec![read(self)?];
         while self.skip(Token::Colon).is_some() {
             res.push(read(self)?);
         }
         Ok(res)
-    }
-
-    /// What is known only at the end: open blocks, ids that were not given, the order of the lists.
-    pub(super) fn finish(&mut self) {
-        for block in &self.blocks {
-            let what = if matches!(block.kind, BlockKind::For(_)) { "loop" } else { "condition" };
-            self.errors.push(ReadError::Unclosed { what, at: block.span });
-        }
-        // After a statement that was given up, the linearization has gaps and says nothing.
-        if !self.errors.is_empty() {
-            self.kernel.linearization = None;
-        }
-        self.name_instructions();
-        self.order_instructions();
-        self.kernel.arrays.sort_by_key(|array| !matches!(array.kind, ArrayKindSyntax::Argument(_)));
-    }
-
-    fn name_instructions(&mut self) {
-        let insns = &mut self.kernel.instructions;
-        let mut taken: FxHashSet<String> = insns.iter().map(|insn| insn.id.text.to_string()).collect();
-        for &idx in &self.nameless {
-            let mut id = format!("insn{idx}");
-            while !taken.insert(id.clone()) {
-                id.push('_');
-            }
-            insns[idx].id.text = Cow::Owned(id);
-        }
-        if let Some(items) = &mut self.kernel.linearization {
-            for &(item_idx, insn_idx) in &self.runs {
-                items[item_idx].kind = ItemKindSyntax::Run(insns[insn_idx].id.clone());
-            }
-        }
-    }
-
-    fn order_instructions(&mut self) {
-        let Some(order) = self.order.take() else { return };
-        let insns = &mut self.kernel.instructions;
-        let mut positions: FxHashMap<&str, usize> = FxHashMap::default();
-        for (position, id) in order.iter().enumerate() {
-            if positions.insert(&id.text, position).is_some() {
-                self.errors.push(ReadError::RepeatedName { name: id.text.to_string(), at: id.span });
-            }
-        }
-        let known: FxHashSet<&str> = insns.iter().map(|insn| &*insn.id.text).collect();
-        for id in &order {
-            if !known.contains(&*id.text) {
-                let id_text = shortened(&id.text);
-                self.errors.push(ReadError::UnknownInstruction { id: id_text, at: id.span, help: None });
-            }
-        }
-        drop(known);
-        insns.sort_by_key(|insn| positions.get(&*insn.id.text).copied().unwrap_or(usize::MAX));
     }
 }

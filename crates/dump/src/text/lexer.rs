@@ -12,6 +12,11 @@ pub(crate) enum Token {
     Word,
     #[regex(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")]
     Number,
+    /// A float with loopy's letter for single or double precision.
+    #[regex(r"([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+[eE][+-]?[0-9]+)([eE][+-]?[0-9]+)?[fd]")]
+    TaggedFloat,
+    #[token("...")]
+    Ellipsis,
     /// A JSON string.
     #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
     String,

@@ -6,6 +6,7 @@ use nestegg_ir::Dtype;
 use nestegg_span::{Source, Span};
 
 use super::lexer::{Token, tokens};
+use super::names::{Loose, Nop};
 use super::statements::Block;
 use crate::error::{Errors, Mismatch, ReadError};
 use crate::json::{self, NumberError, shortened};
@@ -38,8 +39,14 @@ pub(super) struct Parser<'s, 'e> {
     pub blocks: Vec<Block<'s>>,
     /// How many loops and conditions they are.
     pub n_levels: usize,
-    /// The instructions without an id of their own: positions.
-    pub nameless: Vec<usize>,
+    /// The instructions without an id of their own: positions, and what the id begins with, if that is said.
+    pub nameless: Vec<(usize, Option<Name<'s>>)>,
+    /// Dependences that name no single instruction for certain.
+    pub loose: Vec<Loose<'s>>,
+    /// Instructions that do nothing.
+    pub nops: Vec<Nop<'s>>,
+    /// Temporaries that an assignment declares without a type.
+    pub untyped: Vec<Name<'s>>,
     /// Positions of runs in the linearization, and the instructions they run.
     pub runs: Vec<(usize, usize)>,
     /// The ids of the `order` statement.
@@ -60,6 +67,9 @@ pub(crate) fn read<'s>(source: &'s Source, errors: &mut Errors) -> Option<Kernel
         blocks: Vec::new(),
         n_levels: 0,
         nameless: Vec::new(),
+        loose: Vec::new(),
+        nops: Vec::new(),
+        untyped: Vec::new(),
         runs: Vec::new(),
         order: None,
         tokens: tokens(&source.text, 0),

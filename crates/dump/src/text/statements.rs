@@ -6,6 +6,7 @@ use nestegg_ir::linearization::MAX_NESTING;
 use nestegg_ir::{ArgumentAccess, Dtype, InameTag, Number};
 use nestegg_span::Span;
 
+use super::instructions::Options;
 use super::lexer::Token;
 use super::parser::{Parsed, Parser, Reported};
 use crate::error::{Mismatch, ReadError};
@@ -20,11 +21,14 @@ pub(super) struct Block<'s> {
     pub kind: BlockKind<'s>,
     /// Its first word.
     pub span: Span,
+    /// Whether its `end` is that of the block around it, too, as for `elif`.
+    pub is_joined: bool,
 }
 
 pub(super) enum BlockKind<'s> {
     For(Vec<Name<'s>>),
     If(ConditionSyntax),
+    With(Options<'s>),
 }
 
 impl BlockKind<'_> {
@@ -33,6 +37,7 @@ impl BlockKind<'_> {
         match self {
             Self::For(names) => names.len(),
             Self::If(_) => 1,
+            Self::With(_) => 0,
         }
     }
 }
@@ -40,8 +45,10 @@ impl BlockKind<'_> {
 impl<'s> Parser<'s, '_> {
     /// Reads one statement, without its end.
     pub(super) fn statement(&mut self) -> Parsed<()> {
-        if self.peek() != Token::Word {
-            return self.instruction();
+        match self.peek() {
+            Token::Word => {}
+            Token::Ellipsis => return self.no_operation(),
+            _ => return self.instruction(),
         }
         let next = self.peek_nth(1);
         // A declaration's keyword can be a name, too: what follows tells.
@@ -66,7 +73,16 @@ impl<'s> Parser<'s, '_> {
             "meta" if self.begins_raw() || matches!(next, Token::Word | Token::Number | Token::Minus) => self.meta(),
             "for" => self.open_loop(),
             "if" => self.open_condition(),
-            "else" => self.other_branch(),
+            "else" => self.other_branch().map(drop),
+            "elif" if self.may_branch() && !matches!(next, Token::OpenBracket | Token::Assign | Token::Comma) => {
+                self.next_condition()
+            }
+            "with" if next == Token::OpenBrace => {
+                let span = self.bump();
+                let options = self.options()?;
+                self.open_block(span, BlockKind::With(options), false);
+                Ok(())
+            }
             "end" if matches!(next, Token::Newline | Token::End) => self.close_block(),
             _ => self.instruction(),
         }
@@ -313,20 +329,20 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    fn open_block(&mut self, span: Span, kind: BlockKind<'s>) {
+    fn open_block(&mut self, span: Span, kind: BlockKind<'s>, is_joined: bool) {
         let n_levels = self.n_levels;
         self.n_levels += kind.n_levels();
         if n_levels <= MAX_NESTING && self.n_levels > MAX_NESTING {
             self.errors.push(ReadError::LoopsNestedTooDeep { limit: MAX_NESTING, at: span });
         }
-        self.blocks.push(Block { kind, span });
+        self.blocks.push(Block { kind, span, is_joined });
     }
 
     fn open_loop(&mut self) -> Parsed<()> {
         let span = self.bump();
         let names = self.words("an iname");
         // A block that opens wrongly still takes its `end`.
-        self.open_block(span, BlockKind::For(names.as_ref().map(Clone::clone).unwrap_or_default()));
+        self.open_block(span, BlockKind::For(names.as_ref().map(Clone::clone).unwrap_or_default()), false);
         for name in names? {
             self.item(span.to(name.span), ItemKindSyntax::For(name));
         }
@@ -335,45 +351,69 @@ impl<'s> Parser<'s, '_> {
 
     fn open_condition(&mut self) -> Parsed<()> {
         let span = self.bump();
+        self.condition_block(span, false)
+    }
+
+    /// Reads a condition and opens its block.
+    fn condition_block(&mut self, span: Span, is_joined: bool) -> Parsed<()> {
         let node = self.expression();
         let known = node.as_ref().ok().copied();
         let known = known.unwrap_or_else(|| self.kernel.nodes.push(NodeKind::Error, span, &[]));
         let condition = ConditionSyntax { node: known, is_negated: false };
-        self.open_block(span, BlockKind::If(condition));
+        self.open_block(span, BlockKind::If(condition), is_joined);
         self.item(span, ItemKindSyntax::If(condition));
         node.map(|_| ())
     }
 
-    fn other_branch(&mut self) -> Parsed<()> {
-        let Some(Block { kind: BlockKind::If(ConditionSyntax { node, is_negated: false }), .. }) = self.blocks.last()
+    /// Whether the block here is an `if` that has no other branch yet.
+    fn may_branch(&self) -> bool {
+        let last = self.blocks.last().map(|block| &block.kind);
+        matches!(last, Some(BlockKind::If(ConditionSyntax { is_negated: false, .. })))
+    }
+
+    /// `elif c` is `else` and, in it, `if c`, which end together.
+    fn next_condition(&mut self) -> Parsed<()> {
+        let span = self.other_branch()?;
+        self.condition_block(span, true)
+    }
+
+    fn other_branch(&mut self) -> Parsed<Span> {
+        let Some(Block { kind: BlockKind::If(condition @ ConditionSyntax { is_negated: false, .. }), .. }) =
+            self.blocks.last_mut()
         else {
             return Err(self.expected_with("a statement", Some("`else` stands in an `if` block, once")));
         };
-        let condition = ConditionSyntax { node: *node, is_negated: true };
+        condition.is_negated = true;
+        let condition = *condition;
         let span = self.bump();
-        self.blocks.pop();
-        self.blocks.push(Block { kind: BlockKind::If(condition), span });
+        if let Some(block) = self.blocks.last_mut() {
+            block.span = span;
+        }
         self.item(span, ItemKindSyntax::EndIf);
         self.item(span, ItemKindSyntax::If(condition));
-        Ok(())
+        Ok(span)
     }
 
     fn close_block(&mut self) -> Parsed<()> {
         let span = self.bump();
-        let block = self.blocks.pop();
-        self.n_levels -= block.as_ref().map_or(0, |block| block.kind.n_levels());
-        match block {
-            None => {
+        loop {
+            let Some(Block { kind, is_joined, .. }) = self.blocks.pop() else {
                 self.errors.push(ReadError::UnmatchedEnd { at: span });
                 return Err(Reported);
-            }
-            Some(Block { kind: BlockKind::For(names), .. }) => {
-                for name in names.into_iter().rev() {
-                    self.item(span, ItemKindSyntax::End(name));
+            };
+            self.n_levels -= kind.n_levels();
+            match kind {
+                BlockKind::For(names) => {
+                    for name in names.into_iter().rev() {
+                        self.item(span, ItemKindSyntax::End(name));
+                    }
                 }
+                BlockKind::If(_) => self.item(span, ItemKindSyntax::EndIf),
+                BlockKind::With(_) => {}
             }
-            Some(Block { kind: BlockKind::If(_), .. }) => self.item(span, ItemKindSyntax::EndIf),
+            if !is_joined {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 }

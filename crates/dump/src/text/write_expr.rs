@@ -146,7 +146,11 @@ fn operation<'k>(kernel: &'k Kernel, op: Op, operands: &'k [ExprId], tasks: &mut
             tasks.extend([Task::Text("-"), Task::Expr(operand, least)]);
         }
         (Op::BitNot, &[operand]) => tasks.extend([Task::Text("~"), Task::Expr(operand, level)]),
-        (Op::Not, &[operand]) => tasks.extend([Task::Text("not "), Task::Expr(operand, level)]),
+        (Op::Not, &[operand]) => {
+            // Operations after `not` have another reading in loopy.
+            let least = if level_of(&kernel.exprs[operand]) == level::NOT { level } else { level::UNARY };
+            tasks.extend([Task::Text("not "), Task::Expr(operand, least)]);
+        }
         (Op::Pow, &[base, exponent]) => {
             tasks.extend([Task::Expr(base, level::PRIMARY), Task::Text("**"), Task::Expr(exponent, level::UNARY)]);
         }
@@ -162,10 +166,24 @@ fn operation<'k>(kernel: &'k Kernel, op: Op, operands: &'k [ExprId], tasks: &mut
                     Op::Sub | Op::Div | Op::FloorDiv | Op::Mod | Op::Shl | Op::Shr => true,
                     _ => false,
                 };
-                let least = if idx == 0 && joins_left { level } else { level + 1 };
+                let tighter = if op.is_comparison() || op == Op::BitOr {
+                    // Bits beside these have another reading in loopy.
+                    tighter_than_bits(op, &kernel.exprs[operand])
+                } else {
+                    level + 1
+                };
+                let least = if idx == 0 && joins_left { level } else { tighter };
                 tasks.push(Task::Expr(operand, least));
             }
         }
+    }
+}
+
+/// How tightly an operand of a comparison or of `|` must bind so that loopy reads it as an operand, too.
+fn tighter_than_bits(op: Op, operand: &Expr) -> u8 {
+    match operand {
+        Expr::Op { op: Op::BitAnd, .. } if op == Op::BitOr => level::BIT_AND,
+        _ => level::SHIFT,
     }
 }
 
