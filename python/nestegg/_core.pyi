@@ -29,6 +29,7 @@ class Optimized:
     report_text: str
     report_json: str
     c: tuple[str, str] | None
+    shared_c: str | None
     c_refused: str | None
     warnings: list[str]
     from_cache: bool

@@ -125,6 +125,15 @@ pub fn emit_both(
     Ok(function(one.0, one.1)?.with(function(many.0, many.1)?))
 }
 
+/// The C of a kernel for a file that holds other functions too: the function is static, its tables are inside of it, and what several such
+/// texts need is defined once.
+///
+/// # Errors
+/// As [`emit`].
+pub fn emit_shared(kernel: &LinearizedKernel, options: &COptions) -> Result<String, CodegenError> {
+    Ok(function(kernel, options)?.into_shared())
+}
+
 /// One function, and what it needs.
 fn function(kernel: &LinearizedKernel, options: &COptions) -> Result<Function, CodegenError> {
     let LinearizedKernel { kernel, linearization } = without_rules(kernel)?;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use compiled::{build_and_run, compilers, read, write};
 use expect_test::{Expect, expect};
 use nestegg_codegen::c::harness::{HarnessOptions, Mode, harness, read_times};
-use nestegg_codegen::c::{COptions, emit};
+use nestegg_codegen::c::{COptions, emit, emit_shared};
 
 /// A kernel around statements: scalars, vectors and a matrix of each kind.
 fn kernel(declarations: &str, statements: &str) -> String {
@@ -45,6 +45,29 @@ fn the_signature_does_not_depend_on_temporaries() {
     assert_eq!((without_heap, with_heap), (false, true));
     assert_eq!(plain, kept);
     assert!(plain.starts_with("int k("), "{plain}");
+}
+
+/// Two functions of one file may have tables of one name and the same helper functions, and no one else sees them.
+#[test]
+fn functions_share_a_file() {
+    let function = |name: &str, entry: &str| {
+        let text = format!(
+            "kernel {name}\ndomain {{ [i] : 0 <= i < 2 }}\narg y : float64[2] readwrite\narg k : int32 read\n\
+             table t : float64[2] = [{entry}, 2.0]\ny[i] = y[i] + t[i]*((k + i) % 3)  {{inames=i}}\n"
+        );
+        let linearized = read(&text).into_linearized().unwrap();
+        emit_shared(&linearized, &COptions { notes: BTreeMap::new(), symbol: None }).unwrap()
+    };
+    let (first, second) = (function("first", "1.0"), function("second", "10.0"));
+    assert!(first.contains("static int first("), "{first}");
+    assert_eq!(first.lines().filter(|line| line.contains("table of float64")).count(), 1, "{first}");
+    let main = "#include <stdio.h>\nint main(void)\n{\n    double y[2] = {0.0, 0.0};\n    \
+                return first(y, 1) + second(y, 2) + !printf(\"%g %g\", y[0], y[1]);\n}\n";
+    for compiler in compilers() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = build_and_run(compiler, folder.path(), &[("both.c", &format!("{first}{second}{main}"))]);
+        assert_eq!(written, "21 4");
+    }
 }
 
 /// Compares the message of a refusal.

@@ -1,6 +1,8 @@
 //! The outputs of a result: a dump, the text form, C. Of a batch, dump and text hold the kernel of many elements, and C holds both functions.
 
-use nestegg_codegen::c::{self, COptions};
+use std::collections::BTreeMap;
+
+use nestegg_codegen::c::{self, COptions, CodegenError};
 use nestegg_ir::{LinearizedKernel, Program};
 use nestegg_transform::batch::{Batched, Batching};
 
@@ -36,11 +38,7 @@ pub fn text(program: &LinearizedKernel) -> Product {
 /// # Errors
 /// If C has no words for something in the kernel.
 pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
-    let kernel = &optimized.program.kernel;
-    let described =
-        optimized.report.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.to_string()));
-    let options = COptions { notes: described.collect(), symbol: None };
-    let refused = |error| Error::Refused { pass: "emit", kernel: kernel.name.clone(), source: Box::new(error) };
+    let options = COptions { notes: notes(optimized), symbol: None };
     let emitted = match &optimized.batched {
         None => c::emit(&optimized.program, &options),
         // The kernel's own loop over elements is in blocks: the interface is the same.
@@ -49,9 +47,28 @@ pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
             c::emit_both((&optimized.program, &options), (program, &options)).map(|(one, _)| one)
         }
     };
-    let emitted = emitted.map_err(refused)?;
+    let emitted = emitted.map_err(|error| refused(optimized, error))?;
     let header = Product { is_companion: true, ..product("h", emitted.header) };
     Ok(vec![product("c", emitted.source), header])
+}
+
+/// C11 of a kernel of one element for a file that holds other functions too: a static function with its tables.
+///
+/// # Errors
+/// If C has no words for something in the kernel.
+pub fn shared_c(optimized: &Optimized) -> Result<String, Error> {
+    let options = COptions { notes: notes(optimized), symbol: None };
+    c::emit_shared(&optimized.program, &options).map_err(|error| refused(optimized, error))
+}
+
+fn notes(optimized: &Optimized) -> BTreeMap<String, String> {
+    let temporaries = optimized.report.temporaries.iter();
+    temporaries.map(|temporary| (temporary.name.clone(), temporary.to_string())).collect()
+}
+
+fn refused(optimized: &Optimized, error: CodegenError) -> Error {
+    let kernel = optimized.program.kernel.name.clone();
+    Error::Refused { pass: "emit", kernel, source: Box::new(error) }
 }
 
 fn product(extension: &'static str, mut text: String) -> Product {

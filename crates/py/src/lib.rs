@@ -48,6 +48,8 @@ mod _core {
         report_json: String,
         /// The C source and its header, where C has words for the kernel.
         c: Option<(String, String)>,
+        /// The C of one element for a file with other functions, where C has words for the kernel.
+        shared_c: Option<String>,
         /// Why there is no C.
         c_refused: Option<String>,
         /// What is worth a warning: about rules, and about results that failed validation.
@@ -103,6 +105,7 @@ mod _core {
                 report_text: kept.report.to_string(),
                 report_json: kept.report.to_json(),
                 c,
+                shared_c: emit::shared_c(&optimized).ok(),
                 c_refused,
                 warnings,
                 from_cache,

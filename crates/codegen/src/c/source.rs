@@ -34,8 +34,10 @@ pub(crate) struct Function {
     preamble: Preamble,
     /// Tables, one text each.
     tables: Vec<String>,
-    /// The definition.
-    definition: String,
+    /// The head of the definition.
+    head: String,
+    /// The definition's statements.
+    body: String,
     title: String,
     header: String,
     declarations: String,
@@ -49,6 +51,16 @@ impl Function {
     pub(crate) fn into_text(self) -> CText {
         let source = source(&[&self]);
         CText { source, header: self.header, symbol: self.symbol, prototype: self.prototype, externals: self.externals }
+    }
+
+    /// The text of a function that stands in a file with others: it is static, and its tables are its own.
+    pub(crate) fn into_shared(self) -> String {
+        let mut tables = String::new();
+        for table in &self.tables {
+            tables.extend(table.lines().filter(|line| !line.is_empty()).map(|line| format!("    {line}\n")));
+        }
+        let body = format!("static {}\n{{\n{tables}{}}}\n", self.head, self.body);
+        format!("{}{body}", self.preamble.text(&self.title, &body, Company::Others))
     }
 
     /// The text of two functions with one preamble, the second under its own symbol.
@@ -81,13 +93,13 @@ fn source(functions: &[&Function]) -> String {
         if idx > 0 {
             body.push('\n');
         }
-        body.push_str(&function.definition);
+        let _ = write!(body, "{}\n{{\n{}}}\n", function.head, function.body);
     }
     let mut preamble = functions[0].preamble.clone();
     for function in &functions[1..] {
         preamble.join(&function.preamble);
     }
-    format!("{}{body}", preamble.text(&functions[0].title, &body))
+    format!("{}{body}", preamble.text(&functions[0].title, &body, Company::None))
 }
 
 /// The parts of the text in their order.
@@ -133,7 +145,6 @@ pub(crate) fn assemble(
         }
     }
     let mut text = String::new();
-    let _ = write!(text, "{}\n{{\n", interface.prototype(true));
     for name in unused(writer, &used) {
         let _ = writeln!(text, "    (void){name};");
     }
@@ -144,12 +155,13 @@ pub(crate) fn assemble(
     for &id in heap.iter().rev() {
         let _ = writeln!(text, "    free({});", writer.symbols.arrays[id.index()]);
     }
-    text.push_str("    return 0;\n}\n");
+    text.push_str("    return 0;\n");
     let title = title(kernel);
     Function {
         preamble: Preamble::new(writer, !heap.is_empty() || copies.iter().any(|copy| copy.is_heap)),
         tables,
-        definition: text,
+        head: interface.prototype(true),
+        body: text,
         header: interface.header(&title),
         declarations: interface.declarations(),
         title,
@@ -213,6 +225,28 @@ const SHUFFLE: &str = "\
 #endif
 ";
 
+/// What else stands in the file of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Company {
+    /// Nothing.
+    None,
+    /// Other functions, which may define the same helper functions.
+    Others,
+}
+
+impl Company {
+    /// A definition that may be in the file already.
+    fn once(self, name: &str, definition: &str) -> String {
+        match self {
+            Self::None => definition.to_owned(),
+            Self::Others => {
+                let guard = format!("NESTEGG_HAS_{}", name.to_uppercase());
+                format!("#ifndef {guard}\n#define {guard}\n{definition}#endif\n")
+            }
+        }
+    }
+}
+
 /// Comment, includes, helper functions, and prototypes of functions that others define.
 #[derive(Clone, Debug)]
 struct Preamble {
@@ -254,14 +288,16 @@ impl Preamble {
         self.lane_functions.extend(other.lane_functions.clone());
     }
 
-    fn text(&self, title: &str, text: &str) -> String {
+    fn text(&self, title: &str, text: &str, company: Company) -> String {
         let mut helpers = String::new();
         for helper in &self.helpers.0 {
-            helpers.push_str(&helper.definition());
+            helpers.push_str(&company.once(&helper.name(), &helper.definition()));
             helpers.push('\n');
         }
         let prototypes: String = self.prototype_order.iter().map(|name| self.prototypes[name].as_str()).collect();
-        let functions: String = self.lane_functions.values().map(|definition| format!("{definition}\n")).collect();
+        let functions = self.lane_functions.iter();
+        let functions: String =
+            functions.map(|(name, definition)| format!("{}\n", company.once(name, definition))).collect();
         let all = format!("{helpers}{prototypes}{functions}{text}");
         let words: FxHashSet<&str> = identifiers(&all).collect();
         let mut out = String::new();

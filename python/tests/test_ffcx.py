@@ -1,0 +1,179 @@
+"""What nestegg writes for FFCx computes what FFCx's own C computes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ffcx_forms
+import ffcx_harness as harness
+import pytest
+import ufl
+
+from nestegg.errors import Error
+from nestegg.ffcx._settings import settings
+
+DEMOS = sorted(Path(os.environ.get("NESTEGG_FFCX_DEMOS", "nowhere")).glob("*.py"))
+"""FFCx's own demos: its source distribution has them, its wheel has not."""
+
+NOT_COMPLEX = {"BiharmonicHHJ", "BiharmonicRegge", "StabilisedStokes"}
+"""FFCx does not take these with complex scalars either."""
+
+OUT_OF_DOMAIN = {("MathFunctions", "float64"), ("HyperElasticity", "complex128")}
+"""These take the inverse sine of two, and exponentials of large complex numbers: some numbers are not finite, of both languages."""
+
+IS_OWN = "FFCx's own code"
+
+LEFT = {"advection_complex"}
+"""Problems of which FFCx writes a part: the root of a complex number."""
+
+DEEP = [
+    "poisson_triangle_2", "poisson_tetrahedron_1", "poisson_quadrilateral_2", "poisson_hexahedron_1", "elasticity_triangle_2",
+    "hyperelasticity_triangle_1", "interior_penalty_triangle_1", "helmholtz_complex", "poisson_triangle_2_single", "upwind",
+    "permuted_facets", "by_quadrature_element", "gradient_expression",
+]  # fmt: skip
+"""Problems that are tried as users get them by default."""
+
+
+@pytest.mark.parametrize("name", ffcx_forms.PROBLEMS)
+def test_forms(name: str, tmp_path: Path) -> None:
+    dtype, make = ffcx_forms.PROBLEMS[name]
+    code = harness.compare(harness.problem(make(), dtype), tmp_path, nestegg_level="O1", nestegg_cost="operations")
+    assert "written by nestegg" in code
+    assert (IS_OWN in code) == (name in LEFT)
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_forms_by_default(name: str, tmp_path: Path) -> None:
+    dtype, make = ffcx_forms.PROBLEMS[name]
+    assert IS_OWN not in harness.compare(harness.problem(make(), dtype), tmp_path)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("path", [path for path in DEMOS if path.stem != "test_demos"], ids=lambda path: path.stem)
+def test_demos(path: Path, dtype: str, tmp_path: Path) -> None:
+    if dtype.startswith("complex") and path.stem in NOT_COMPLEX:
+        pytest.skip("FFCx does not take it with complex scalars")
+    if "Complex" in path.stem and not dtype.startswith("complex"):
+        pytest.skip("FFCx takes it with complex scalars only")
+    found = ufl.algorithms.load_ufl_file(str(path))
+    objects = found.forms + found.expressions + found.elements
+    given = harness.problem(objects, dtype, found.object_names)
+    is_finite = (path.stem, dtype) not in OUT_OF_DOMAIN
+    # Without validation: one of them takes minutes, and this test compares too.
+    harness.compare(
+        given, tmp_path, must_be_finite=is_finite, nestegg_level="O1", nestegg_cost="operations", nestegg_validate=False
+    )
+
+
+def test_demos_are_there() -> None:
+    assert len(DEMOS) >= 28
+
+
+FORM = """
+import basix.ufl
+from ufl import *
+
+mesh = Mesh(basix.ufl.element("Lagrange", "triangle", 1, shape=(2,)))
+V = FunctionSpace(mesh, basix.ufl.element("Lagrange", "triangle", 2))
+u, v, f = TrialFunction(V), TestFunction(V), Coefficient(V)
+a = inner(grad(u), grad(v)) * dx + inner(avg(u), avg(v)) * dS
+L = inner(bessel_J(1, f), v) * dx
+"""
+
+
+def run(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    (folder / "form.py").write_text(FORM)
+    command = [sys.executable, "-m", "ffcx", *words, "form.py"]
+    return subprocess.run(command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True)
+
+
+def declared(text: str) -> list[str]:
+    return re.findall(r"^(?:extern )?ufcx_\w+\*? \w+|^void tabulate_tensor_\w+\([^)]*\)", text, flags=re.MULTILINE)
+
+
+def test_command_line(tmp_path: Path) -> None:
+    """The header is FFCx's, and so are all names, types and signatures of the source."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "ours").mkdir()
+    own = run(tmp_path / "own")
+    ours = run(tmp_path / "ours", "--language", "nestegg.ffcx", NESTEGG_LEVEL="O1")
+    assert own.returncode == ours.returncode == 0, ours.stderr
+
+    def texts(kind: str) -> list[str]:
+        return [(tmp_path / which / f"form.{kind}").read_text() for which in ("own", "ours")]
+
+    first, second = ([line for line in text.splitlines() if "language" not in line] for text in texts("h"))
+    assert first == second
+    first, second = (declared(text) for text in texts("c"))
+    assert first == second and len(first) > 6
+    assert "leaves `integral_" in ours.stderr and "`bessel_j`" in ours.stderr
+    assert texts("c")[1].count(IS_OWN) == 1
+    flags = ["-std=c17", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", f"-I{harness.INCLUDE}"]
+    # The Bessel functions of FFCx's own code are none of this standard.
+    subprocess.run(["cc", *flags, "-D_GNU_SOURCE", "-c", "form.c"], cwd=tmp_path / "ours", check=True)
+
+
+def test_options_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "ffcx_options.json").write_text(json.dumps({"nestegg_level": "O7"}))
+    done = run(tmp_path, "--language", "nestegg.ffcx", NESTEGG_LEVEL="O1")
+    assert done.returncode != 0 and "O7" in done.stderr
+
+
+def test_options() -> None:
+    assert settings({})["level"] == "O3"
+    assert settings({"nestegg_rules": "a.rules:b.rules", "nestegg_validate": "no"})["rules"] == ["a.rules", "b.rules"]
+    with pytest.raises(Error, match="nestegg_levle"):
+        settings({"nestegg_levle": "O1"})
+    with pytest.raises(Error, match="nestegg_threads"):
+        settings({"nestegg_threads": "many"})
+
+
+def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NESTEGG_LEVEL", "O2")
+    assert settings({})["level"] == "O2"
+    assert settings({"nestegg_level": "O0"})["level"] == "O0"
+
+
+def test_wrong_level_is_no_warning() -> None:
+    dtype, make = ffcx_forms.PROBLEMS["mass_interval_3"]
+    with pytest.raises(Error, match="O9"):
+        harness.problem(make(), dtype).code("nestegg.ffcx", nestegg_level="O9")
+
+
+def test_same_text_twice() -> None:
+    dtype, make = ffcx_forms.PROBLEMS["helmholtz_complex"]
+    given = harness.problem(make(), dtype)
+    assert given.code("nestegg.ffcx", nestegg_level="O1") == given.code("nestegg.ffcx", nestegg_level="O1")
+
+
+def test_warning(caplog: pytest.LogCaptureFixture) -> None:
+    dtype, make = ffcx_forms.PROBLEMS["advection_complex"]
+    with caplog.at_level(logging.WARNING, logger="ffcx"):
+        harness.problem(make(), dtype).code("nestegg.ffcx", nestegg_level="O1")
+    assert any("`sqrt` of a complex number" in record.getMessage() for record in caplog.records)
+
+
+def page_blocks() -> list[tuple[str, str]]:
+    text = (Path(__file__).parents[2] / "docs/ffcx.md").read_text()
+    found: list[Any] = re.findall(r"^```(console|python)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    return found
+
+
+def test_page(tmp_path: Path) -> None:
+    """The commands of the page run as they stand: those of the shell, after its file is written."""
+    blocks = page_blocks()
+    (tmp_path / "form.py").write_text(next(text for kind, text in blocks if kind == "python"))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    commands = [line[2:] for kind, text in blocks if kind == "console" for line in text.splitlines() if line[:2] == "$ "]
+    ran = [command for command in commands if "pip install" not in command and "python/bench" not in command]
+    assert len(ran) >= 3
+    for command in ran:
+        done = subprocess.run(command, shell=True, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
