@@ -105,7 +105,7 @@ mod _core {
                 report_text: kept.report.to_string(),
                 report_json: kept.report.to_json(),
                 c,
-                shared_c: emit::shared_c(&optimized).ok(),
+                shared_c: kept.shared_c,
                 c_refused,
                 warnings,
                 from_cache,
