@@ -22,8 +22,8 @@ NAME_IN_FILE = "#"
 
 def options(
     *,
-    level: PathLike = "O3",
-    cost: Literal["operations", "time"] = "time",
+    level: PathLike = "O1",
+    cost: Literal["operations", "time"] = "operations",
     machine: PathLike | None = None,
     float: Literal["strict", "reassociate", "fast"] | None = None,
     traps: Literal["ignore", "keep"] = "ignore",

@@ -193,8 +193,8 @@ class Verdict:
 def optimize_text(
     text: str,
     *,
-    level: PathLike = "O3",
-    cost: Literal["operations", "time"] = "time",
+    level: PathLike = "O1",
+    cost: Literal["operations", "time"] = "operations",
     machine: PathLike | None = None,
     float: Literal["strict", "reassociate", "fast"] | None = None,
     traps: Literal["ignore", "keep"] = "ignore",

@@ -75,8 +75,8 @@ def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = Non
 def optimize(
     t_unit: lp.TranslationUnit,
     *,
-    level: PathLike = "O3",
-    cost: Literal["operations", "time"] = "time",
+    level: PathLike = "O1",
+    cost: Literal["operations", "time"] = "operations",
     machine: PathLike | None = None,
     float: Literal["strict", "reassociate", "fast"] | None = None,
     traps: Literal["ignore", "keep"] = "ignore",
