@@ -71,7 +71,7 @@ for i
     y[i] = x[i]
   end
   z[i] = (x[i] if x[i] > 0.0 or 2.0 > 1.0 else exp(x[i]))  {if=not (2 < 1):x[i] > 3.0}
-  z[i] = 5.0  {if=5 & 2 == 1}
+  z[i] = 5.0  {if=(5 & 2) == 1}
 end
 ",
         expect![[r#"
