@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, Licence, Op, ReduceOp};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use nestegg_ir::walk::below;
 
@@ -116,13 +117,36 @@ impl<'a> Accesses<'a> {
         res
     }
 
+    /// Everything that a node touches, each access once.
+    pub(crate) fn below(&mut self, node: &LoopTree) -> Vec<Access> {
+        let mut seen: FxHashSet<Access> = FxHashSet::default();
+        let mut res = Vec::new();
+        let mut pending = vec![node];
+        while let Some(node) = pending.pop() {
+            let found = match node {
+                LoopTree::Run(insn) => self.of(*insn),
+                LoopTree::Loop { body, .. } => {
+                    pending.extend(body.iter().rev());
+                    continue;
+                }
+                LoopTree::Branch { condition, body } => {
+                    pending.extend(body.iter().rev());
+                    let all: Vec<InameId> = self.kernel.iname_ids().collect();
+                    self.reads(&all, [*condition])
+                }
+            };
+            res.extend(found.into_iter().filter(|access| seen.insert(access.clone())));
+        }
+        res
+    }
+
     /// What is read below some expressions, each once, in loops over `within`.
     pub(crate) fn reads(&mut self, within: &[InameId], roots: impl IntoIterator<Item = ExprId>) -> Vec<Access> {
         let kernel = self.kernel;
         let mut roots: Vec<ExprId> = roots.into_iter().collect();
         let mut rules = Vec::new();
         let mut res = Vec::new();
-        let mut seen = rustc_hash::FxHashSet::default();
+        let mut seen = FxHashSet::default();
         while !roots.is_empty() {
             for id in below(&kernel.exprs, std::mem::take(&mut roots)) {
                 match &kernel.exprs[id] {

@@ -9,7 +9,8 @@
 //! From the inside out, a loop is split between two items of its body if whatever both sides touch, and one changes, is touched first by
 //! the side that comes first: in the same iteration or an earlier one.
 //! # Complexity
-//! Linear in the tree; quadratic in the accesses of a body, which is left whole if it has more than [`MAX_ITEMS`] items or holds no loop.
+//! For each item of a body, linear in the accesses of those after it, where these have a constant at some index or are few to each array. A body of more than
+//! [`MAX_ITEMS`] items, or without a loop, stays whole.
 //! # Source
 //! Allen and Kennedy, "Optimizing Compilers for Modern Architectures", 2001, section 5.2.
 
@@ -17,7 +18,8 @@ use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::{InameId, InameTag, Kernel, Licence};
 
 use crate::access::{Access, Accesses};
-use crate::fuse::{Meetings, meet, touches};
+use crate::meet::meetings;
+use crate::touched::Touched;
 
 /// Bodies of more items stay whole: they are straight-line code.
 const MAX_ITEMS: usize = 32;
@@ -59,32 +61,25 @@ impl Pass<'_> {
         if is_bound || !holds_loop || body.len() < 2 || body.len() > MAX_ITEMS {
             return vec![LoopTree::Loop { iname, body }];
         }
-        let touched: Vec<Vec<Access>> =
-            body.iter().map(|node| touches(&mut self.accesses, self.kernel, node)).collect();
+        let accesses: Vec<Vec<Access>> = body.iter().map(|node| self.accesses.below(node)).collect();
+        let mut before = Touched::default();
         let mut res: Vec<LoopTree> = Vec::new();
         let mut whole: Vec<LoopTree> = Vec::new();
         for (idx, node) in body.into_iter().enumerate() {
-            if idx > 0 && self.may_split(iname, &touched[..idx], &touched[idx..]) {
+            let may_split = |later: &Vec<Access>| before.keeps_order(later, |a, b| self.stay_in_order(a, b, iname));
+            if idx > 0 && accesses[idx..].iter().all(may_split) {
                 res.push(LoopTree::Loop { iname, body: std::mem::take(&mut whole) });
             }
+            before.add(&accesses[idx]);
             whole.push(node);
         }
         res.push(LoopTree::Loop { iname, body: whole });
         res
     }
 
-    /// Whether all that comes first may run for all values of an iname before all that comes later.
-    fn may_split(&self, iname: InameId, first: &[Vec<Access>], later: &[Vec<Access>]) -> bool {
-        let is_fixed = |other: InameId| other == iname || self.outer.contains(&other);
-        first.iter().flatten().all(|a| {
-            later.iter().flatten().filter(|b| a.array == b.array).all(|b| {
-                let has_order = (a.touch.changes() || b.touch.changes()) && !a.touch.commutes(b.touch);
-                !has_order
-                    || meet(a, b, iname, is_fixed).any(|meetings| match meetings {
-                        Meetings::Never => true,
-                        Meetings::Later(distance) => distance >= 0,
-                    })
-            })
-        })
+    /// Whether two accesses, the first earlier in the body, keep their order if the first runs for all values of the iname before the second does.
+    fn stay_in_order(&self, a: &Access, b: &Access, iname: InameId) -> bool {
+        meetings(a, b, iname, |other| other == iname || self.outer.contains(&other))
+            .any(|meetings| meetings.only(|distance| distance >= 0))
     }
 }

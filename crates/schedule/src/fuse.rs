@@ -22,17 +22,15 @@
 //! # Source
 //! Kennedy and McKinley, "Typed fusion with applications to parallel and sequential code generation", Rice TR93-208.
 
-mod touched;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::{ArrayId, InameId, InameTag, Kernel, Licence};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::access::{Access, Accesses, Touch};
-use touched::Touched;
+use crate::meet::meetings;
+use crate::touched::Touched;
 
 /// In sequences with more items the next loop is simply the first that is ready.
 pub(crate) const LOOK_AHEAD_LIMIT: usize = 2_000;
@@ -102,7 +100,7 @@ impl Pass<'_> {
         let mut items: Vec<Item> = nodes
             .into_iter()
             .map(|node| {
-                let accesses = touches(&mut self.accesses, self.kernel, &node);
+                let accesses = self.accesses.below(&node);
                 Item { node, accesses, after: Vec::new(), before: Vec::new() }
             })
             .collect();
@@ -214,14 +212,7 @@ impl Pass<'_> {
 
     /// Whether loops over an iname, all before another one, keep their dependences with it as one loop.
     fn may_join(&self, touched: &Touched<'_>, item: &Item, iname: InameId) -> bool {
-        item.accesses.iter().all(|b| {
-            let others = touched.by_array.get(&b.array).into_iter().flatten();
-            let mut ordered = others.filter(|(touch, _)| {
-                let no_order = (!touch.changes() && !b.touch.changes()) || touch.commutes(b.touch);
-                !no_order
-            });
-            ordered.all(|(_, known)| known.that_may_meet(b).all(|a| self.keep_order(a, b, iname)))
-        })
+        touched.keeps_order(&item.accesses, |a, b| self.keep_order(a, b, iname))
     }
 
     /// Whether two accesses, the first in an earlier loop over the iname, keep their order as parts of one.
@@ -231,67 +222,8 @@ impl Pass<'_> {
         // What is read a few iterations later keeps iterations apart, so that loop stays alone.
         let may_be_later = is_serial && b.touch == Touch::Write;
         let is_in_order = |distance: i64| distance == 0 || (may_be_later && distance > 0);
-        meet(a, b, iname, |other| other == iname || self.outer.contains(&other)).any(|meetings| match meetings {
-            Meetings::Never => true,
-            Meetings::Later(distance) => is_in_order(distance),
-        })
-    }
-}
-
-/// Everything that a node touches, each access once.
-pub(crate) fn touches(accesses: &mut Accesses<'_>, kernel: &Kernel, node: &LoopTree) -> Vec<Access> {
-    let mut seen: FxHashSet<Access> = FxHashSet::default();
-    let mut res = Vec::new();
-    let mut pending = vec![node];
-    while let Some(node) = pending.pop() {
-        let found = match node {
-            LoopTree::Run(insn) => accesses.of(*insn),
-            LoopTree::Loop { body, .. } => {
-                pending.extend(body.iter().rev());
-                continue;
-            }
-            LoopTree::Branch { condition, body } => {
-                pending.extend(body.iter().rev());
-                let all: Vec<InameId> = kernel.iname_ids().collect();
-                accesses.reads(&all, [*condition])
-            }
-        };
-        res.extend(found.into_iter().filter(|access| seen.insert(access.clone())));
-    }
-    res
-}
-
-/// How two accesses meet in iterations of a loop, index by index; indices with inames that are not fixed say nothing.
-pub(crate) fn meet(
-    a: &Access,
-    b: &Access,
-    iname: InameId,
-    is_fixed: impl Fn(InameId) -> bool,
-) -> impl Iterator<Item = Meetings> {
-    let indices = a.indices.iter().zip(&b.indices).flat_map(|(first, second)| first.iter().zip(second.iter()));
-    indices.filter_map(move |(first, second)| {
-        let (first, second) = (first.as_ref()?, second.as_ref()?);
-        let is_known = |affine: &Affine| affine.inames().all(&is_fixed);
-        (is_known(first) && is_known(second)).then(|| meetings(first, second, iname)).flatten()
-    })
-}
-
-/// When two functions of an iname, each in its own iteration, have the same value.
-pub(crate) enum Meetings {
-    /// Never.
-    Never,
-    /// The second so many values of the iname after the first.
-    Later(i64),
-}
-
-/// How iterations meet at one index; `None` if that cannot be told, or they meet in many.
-fn meetings(first: &Affine, second: &Affine, iname: InameId) -> Option<Meetings> {
-    let distance = first.plus(second, -1)?.as_constant()?;
-    // The difference is constant, so both have the same coefficient.
-    match first.coefficient(Var::Iname(iname)) {
-        0 => (distance != 0).then_some(Meetings::Never),
-        coefficient if distance.checked_rem(coefficient)? != 0 => Some(Meetings::Never),
-        coefficient => Some(Meetings::Later(distance.checked_div(coefficient)?)),
+        meetings(a, b, iname, |other| other == iname || self.outer.contains(&other))
+            .any(|meetings| meetings.only(is_in_order))
     }
 }
 

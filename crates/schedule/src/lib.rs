@@ -11,11 +11,13 @@ mod contract;
 pub mod error;
 mod fission;
 mod fuse;
+mod meet;
 mod names;
 mod nest;
 pub mod realize;
 mod replace;
 mod selections;
+mod touched;
 
 use nestegg_ir::linearization::{from_tree, to_tree};
 use nestegg_ir::{Licence, LinearizedKernel};

@@ -7,7 +7,7 @@
 //! outermost that way, so temporaries lose them when loops are fused.
 //! [`Order::Consecutive`] then moves the iname along which most accesses go from one element to the next to the inside, and
 //! [`Order::Axes`] also puts the others in the order of the axes that are written, reductions after them.
-//! Whatever the order, an iname that encloses another's domain stays outside it, and one tagged `vec` goes inside where `Order::Shared` is not asked for.
+//! In these two an iname tagged `vec` goes inside. In all, an iname that encloses another's domain stays outside it.
 //! # Legality
 //! Instances may be reordered if the instruction is an accumulation, or writes a different element in each and reads
 //! none of the array that it writes but that one. Loops over `sequential` inames stay as they are.
@@ -31,8 +31,7 @@ pub enum Order {
     Kept,
 }
 
-/// What it is worth, in the innermost loop, that an access goes to the next element of its array: one to read, two to write.
-/// An access that goes elsewhere costs this more.
+/// By how much an access that jumps in the innermost loop is worse than one that goes to the next element: that is worth one to read and two to write.
 const JUMP: i64 = 4;
 
 /// Sorts the perfect nests of a tree.

@@ -1,4 +1,4 @@
-//! What the loops of a group touch.
+//! What one side touches of several loops, or of a body, that run one after the other.
 //!
 //! Accesses with different constants at one index never meet, so that stores to thousands of elements by their numbers are not compared each
 //! with each: the others of an array are found by the constants at their indices.
@@ -9,16 +9,25 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access::{Access, Touch};
 
-/// What the loops of a group touch: for each array the accesses by what they do, each once.
+/// What one side touches: for each array the accesses by what they do, each once.
 #[derive(Default)]
-pub(super) struct Touched<'i> {
-    pub(super) by_array: FxHashMap<ArrayId, Vec<(Touch, Known<'i>)>>,
+pub(crate) struct Touched<'i> {
+    pub(crate) by_array: FxHashMap<ArrayId, Vec<(Touch, Known<'i>)>>,
     seen: FxHashSet<&'i Access>,
 }
 
 impl<'i> Touched<'i> {
+    /// Whether this side, which comes first, keeps its order with the other: every two accesses to one array that may meet commute or satisfy `keep`.
+    pub(crate) fn keeps_order(&self, later: &[Access], keep: impl Fn(&Access, &Access) -> bool) -> bool {
+        later.iter().all(|b| {
+            let others = self.by_array.get(&b.array).into_iter().flatten();
+            let mut ordered = others.filter(|(touch, _)| !touch.commutes(b.touch));
+            ordered.all(|(_, known)| known.that_may_meet(b).all(|a| keep(a, b)))
+        })
+    }
+
     /// Takes notice of what a loop touches.
-    pub(super) fn add(&mut self, accesses: &'i [Access]) {
+    pub(crate) fn add(&mut self, accesses: &'i [Access]) {
         for access in accesses {
             if !self.seen.insert(access) {
                 continue;
@@ -38,7 +47,7 @@ impl<'i> Touched<'i> {
 
 /// Accesses to one array.
 #[derive(Default)]
-pub(super) struct Known<'i> {
+pub(crate) struct Known<'i> {
     all: Vec<&'i Access>,
     /// Those of which nothing is known.
     anywhere: Vec<&'i Access>,
@@ -60,7 +69,7 @@ impl<'i> Known<'i> {
     }
 
     /// The accesses that an access does not miss by a constant index: all others are never to the same element.
-    pub(super) fn that_may_meet(&self, access: &Access) -> impl Iterator<Item = &'i Access> {
+    pub(crate) fn that_may_meet(&self, access: &Access) -> impl Iterator<Item = &'i Access> {
         let indices = access.indices.iter().flat_map(|indices| indices.iter());
         let fixed = self.by_constant.iter().zip(indices).find_map(|(known, index)| {
             constant(index.as_deref()).map(|value| [known.get(&None), known.get(&Some(value))])
