@@ -121,6 +121,9 @@ impl fmt::Debug for Watcher {
 /// and none that loses digits is taken.
 pub const DEFAULT_STRATEGY: &str = "O3";
 
+/// The level at which rules are looked at, where none is named: nothing runs beside them that hides what they do.
+pub const PLAIN_STRATEGY: &str = "O1";
+
 impl Config {
     /// What the command line does with `--cost operations` and no other flag.
     #[must_use]

@@ -17,6 +17,7 @@ use crate::candidates::Candidate;
 use crate::count::operations;
 use crate::error::Error;
 use crate::report::Gap;
+use crate::same::different;
 use crate::seeds::{Fired, add_fired};
 use crate::time::Nanoseconds;
 
@@ -72,9 +73,11 @@ pub(crate) fn in_order(
             parts.iter().zip(choice).map(|(part, at)| (part, &part.ranking[at])).collect();
         let programs: Vec<&LinearizedKernel> = chosen.iter().map(|(_, candidate)| &candidate.program).collect();
         let Some(program) = in_sequence(&programs) else { return Ok(Vec::new()) };
-        for &order in orders {
+        let scheduled = orders.iter().map(|&order| {
             let program = nestegg_schedule::schedule_under(program.clone(), licence, order).map_err(&refused)?;
-            let program = nestegg_transform::eliminate_dead(program);
+            Ok(nestegg_transform::eliminate_dead(program))
+        });
+        for program in different(scheduled)? {
             res.push(whole(&chosen, program, values)?);
         }
     }

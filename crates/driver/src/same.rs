@@ -24,6 +24,20 @@ pub(crate) fn is_same(a: &LinearizedKernel, b: &LinearizedKernel) -> bool {
     may_be && Counterparts::of(a, b).are_all_same(a, b)
 }
 
+/// Kernels without those that are the same as one before.
+pub(crate) fn different<E>(
+    kernels: impl Iterator<Item = Result<LinearizedKernel, E>>,
+) -> Result<Vec<LinearizedKernel>, E> {
+    let mut res: Vec<LinearizedKernel> = Vec::new();
+    for kernel in kernels {
+        let kernel = kernel?;
+        if !res.iter().any(|known| is_same(known, &kernel)) {
+            res.push(kernel);
+        }
+    }
+    Ok(res)
+}
+
 /// For each expression of the second kernel the one of the first that is the same.
 struct Counterparts(Vec<Option<ExprId>>);
 

@@ -37,7 +37,7 @@ use crate::error::Error;
 use crate::parts::{self, Part};
 use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit, Unjudged};
-use crate::same::is_same;
+use crate::same::different;
 use crate::screen;
 use crate::seeds::{self, Seed, add_fired};
 use crate::stages::Stages;
@@ -463,8 +463,8 @@ impl<'a> Race<'a> {
     }
 }
 
-/// The cheapest kernel that the rules make of one seed, with its loops in each [order](Passes::orders), different programs; and what selection made of it before reductions
-/// were realized and loops scheduled. How near the best it is matters up to a cost.
+/// The cheapest kernel that the rules make of one seed, once for each [order](Passes::orders) of loops that makes a difference; and what selection made of it
+/// before reductions were realized and loops scheduled. How near the best it is matters up to a cost.
 fn optimized(
     seed: &Seed,
     pass: &Passes<'_>,
@@ -514,18 +514,14 @@ fn optimized(
         pass.done("realize", nestegg_schedule::realize_reductions_under(constructed.linearized, licence))
     })?;
     pass.verified("realize", &realized)?;
-    let mut programs: Vec<LinearizedKernel> = Vec::with_capacity(pass.orders().len());
-    for &order in pass.orders() {
+    let programs = different(pass.orders().iter().map(|&order| {
         let realized = realized.clone();
         let scheduled = stages
             .run("schedule", || pass.done("schedule", nestegg_schedule::schedule_under(realized, licence, order)))?;
         pass.verified("schedule", &scheduled)?;
-        let program = stages
-            .run("eliminate dead", || nestegg_transform::eliminate_dead(nestegg_transform::eliminate_empty(scheduled)));
-        if !programs.iter().any(|known| is_same(known, &program)) {
-            programs.push(program);
-        }
-    }
+        Ok(stages
+            .run("eliminate dead", || nestegg_transform::eliminate_dead(nestegg_transform::eliminate_empty(scheduled))))
+    }))?;
     let gap = if selection.bound > Cost::ZERO || selection.cost == Cost::ZERO {
         Gap::Proved { lower_bound: selection.bound.operations(), cost: selection.cost.operations() }
     } else {
@@ -551,8 +547,8 @@ fn optimized(
         })
     };
     let candidates = programs.into_iter().map(candidate).collect::<Result<Vec<Candidate>, Error>>()?;
-    for candidate in candidates.iter().take(1) {
-        stages.note(|| Event::Made { seed: seed.name.clone(), operations: candidate.cost });
+    if let Some(first) = candidates.first() {
+        stages.note(|| Event::Made { seed: seed.name.clone(), operations: first.cost });
     }
     Ok((candidates, selected))
 }
