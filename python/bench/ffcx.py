@@ -77,8 +77,8 @@ def written(given: harness.Problem, chosen: dict[str, Any]) -> tuple[str, list[i
 
     class Noted:
         @staticmethod
-        def optimize(*arguments: Any) -> Any:
-            done = _core.optimize(*arguments)
+        def optimize(*arguments: Any, **named: Any) -> Any:
+            done = _core.optimize(*arguments, **named)
             found.append(json.loads(_core.count(done.json, "ours", [])[1])["total"])
             return done
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from nestegg import _core
 from nestegg.cache import Cache, folder
 from nestegg.errors import Error, Unsupported
-from nestegg.options import PathLike, options
+from nestegg.options import COST, LEVEL, Cost, PathLike, options
 from nestegg.text import Result, result
 from nestegg.units import Kernel, dump
 
@@ -43,8 +43,8 @@ def optimize_many(
     executor: Executor | None = None,
     cache: Cache = True,
     progress: ManyProgress = False,
-    level: PathLike = "O1",
-    cost: Literal["operations", "time"] = "operations",
+    level: PathLike = LEVEL,
+    cost: Cost = COST,
     machine: PathLike | None = None,
     float: Literal["strict", "reassociate", "fast"] | None = None,
     traps: Literal["ignore", "keep"] = "ignore",

@@ -16,14 +16,22 @@ if TYPE_CHECKING:
 PathLike: TypeAlias = "str | os.PathLike[str]"
 Progress: TypeAlias = "bool | Callable[[str, str | None], object]"
 
+Cost: TypeAlias = Literal["operations", "time"]
+
+LEVEL = "O1"
+"""How hard to try where nobody says."""
+
+COST: Cost = "operations"
+"""What is made small where nobody says."""
+
 NAME_IN_FILE = "#"
 """What separates a strategy file from the name of one of its strategies."""
 
 
 def options(
     *,
-    level: PathLike = "O1",
-    cost: Literal["operations", "time"] = "operations",
+    level: PathLike = LEVEL,
+    cost: Cost = COST,
     machine: PathLike | None = None,
     float: Literal["strict", "reassociate", "fast"] | None = None,
     traps: Literal["ignore", "keep"] = "ignore",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from nestegg import _core
 from nestegg.cache import Cache, folder
 from nestegg.errors import Error, NotValidated
-from nestegg.options import PathLike, Progress, given, options, watcher
+from nestegg.options import COST, LEVEL, Cost, PathLike, Progress, given, options, watcher
 from nestegg.report import Operations, Report
 
 if TYPE_CHECKING:
@@ -193,8 +193,8 @@ class Verdict:
 def optimize_text(
     text: str,
     *,
-    level: PathLike = "O1",
-    cost: Literal["operations", "time"] = "operations",
+    level: PathLike = LEVEL,
+    cost: Cost = COST,
     machine: PathLike | None = None,
     float: Literal["strict", "reassociate", "fast"] | None = None,
     traps: Literal["ignore", "keep"] = "ignore",

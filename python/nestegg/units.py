@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from nestegg.cache import Cache
-from nestegg.options import PathLike, Progress, options
+from nestegg.options import COST, LEVEL, Cost, PathLike, Progress, options
 from nestegg.text import Count, Result, Verdict, count_text, run, validate_text
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = Non
 def optimize(
     t_unit: lp.TranslationUnit,
     *,
-    level: PathLike = "O1",
-    cost: Literal["operations", "time"] = "operations",
+    level: PathLike = LEVEL,
+    cost: Cost = COST,
     machine: PathLike | None = None,
     float: Literal["strict", "reassociate", "fast"] | None = None,
     traps: Literal["ignore", "keep"] = "ignore",

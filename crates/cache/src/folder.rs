@@ -1,8 +1,8 @@
 //! A folder of entries that any number of processes share.
 //!
 //! # Method
-//! The entry of a key is a file: a line with the version of this layout, a hash of what follows, and that. It is written in full under
-//! another name and then moved to its place, which file systems do as one step. Who makes an entry holds a lock on a file beside it; the system
+//! Each entry is one file: a line with the version of this layout, a hash of the content, and the content. It is written under
+//! another name and then renamed, which file systems do in one step. Who makes an entry holds a lock on a file beside it; the system
 //! gives a lock back when its process ends, however it ends. The lock file goes when the entry is there: who still waits on it then finds the
 //! entry.
 
@@ -117,7 +117,7 @@ pub struct Size {
 enum Try {
     Held(Lock),
     Busy,
-    /// There are no locks here.
+    /// This place cannot be locked.
     Never,
 }
 

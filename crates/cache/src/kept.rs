@@ -25,8 +25,6 @@ pub struct Kept {
     pub json: String,
     /// The C source and its header, or why there is none.
     pub c: Result<[String; 2], String>,
-    /// The C of one element for a file that holds other functions too, if C has words for it.
-    pub shared_c: Option<String>,
     /// The story.
     pub report: Report,
     /// What else was asked for, by what it is: the key says so.
@@ -52,7 +50,6 @@ impl Kept {
             text: emit::text(optimized.runs()).text,
             json: emit::dump(optimized.runs()).text,
             c,
-            shared_c: emit::shared_c(optimized).ok(),
             report: optimized.report.clone(),
             extras,
         }

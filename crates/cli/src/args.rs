@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use nestegg_driver::config::DEFAULT_STRATEGY;
+use nestegg_driver::config::{DEFAULT_STRATEGY, PLAIN_STRATEGY};
 use nestegg_driver::rules::built_in_strategies;
 use nestegg_lab::infer::THEMES;
 use nestegg_time::DEFAULT_MACHINE;
@@ -60,7 +60,7 @@ pub enum Command {
         #[command(subcommand)]
         command: CacheCommand,
     },
-    /// Time small kernels, and write the machine file that `optimize --cost time --machine FILE` reads
+    /// Time small kernels, and write the machine file that `optimize --machine FILE` reads
     Calibrate(CalibrateArgs),
     /// Print the JSON schema of kernel dumps
     Schema,
@@ -381,9 +381,6 @@ pub struct ExplainArgs {
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     pub format: DataFormat,
 }
-
-/// The level at which rules are looked at, where none is named: nothing runs beside them that hides what they do.
-const PLAIN_STRATEGY: &str = "O1";
 
 /// What runs.
 #[derive(Debug, Args)]

@@ -311,7 +311,7 @@ fn named(kernel: &Kernel) -> Functions {
     kernel.functions.iter().enumerate().map(|(idx, name)| (name.clone(), FunctionId::new(idx))).collect()
 }
 
-/// Whether something of a kernel that is no function has this name.
+/// Whether the kernel uses this name for anything but a function.
 fn is_taken(kernel: &Kernel, name: &str) -> bool {
     kernel.name == name
         || kernel.arrays.iter().any(|array| array.name == name)

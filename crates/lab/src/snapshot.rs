@@ -10,7 +10,7 @@
 //! The kernel is optimized as `nestegg optimize` does it, with everything validated. Nothing in the text depends on the machine.
 
 use indexmap::IndexMap;
-use nestegg_driver::config::{Config, Strategy, Validation};
+use nestegg_driver::config::{Config, PLAIN_STRATEGY, Strategy, Validation};
 use nestegg_driver::{Error, emit, optimize};
 use nestegg_ir::Licence;
 use nestegg_span::Source;
@@ -94,7 +94,7 @@ pub struct Outcome {
 /// If the kernel or the rules are wrong, or no result holds.
 pub fn run(source: &Source, rules: &[Source], expected: &Expected) -> Result<Outcome, Error> {
     let config = Config {
-        strategy: Strategy::Named(expected.level.clone().unwrap_or_else(|| "O1".to_owned())),
+        strategy: Strategy::Named(expected.level.clone().unwrap_or_else(|| PLAIN_STRATEGY.to_owned())),
         rules: rules.to_vec(),
         float: expected.float,
         validation: Validation::Explained,

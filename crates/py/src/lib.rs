@@ -16,7 +16,6 @@ use pyo3::prelude::*;
 /// Everything that Python sees.
 #[pymodule]
 mod _core {
-    use std::collections::BTreeMap;
     use std::path::PathBuf;
 
     use nestegg_cache::{Cache, Fetched, Kept, Patience, key_of_run};
@@ -31,6 +30,9 @@ mod _core {
     use crate::background::{self, Stop};
     use crate::options::Options;
     use crate::problem::Problem;
+
+    /// The name of the C that shares a file, in a cache.
+    const SHARED_C: &str = "shared C";
 
     /// What progress is told while another process makes the result.
     const WAIT: &str = "wait for another process";
@@ -48,7 +50,7 @@ mod _core {
         report_json: String,
         /// The C source and its header, where C has words for the kernel.
         c: Option<(String, String)>,
-        /// The C of one element for a file with other functions, where C has words for the kernel.
+        /// The C of one element for a file with other functions, where that was asked for and C has words for the kernel.
         shared_c: Option<String>,
         /// Why there is no C.
         c_refused: Option<String>,
@@ -59,9 +61,9 @@ mod _core {
     }
 
     /// Optimizes a kernel in JSON or text. `progress` is called with the stage that runs and its seed. Results are kept in the folder `cache`, if
-    /// one is given.
+    /// one is given. `shares_file` asks for the C of a function that shares a file with others.
     #[pyfunction]
-    #[pyo3(signature = (text, name, options, progress=None, cache=None))]
+    #[pyo3(signature = (text, name, options, progress=None, cache=None, shares_file=false))]
     fn optimize(
         py: Python<'_>,
         text: String,
@@ -69,6 +71,7 @@ mod _core {
         options: Options,
         progress: Option<Py<PyAny>>,
         cache: Option<PathBuf>,
+        shares_file: bool,
     ) -> PyResult<Optimized> {
         let n_threads = options.threads.unwrap_or(0);
         let work = move |watcher: Watcher| {
@@ -79,12 +82,18 @@ mod _core {
             }
             config.watcher = Some(watcher.clone());
             let source = Source::new(name, text);
-            let make = || Ok::<_, Stop>(kept(&source, &nestegg_driver::optimize(&source, &config)?));
-            let (kept, from_cache) = match cache {
+            let make = || {
+                let optimized = nestegg_driver::optimize(&source, &config)?;
+                let shared = if shares_file { emit::shared_c(&optimized).ok() } else { None };
+                let extras = shared.map(|text| (SHARED_C.to_owned(), text)).into_iter().collect();
+                Ok::<_, Stop>(Kept::new(&source, &optimized, extras))
+            };
+            let (mut kept, from_cache) = match cache {
                 None => (make()?, false),
                 Some(folder) => {
                     let cache = Cache::open(&folder).map_err(|error| Problem::new(&error))?;
-                    let key = key_of_run(&nestegg_driver::read(&source)?.program, &config, &[]);
+                    let more: &[(&str, &str)] = if shares_file { &[(SHARED_C, "")] } else { &[] };
+                    let key = key_of_run(&nestegg_driver::read(&source)?.program, &config, more);
                     let waiting = || (watcher.0)(Now { stage: WAIT, seed: None });
                     match Kept::fetch(&cache, &key, &source, Patience::Wait(&waiting), make)? {
                         Fetched::Made(kept) => (kept, false),
@@ -105,18 +114,13 @@ mod _core {
                 report_text: kept.report.to_string(),
                 report_json: kept.report.to_json(),
                 c,
-                shared_c: kept.shared_c,
+                shared_c: kept.extras.remove(SHARED_C),
                 c_refused,
                 warnings,
                 from_cache,
             })
         };
         background::run(py, n_threads, progress, work)
-    }
-
-    /// What is worth keeping of a result.
-    fn kept(source: &Source, optimized: &nestegg_driver::Optimized) -> Kept {
-        Kept::new(source, optimized, BTreeMap::new())
     }
 
     /// The folder where results are kept if none is named.

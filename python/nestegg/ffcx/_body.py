@@ -101,7 +101,7 @@ class Body:
         told = run_options(self.options)
         try:
             kernel = read_kernel(tree, f"nestegg_{self.name}", self.dtype)
-            done = _core.optimize(kernel.json, self.name, told)
+            done = _core.optimize(kernel.json, self.name, told, shares_file=True)
             if done.shared_c is None:
                 raise Unsupported(done.c_refused or "C has no words for the kernel")
         except Error as refused:

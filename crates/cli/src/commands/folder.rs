@@ -143,7 +143,7 @@ fn one(
     Some(Row { name: name.to_owned(), res: done.and_then(|done| written(name, config, done)), is_kept })
 }
 
-/// Writes what was made of a kernel.
+/// Writes the outputs of one kernel.
 fn written(name: &Path, config: &OptimizeConfig, done: Done) -> Result<Report, Failed> {
     let Done { products, report, .. } = done;
     if let (Some(output), Some(first)) = (&config.output, products.first()) {

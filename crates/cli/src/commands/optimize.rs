@@ -162,7 +162,7 @@ pub fn optimized(
     products(&source, config, &driver).map(Fetched::Made).map_err(failed)
 }
 
-/// The names of what is kept only where it is asked for.
+/// Extras are kept only if the run asks for them, under these names.
 const PAGE: &str = "page";
 const DOT: &str = "dot";
 const TRACE: &str = "trace";
@@ -206,27 +206,40 @@ fn kept(
     })
 }
 
-/// What is written of what is kept.
+/// The outputs that are asked for, from a kept result; nothing if one of them could not be written.
 fn done(kept: Kept, kinds: &[Emit]) -> Option<Done> {
     let Kept { text, json, c, report, mut extras, .. } = kept;
-    let product = |extension, text| Product { extension, text, is_companion: false };
-    let mut products = Vec::new();
-    for kind in kinds {
-        match kind {
-            Emit::Dump => products.push(product("json", json.clone())),
-            Emit::Text => products.push(product("knl", text.clone())),
-            Emit::Dot => products.push(product("dot", extras.remove(DOT)?)),
-            Emit::C => {
-                let [source, header] = c.clone().ok()?;
-                products.push(product("c", source));
-                products.push(Product { is_companion: true, ..product("h", header) });
+    let product = |extension, text: &str| Product { extension, text: text.to_owned(), is_companion: false };
+    let products = of_kinds(kinds, |kind| {
+        Ok::<_, ()>(match kind {
+            Emit::Dump => vec![product("json", &json)],
+            Emit::Text => vec![product("knl", &text)],
+            Emit::Dot => vec![product("dot", extras.get(DOT).ok_or(())?)],
+            Emit::C | Emit::H => {
+                let [source, header] = c.as_ref().map_err(drop)?;
+                vec![product("c", source), Product { is_companion: true, ..product("h", header) }]
             }
-            Emit::H if kinds.contains(&Emit::C) => {}
-            Emit::H => products.push(product("h", c.clone().ok()?[1].clone())),
-        }
-    }
+        })
+    });
+    let products = products.ok()?;
     let trace = extras.remove(TRACE).unwrap_or_default();
     Some(Done { products, report, trace, page: extras.remove(PAGE) })
+}
+
+/// The products of all kinds, made one by one; of C and header alike both are made. The header accompanies the source, if that is written.
+fn of_kinds<E>(kinds: &[Emit], mut make: impl FnMut(Emit) -> Result<Vec<Product>, E>) -> Result<Vec<Product>, E> {
+    let mut products = Vec::new();
+    for &kind in kinds {
+        match kind {
+            Emit::H if kinds.contains(&Emit::C) => {}
+            Emit::H => {
+                let headers = make(kind)?.into_iter().filter(|product| product.is_companion);
+                products.extend(headers.map(|header| Product { is_companion: false, ..header }));
+            }
+            _ => products.extend(make(kind)?),
+        }
+    }
+    Ok(products)
 }
 
 /// The result, or of several the fastest.
@@ -242,25 +255,17 @@ fn result(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<O
 fn products(source: &Source, config: &OptimizeConfig, driver: &Config) -> Result<Done, Failure> {
     let optimized = result(source, config, driver)?;
     let program = optimized.runs();
-    let mut products = Vec::new();
-    let kinds = config.emit_for(source);
-    for kind in &kinds {
-        match kind {
-            Emit::Dump => products.push(emit::dump(program)),
-            Emit::Text => products.push(emit::text(program)),
-            Emit::C => products.extend(emit::c(&optimized).map_err(failure)?),
+    let products = of_kinds(&config.emit_for(source), |kind| {
+        Ok::<_, Failure>(match kind {
+            Emit::Dump => vec![emit::dump(program)],
+            Emit::Text => vec![emit::text(program)],
+            Emit::C | Emit::H => emit::c(&optimized).map_err(failure)?,
             Emit::Dot => {
                 let text = draw(source, driver, &optimized).map_err(failure)?.to_dot();
-                products.push(Product { extension: "dot", text, is_companion: false });
+                vec![Product { extension: "dot", text, is_companion: false }]
             }
-            // The header accompanies the source, if that is written.
-            Emit::H if kinds.contains(&Emit::C) => {}
-            Emit::H => {
-                let headers = emit::c(&optimized).map_err(failure)?.into_iter().filter(|product| product.is_companion);
-                products.extend(headers.map(|header| Product { is_companion: false, ..header }));
-            }
-        }
-    }
+        })
+    })?;
     let page = match config.report {
         ReportFormat::Html => Some(nestegg_lab::page::page(source, driver, &optimized).map_err(failure)?),
         _ => None,

@@ -233,7 +233,7 @@ impl<'s> Parser<'s, '_> {
         Ok(res)
     }
 
-    /// Ids and patterns of ids. A `*` before the first says in loopy that there are no others; there are none here in any case.
+    /// Reads ids and patterns of ids. To loopy, a leading `*` means that it must add no dependences of its own; nestegg never does.
     fn dependences(&mut self) -> Parsed<Vec<Name<'s>>> {
         self.skip(Token::Star);
         if matches!(self.peek(), Token::Comma | Token::CloseBrace) {

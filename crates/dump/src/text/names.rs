@@ -22,7 +22,7 @@ pub(super) struct Loose<'s> {
 pub(super) struct Nop<'s> {
     /// Its id; empty if it has none.
     pub id: Name<'s>,
-    /// Ids and patterns of what runs before it.
+    /// Ids, or patterns of ids, of the instructions that must run first.
     pub depends_on: Vec<Name<'s>>,
 }
 
