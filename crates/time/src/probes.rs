@@ -29,8 +29,6 @@ pub fn probes() -> Vec<Probe> {
         loop_over("functions", 600, "y[i] = tanh(x[i])"),
         loop_over("strided", 300, "y[i] = x[2*i]"),
         loop_over("dot", 600, "s[0] = s[0] + x[i]*y[i]"),
-        loop_over("remainder", 43, "y[i] = y[i] + 2.5*x[i]"),
-        loop_over("branches", 600, "y[i] = if(x[i] > 0.25, x[i]*x[i], 1.0)"),
         loop_over("second_cache", 20_000, "y[i] = y[i] + 2.5*x[i]"),
         loop_over("last_cache", 300_000, "y[i] = y[i] + 2.5*x[i]"),
         loop_over("memory", 6_000_000, "y[i] = y[i] + 2.5*x[i]"),
@@ -42,10 +40,14 @@ pub fn probes() -> Vec<Probe> {
         scalar("scalar_roots", 12, "sqrt"),
         stores("stores", 120),
     ];
-    for (n, q) in [(3, 1), (6, 6), (10, 11), (20, 24)] {
+    for (n, q) in [(6, 6), (10, 11), (20, 24)] {
         res.push(contraction("contraction", n, q, ["q", "j", "k"]));
         res.push(contraction("reduction", n, q, ["j", "k", "q"]));
     }
+    for written in [Written::Out, Written::InLoops] {
+        res.push(element(6, 3, written));
+    }
+    res.extend([(36, 14), (96, 12)].map(|(n, n_values)| lanes(n, n_values)));
     res
 }
 
@@ -112,6 +114,94 @@ fn contraction(name: &str, n: usize, q: usize, order: [&str; 3]) -> Probe {
         "kernel {name} linearized\ndomain {{ [q, j, k] : 0 <= q < {q} and 0 <= j, k < {n} }}\narg A : float64[{n}, {n}] readwrite\narg T : float64[{q}, {n}] read\narg G : float64[{q}] read\nfor {}\n  A[j, k] = A[j, k] + G[q]*T[q, j]*T[q, k]\nend\n",
         order.join(", ")
     );
+    Probe { name, text }
+}
+
+/// A few values, each added to many consecutive elements in no order: compilers put vectors together from them, lane by lane.
+fn lanes(n: usize, n_values: usize) -> Probe {
+    let name = format!("lanes_{n}");
+    let mut text = head(&name, "[i] : 0 <= i < 1", n);
+    for value in 0..n_values {
+        text += &format!("temp t{value} : float64\n");
+    }
+    text += "temp d : float64\ntemp e : float64\nd = x[0]*x[1] - x[2]*x[3]\ne = x[4]*x[5]\n";
+    for value in 0..n_values {
+        let value_of = |step: usize| 0.25 * (1 + step) as f64 + 0.125 * value as f64;
+        text += &format!("t{value} = {:?}*d + {:?}*e\n", value_of(0), value_of(1));
+    }
+    for at in 0..n {
+        text += &format!("y[{at}] = y[{at}] + t{}\n", (at * at + 3 * at + at / 7) % n_values);
+    }
+    Probe { name, text }
+}
+
+/// How an element matrix is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// One statement for each of its elements.
+    Out,
+    /// Two loops, with tables.
+    InLoops,
+}
+
+/// A symmetric matrix of sums of numbers times a few features, each a quotient of polynomials: what straight-line code and loops take for the same.
+fn element(n: usize, n_features: usize, written: Written) -> Probe {
+    // Numbers with few digits, a third of them zero, as pre-evaluated integrals have.
+    let entry = |feature: usize, j: usize, k: usize| {
+        let (j, k) = (j.min(k), j.max(k));
+        let hash = (3 * j + 5 * k + 7 * feature + j * k) % 9;
+        if hash % 3 == 0 { 0.0 } else { hash as f64 / 8.0 }
+    };
+    let name = if written == Written::Out { "element_out" } else { "element_loops" };
+    let name = format!("{name}_{n}_{n_features}");
+    let mut text = format!(
+        "kernel {name} linearized\ndomain {{ [j, k] : 0 <= j, k < {n} }}\narg A : float64[{n}, {n}] readwrite\narg x : float64[12] read\n"
+    );
+    let features = 0..n_features;
+    if written == Written::InLoops {
+        for feature in features.clone() {
+            let row = |j: usize| {
+                let row: Vec<String> = (0..n).map(|k| format!("{:?}", entry(feature, j, k))).collect();
+                format!("[{}]", row.join(", "))
+            };
+            let rows: Vec<String> = (0..n).map(row).collect();
+            text += &format!("table T{feature} : float64[{n}, {n}] = [{}]\n", rows.join(", "));
+        }
+    }
+    text += "temp d : float64\n";
+    for feature in features.clone() {
+        text += &format!("temp g{feature} : float64\n");
+    }
+    text += "d = fabs((x[0] - x[1])*(x[2] - x[3]) - (x[4] - x[5])*(x[6] - x[7]))\n";
+    for feature in features.clone() {
+        let at = |step: usize| (feature * 5 + step * 3) % 8;
+        text += &format!(
+            "g{feature} = ((x[{}] - x[{}])*(x[{}] - x[{}]) + x[{}]*x[8])/d\n",
+            at(0),
+            at(1),
+            at(2),
+            at(3),
+            at(4)
+        );
+    }
+    match written {
+        Written::Out => {
+            for j in 0..n {
+                for k in 0..n {
+                    let terms = features.clone().filter(|&feature| entry(feature, j, k) != 0.0);
+                    let terms: Vec<String> =
+                        terms.map(|feature| format!("{:?}*g{feature}", entry(feature, j, k))).collect();
+                    if !terms.is_empty() {
+                        text += &format!("A[{j}, {k}] = A[{j}, {k}] + ({})\n", terms.join(" + "));
+                    }
+                }
+            }
+        }
+        Written::InLoops => {
+            let terms: Vec<String> = features.map(|feature| format!("T{feature}[j, k]*g{feature}")).collect();
+            text += &format!("for j, k\n  A[j, k] = A[j, k] + ({})\nend\n", terms.join(" + "));
+        }
+    }
     Probe { name, text }
 }
 

@@ -49,8 +49,14 @@ pub fn run(args: CalibrateArgs) -> Result<ExitStatus, Failure> {
     let mut machine = calibrated(&start, &timed);
     machine.compiler = compiler.command;
     machine.flags = compiler.flags;
-    let text = format!("# Made by `nestegg calibrate`.\n{}", machine.to_text());
-    let off = misfit(&machine, &timed(&machine)).exp();
+    let mut text = format!("# Made by `nestegg calibrate`.\n{}", machine.to_text());
+    let timed = timed(&machine);
+    text += "\n# Kernels that were timed: nanoseconds measured and estimated.\n";
+    for (probe, one) in probes.iter().zip(&timed) {
+        let estimated = one.profile.on(&machine).nanoseconds;
+        text += &format!("# {:<18} {:>12.1} {estimated:>12.1}\n", probe.name, one.nanoseconds);
+    }
+    let off = misfit(&machine, &timed).exp();
     match output {
         Some(path) => files::write_all(&[Output { path, text }])?,
         None => terminal::print(&text)?,
