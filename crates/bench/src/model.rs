@@ -1,7 +1,7 @@
 //! `nestegg-bench model`: what the time model predicts beside what is measured.
 //!
 //! # Input
-//! Fixtures; of each the input, the results at O1 and O2, everything that the search finds at O3, and a peer's program where there is one.
+//! Fixtures; of each the input, the results at O1 and O2, everything that the search finds at O3 in each order of loops, and a peer's program where there is one.
 //! # Output
 //! For each kernel the measured times of the input, of the result with the fewest operations, of the one with the least predicted time, of the fastest, and of the peer's
 //! program; the rank correlation of predicted and measured times, and the regret: the chosen over the fastest, the peer's left out. With
@@ -16,7 +16,7 @@ use clap::Args;
 use miette::{Context, IntoDiagnostic, miette};
 use nestegg_bench::fixtures::{self, Fixture};
 use nestegg_codegen::c::timing::{Compiler, Effort, times};
-use nestegg_driver::config::{Config, Strategy, Validation};
+use nestegg_driver::config::{Config, CostModel, Strategy, Validation};
 use nestegg_ir::{Kernel, LinearizedKernel};
 use nestegg_time::Machine;
 
@@ -291,24 +291,25 @@ fn measured(mut forms: Vec<Form>, kept: Option<PathBuf>, args: &ModelArgs) -> mi
     Ok(forms)
 }
 
-/// The input, the results at each level, all that the search finds at O3, and the peer's program.
+/// The input, the results at lower levels, all that the search finds at O3 in each order of loops, and the peer's program.
 fn found(fixture: &Fixture, peer: Option<&Fixture>, args: &ModelArgs) -> miette::Result<Vec<Form>> {
     let source = fixture.read().into_diagnostic()?;
     let input = nestegg_driver::read(&source)?.program.into_linearized().into_diagnostic()?;
-    let config = |level: &str| Config {
+    let config = |level: &str, cost: CostModel| Config {
         strategy: Strategy::Named(level.to_owned()),
         validation: Validation::Off,
         parameters: args.parameters.clone(),
-        ..Config::of_operations()
+        cost,
+        ..Config::default()
     };
     let mut forms: Vec<Form> = Vec::new();
     let mut add = |label: &str, operations: u128, program: LinearizedKernel| {
         forms.push(Form { label: label.to_owned(), operations, program, measured: 0.0 });
     };
-    let all = nestegg_driver::optimize_best(&source, &config("O3"), usize::MAX)?;
+    let all = nestegg_driver::optimize_best(&source, &config("O3", CostModel::Time), usize::MAX)?;
     add("input", all[0].report.before.total, input.clone());
     for level in ["O1", "O2"] {
-        let one = nestegg_driver::optimize(&source, &config(level))?;
+        let one = nestegg_driver::optimize(&source, &config(level, CostModel::Operations))?;
         add(level, one.report.after.total, one.program);
     }
     for (idx, one) in all.into_iter().enumerate() {
