@@ -296,9 +296,8 @@ impl<'a> Race<'a> {
 
     fn run(&mut self, form: &LinearizedKernel, pass: &Passes<'_>, stages: &mut Stages) -> Result<(), Error> {
         let Told { strategy, values, config, .. } = self.told;
-        let seeds = self.seeds(form, pass, |form| {
-            stages.run("seeds", || seeds::seeds(form, strategy, (values, config.max_statements)))
-        })?;
+        let seeds =
+            self.seeds(form, pass, |form| stages.run("seeds", || seeds::seeds(form, strategy, (values, config))))?;
         let (seeds, left_out) = stages.run("seeds", || screen::worth_trying(seeds, pass.semantics, values));
         stages.note(|| Event::Seeds {
             seeds: seeds.iter().map(|seed| seed.name.clone()).collect(),

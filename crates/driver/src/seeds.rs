@@ -1,7 +1,7 @@
 //! The kernels that a strategy starts from: the kernel itself, and whole-expression forms of it.
 //!
 //! # Input
-//! A kernel in value form, and a strategy with its options `seeds`, `forms` and `max-statements`.
+//! A kernel in value form, a strategy with its options `seeds`, `time-seeds`, `forms` and `max-statements`, and what is made small.
 //! # Output
 //! Seeds, each an equal kernel in value form, without repetitions. The first is the kernel itself.
 //! # Method
@@ -25,6 +25,7 @@ use nestegg_transform::{
 };
 use rayon::prelude::*;
 
+use crate::config::{Config, CostModel};
 use crate::error::Error;
 use crate::lineage::Lineages;
 use crate::report::LimitHit;
@@ -74,9 +75,13 @@ pub(crate) fn add_fired<'a>(to: &mut Fired, more: impl IntoIterator<Item = (&'a 
 pub(crate) fn seeds(
     form: &LinearizedKernel,
     strategy: &ResolvedStrategy<'_>,
-    (values, max_statements): (&[(String, i64)], Option<u64>),
+    (values, config): (&[(String, i64)], &Config),
 ) -> Result<(Vec<Seed>, Vec<LimitHit>), Error> {
-    let maker = Maker::new(form, Wishes::of(strategy, max_statements));
+    let mut wishes = Wishes::of(strategy, config.max_statements);
+    if config.cost == CostModel::Time {
+        wishes.kinds.extend(words(strategy, "time-seeds"));
+    }
+    let maker = Maker::new(form, wishes);
     let mut limits = Vec::new();
     let mut work = maker.work(AS_IT_IS, form, &mut limits)?;
     if maker.wishes.wants("written-out")
@@ -146,6 +151,14 @@ pub(crate) fn rolled(form: &LinearizedKernel) -> Seed {
     Seed::exact(AS_IT_IS, form.clone())
 }
 
+/// The words of an option.
+fn words(strategy: &ResolvedStrategy<'_>, option: &str) -> Vec<String> {
+    match strategy.options.get(option) {
+        Some(OptionValue::Words(words)) => words.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// What a strategy asks for.
 struct Wishes {
     kinds: Vec<String>,
@@ -154,12 +167,6 @@ struct Wishes {
 
 impl Wishes {
     fn of(strategy: &ResolvedStrategy<'_>, max_statements: Option<u64>) -> Self {
-        let words = |option: &str| -> Vec<String> {
-            match strategy.options.get(option) {
-                Some(OptionValue::Words(words)) => words.iter().map(ToString::to_string).collect(),
-                _ => Vec::new(),
-            }
-        };
         let of_strategy = match strategy.options.get("max-statements") {
             Some(OptionValue::Integer(limit)) => Some(*limit),
             _ => None,
@@ -167,7 +174,7 @@ impl Wishes {
         let max_statements = max_statements
             .or(of_strategy)
             .map_or(Options::DEFAULT_MAX_STATEMENTS, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        let forms = words("forms");
+        let forms = words(strategy, "forms");
         let has = |form: &str| forms.iter().any(|word| word == form);
         let options = Options {
             shape: Shape::StraightLine,
@@ -181,7 +188,7 @@ impl Wishes {
             max_monomials: None,
             selected: Selected::Scalars,
         };
-        Self { kinds: words("seeds"), options }
+        Self { kinds: words(strategy, "seeds"), options }
     }
 
     fn wants(&self, kind: &str) -> bool {
@@ -472,6 +479,7 @@ impl Maker {
             ("linear-map", "linear-map of families", Shape::StraightLine, Sums::Expanded, Selected::Families),
             ("linear-map", "linear-map of sums of families", Shape::StraightLine, Sums::Kept, Selected::Families),
             ("merged", "merged", Shape::Loops, Sums::Expanded, Selected::Scalars),
+            ("dense", "dense", Shape::Dense, Sums::Expanded, Selected::Scalars),
         ];
         for (kind, name, shape, sums, selected) in kinds {
             if self.wishes.wants(kind) {

@@ -142,6 +142,12 @@ pub fn vocabulary() -> Vocabulary {
             "Kernels to start from, of which the one with the cheapest result is kept: as it is; short sums over elements of arrays written out; inames cut where tables change their zeros; sums over the bands of tables; values that recur at shifts or under other inames kept in arrays; stores as linear maps of scalar features, in straight-line code; the same in loops; of what came near the best, constant temporaries as tables and sums over half of the points; groups of stores, each searched alone, together.",
         )
         .option(
+            "time-seeds",
+            OptionKind::words(&["dense"]),
+            OptionValue::words(&[]),
+            "Further kernels to start from where time is made small: stores as linear maps of scalar features in one nest of loops each, which take more operations, but in vectors.",
+        )
+        .option(
             "forms",
             OptionKind::words(&["basis", "moments", "row-differences", "common-pairs", "scalar-algebra"]),
             OptionValue::words(&["basis", "moments", "row-differences", "common-pairs", "scalar-algebra"]),
@@ -172,6 +178,7 @@ pub fn vocabulary() -> Vocabulary {
             Licence::Reassociate.tag(),
             &["written-out", "rolled-up", "factored", "multiplied-out", "split", "band", "digits", "deltas", "interpolation", "features", "symmetric", "shifted", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd", "apart"],
         )
+        .tagged("time-seeds", Licence::Reassociate.tag(), &["dense"])
         .option_needs(
             "forms",
             Need::one_of("seeds", &["features", "linear-map", "merged", "pairs"], "only some seeds are made with forms"),

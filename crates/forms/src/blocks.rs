@@ -5,6 +5,7 @@
 //! # Output
 //! For each store its loops anew: one nest for each block of elements in which the same features count, whose value is a sum of tables times features.
 //! A store that is symmetric, `A[j, k]` and `A[k, j]` being changed by the same, is computed for `j < k` and on the diagonal, and stored twice.
+//! With [`whole`] each store is one block instead.
 //! # Method
 //! Each axis is cut where the set of features with entries changes, blocks are products of the segments. In a block columns that are proportional or depend
 //! on others there are merged anew. If there would be more than [`MAX_SEGMENTS`] segments, neighbours that differ least are joined.
@@ -92,17 +93,8 @@ pub(crate) fn blocks(map: &Map, stores: &[Store], tables: &TableStore, use_basis
     let mut res = Vec::new();
     for &(store_idx, first_row) in &map.stores {
         let store = &stores[store_idx];
-        let shape: Vec<usize> = store.axes.iter().map(|&axis| tables.extent(axis).unwrap_or(1)).collect();
+        let (shape, columns) = of_store(map, store, first_row, tables);
         let n_rows: usize = shape.iter().product();
-        let columns: Vec<Column> = map
-            .columns
-            .iter()
-            .map(|column| Column {
-                values: column.values[first_row..first_row + n_rows].to_vec(),
-                feature: column.feature.clone(),
-            })
-            .filter(|column| column.values.iter().any(|&value| value != 0.0))
-            .collect();
         let segments: Vec<Vec<(usize, usize)>> =
             (0..shape.len()).map(|axis| segments(&columns, &shape, axis)).collect();
         let limits = &map.limits[first_row..first_row + n_rows];
@@ -143,6 +135,37 @@ pub(crate) fn blocks(map: &Map, stores: &[Store], tables: &TableStore, use_basis
         }
     }
     res
+}
+
+/// The stores of a map, each as one block of all its elements.
+pub(crate) fn whole(map: &Map, stores: &[Store], tables: &TableStore) -> Vec<Block> {
+    let of_store = |&(store_idx, first_row): &(usize, usize)| {
+        let store = &stores[store_idx];
+        let (shape, columns) = of_store(map, store, first_row, tables);
+        let block = Block {
+            store_idx,
+            ranges: shape.iter().map(|&extent| (0, extent)).collect(),
+            partners: (0..shape.len()).collect(),
+            shape: BlockShape::Plain,
+            tables: Vec::new(),
+            features: Vec::new(),
+        };
+        let n_rows: usize = shape.iter().product();
+        filled(block, store, (&columns, &map.limits[first_row..first_row + n_rows]), &shape, true)
+    };
+    map.stores.iter().filter_map(of_store).collect()
+}
+
+/// The extents of a store's axes, and its part of the columns of a map.
+fn of_store(map: &Map, store: &Store, first_row: usize, tables: &TableStore) -> (Vec<usize>, Vec<Column>) {
+    let shape: Vec<usize> = store.axes.iter().map(|&axis| tables.extent(axis).unwrap_or(1)).collect();
+    let n_rows: usize = shape.iter().product();
+    let of_column = |column: &Column| Column {
+        values: column.values[first_row..first_row + n_rows].to_vec(),
+        feature: column.feature.clone(),
+    };
+    let columns = map.columns.iter().map(of_column);
+    (shape, columns.filter(|column| column.values.iter().any(|&value| value != 0.0)).collect())
 }
 
 /// For each axis the one that it can be swapped with, all at once: half of them stand in each index, and all columns are symmetric within the

@@ -80,8 +80,10 @@ pub use tabulate::tabulate;
 pub enum Shape {
     /// Straight-line code, one statement for each element.
     StraightLine,
-    /// Loops over the elements, with one table for each feature.
+    /// Loops over blocks of elements in which the same features count, with one table for each feature; symmetric elements once.
     Loops,
+    /// One nest of loops over all elements of each store, with one table for each feature: more operations, but all of them in vectors.
+    Dense,
 }
 
 /// What becomes of sums of scalars that a product multiplies.

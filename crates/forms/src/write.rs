@@ -80,7 +80,7 @@ pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option
         .collect();
     let plans = plans?;
     let features: Vec<Terms> = plans.iter().flat_map(Plan::features).collect();
-    if options.shape == Shape::Loops && features.len() > MAX_TABLES {
+    if options.shape != Shape::StraightLine && features.len() > MAX_TABLES {
         return None;
     }
     let (n_features, n_stores) = (features.len(), columns.n_stores());
@@ -170,6 +170,7 @@ fn cheapest(
                 }
             }
         }
+        Shape::Dense => plans.push(Plan::Blocks(blocks::whole(map, stores, tables))),
     }
     best_of(plans, atoms, options).unwrap_or_else(|| Plan::Blocks(Vec::new()))
 }
