@@ -51,7 +51,65 @@ pub(crate) struct Work {
     pub(crate) is_scalar: bool,
 }
 
+/// How much of everything an iteration has done so far: what [`Work::since`] begins from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    counts: Counts,
+    n_loads: usize,
+    n_stores: usize,
+}
+
+/// Operations by what they keep busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Counts {
+    pub(crate) arithmetic: f64,
+    pub(crate) quotients: f64,
+    pub(crate) roots: f64,
+    /// In the order of [`CallKind`].
+    pub(crate) calls: [f64; 4],
+    pub(crate) loads: f64,
+    pub(crate) stores: f64,
+    pub(crate) integers: f64,
+    pub(crate) branches: f64,
+}
+
 impl Work {
+    /// What there is now, loads and stores aside.
+    fn counts(&self) -> Counts {
+        Counts {
+            arithmetic: self.arithmetic,
+            quotients: self.quotients,
+            roots: self.roots,
+            calls: self.calls,
+            loads: 0.0,
+            stores: 0.0,
+            integers: self.integers,
+            branches: self.branches,
+        }
+    }
+
+    /// What there is now.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { counts: self.counts(), n_loads: self.loads.len(), n_stores: self.stores.len() }
+    }
+
+    /// What has been added since.
+    pub(crate) fn since(&self, mark: &Mark) -> Counts {
+        let (now, then) = (self.counts(), mark.counts);
+        let mut calls = now.calls;
+        calls.iter_mut().zip(then.calls).for_each(|(now, then)| *now -= then);
+        Counts {
+            arithmetic: now.arithmetic - then.arithmetic,
+            quotients: now.quotients - then.quotients,
+            roots: now.roots - then.roots,
+            calls,
+            loads: count(self.loads.get(mark.n_loads..).unwrap_or_default()),
+            stores: count(self.stores.get(mark.n_stores..).unwrap_or_default()),
+            integers: now.integers - then.integers,
+            branches: now.branches - then.branches,
+        }
+    }
+
     /// Adds what a loop with so many iterations does, run once.
     pub(crate) fn add_unrolled(&mut self, other: &Self, trips: f64) {
         self.arithmetic += other.arithmetic * trips;

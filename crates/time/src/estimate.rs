@@ -1,16 +1,17 @@
 //! Estimates, and how they are made.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use nestegg_ir::LinearizedKernel;
 use nestegg_ir::affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::{NestingError, conditions_mut, to_tree};
+use nestegg_ir::{InsnId, LinearizedKernel};
 
 use crate::machine::{Constant, Machine};
 use crate::nest::{Builder, value};
-use crate::shape::{Sized, cost};
+use crate::shape::{Sized, cost, shared};
 
 /// Why there is no estimate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -165,6 +166,13 @@ impl Profile {
         let nanoseconds = loops.first().map_or(0.0, |whole| whole.nanoseconds);
         let loops = loops.into_iter().map(|one| (self.names[one.at].clone(), one)).collect();
         Estimate { nanoseconds, loops }
+    }
+
+    /// The nanoseconds of one run, shared among the instructions. Each loop's own time goes to the instructions in it, in proportion to how long the operations of each
+    /// would take one after another. The shares add up to the estimate, but for the call and for loops in which no instruction does anything.
+    #[must_use]
+    pub fn by_instruction(&self, machine: &Machine) -> BTreeMap<InsnId, f64> {
+        shared(&self.sized, &cost(&self.sized, machine), machine)
     }
 }
 

@@ -18,7 +18,7 @@ use nestegg_ir::{
 use num_traits::ToPrimitive;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::body::{CallKind, Reference, Work};
+use crate::body::{CallKind, Counts, Mark, Reference, Work};
 use crate::facts::AllFacts;
 use crate::groups::{Blocks, Stored};
 
@@ -49,6 +49,8 @@ pub(crate) struct Loop {
 #[derive(Clone, Debug)]
 pub(crate) struct Nest {
     pub(crate) loops: Vec<Loop>,
+    /// For each instruction what it adds to an iteration of a loop: what an instruction before it does already is not in it.
+    pub(crate) parts: Vec<(InsnId, usize, Counts)>,
 }
 
 /// A loop around an instruction: its place among the loops and what it runs over.
@@ -119,11 +121,17 @@ impl<'a> Builder<'a> {
         let mut path = vec![(root, None)];
         let mut runs = Vec::new();
         self.skeleton(tree, &mut path, 1.0, &mut runs)?;
+        let mut parts = Vec::new();
         for (insn, path, weight) in runs {
+            let n_loops = self.loops.len();
+            let marks: Vec<(usize, Mark)> = path.iter().map(|&(at, _)| (at, self.loops[at].work.mark())).collect();
             self.run(insn, &path, weight)?;
+            let new = (n_loops..self.loops.len()).map(|at| (at, Work::default().mark()));
+            let added = marks.into_iter().chain(new).map(|(at, mark)| (insn, at, self.loops[at].work.since(&mark)));
+            parts.extend(added.filter(|(.., counts)| *counts != Counts::default()));
         }
         self.group();
-        Ok(Nest { loops: self.loops })
+        Ok(Nest { loops: self.loops, parts })
     }
 
     /// Straight-line code becomes vectors where that saves something.

@@ -7,10 +7,12 @@
 //! # Complexity
 //! Linear in loops and operations; quadratic in the accesses to one array that a loop stores to.
 
-use nestegg_ir::affine::{Affine, Var};
-use nestegg_ir::{ArrayId, InameId, InameSet};
+use std::collections::BTreeMap;
 
-use crate::body::{Reference, Work, count};
+use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::{ArrayId, InameId, InameSet, InsnId};
+
+use crate::body::{Counts, Reference, Work, count};
 use crate::estimate::{Bound, LoopEstimate};
 use crate::machine::{Constant as C, Machine};
 use crate::nest::Nest;
@@ -110,6 +112,54 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
     }
     res.reverse();
     res
+}
+
+/// The time of a run, shared among the instructions: that of each loop that is left in proportion to how long each keeps the processor busy there, as if it did
+/// one thing after another. The call itself, and loops that do nothing, are nobody's.
+pub(crate) fn shared(kernel: &Sized, costs: &[LoopEstimate], machine: &Machine) -> BTreeMap<InsnId, f64> {
+    let loops = &kernel.nest.loops;
+    // Iterations in a run, and the loop that is left around each; parents have smaller numbers than their children.
+    let mut n_iterations = vec![1.0; loops.len()];
+    let mut place: Vec<Option<usize>> = vec![None; loops.len()];
+    for (cost_idx, cost) in costs.iter().enumerate() {
+        place[cost.at] = Some(cost_idx);
+    }
+    for (idx, one) in loops.iter().enumerate() {
+        for &child in &one.children {
+            n_iterations[child] = n_iterations[idx] * loops[child].entries * loops[child].trips;
+            place[child] = place[child].or(place[idx]);
+        }
+    }
+    let weights: Vec<(InsnId, usize, f64)> = kernel
+        .nest
+        .parts
+        .iter()
+        .filter_map(|(insn, at, counts)| Some((*insn, place[*at]?, busy(counts, machine) * n_iterations[*at])))
+        .collect();
+    let mut totals = vec![0.0; costs.len()];
+    weights.iter().for_each(|(_, place, weight)| totals[*place] += weight);
+    let mut res = BTreeMap::new();
+    for (insn, place, weight) in weights {
+        if weight > 0.0 {
+            let cost = &costs[place];
+            let n_entries = if cost.at == 0 { 1.0 } else { n_iterations[cost.parent] * cost.entries };
+            *res.entry(insn).or_default() += cost.own * n_entries * weight / totals[place];
+        }
+    }
+    res
+}
+
+/// Nanoseconds of operations one after another, each alone.
+fn busy(counts: &Counts, machine: &Machine) -> f64 {
+    let calls = [C::Exponential, C::Trigonometric, C::Power, C::Function];
+    counts.arithmetic * machine[C::Arithmetic]
+        + counts.quotients * machine[C::Divide]
+        + counts.roots * machine[C::Root]
+        + std::iter::zip(counts.calls, calls).map(|(n, constant)| n * machine[constant]).sum::<f64>()
+        + counts.loads * machine[C::Load]
+        + counts.stores * machine[C::Store]
+        + counts.integers * machine[C::Issue]
+        + counts.branches * machine[C::Branch]
 }
 
 /// For each loop whether the compiler unrolls it. An outermost loop is, if it cannot run in vector lanes.

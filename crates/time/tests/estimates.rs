@@ -44,6 +44,59 @@ fn loop_over(n: usize, statement: &str) -> String {
     )
 }
 
+/// Shares of all instructions, by their names.
+fn shares(text: &str) -> Vec<(String, f64)> {
+    let kernel = kernel(text);
+    let found = Profile::new(&kernel, &[], &machine()).unwrap().by_instruction(&machine());
+    found.into_iter().map(|(insn, share)| (kernel.kernel[insn].id.to_string(), share)).collect()
+}
+
+#[test]
+fn the_time_of_a_loop_is_shared_by_what_its_instructions_do() {
+    // Three operations and a store against one of each; both are in one loop, which 24 ns go into.
+    let text = "kernel k linearized
+domain { [i] : 0 <= i < 40 }
+arg x : float64[80] read
+arg y : float64[80] write
+arg z : float64[80] write
+for i
+  y[2*i] = 1.0/x[i]  {id=quotient}
+  z[2*i] = x[i] + 1.0  {id=sum}
+end
+";
+    let whole = estimate(&kernel(text), &[], &machine()).unwrap();
+    let found = shares(text);
+    let [(first, quotient), (second, sum)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((first.as_str(), second.as_str()), ("quotient", "sum"));
+    assert!((quotient + sum - whole.nanoseconds).abs() < 1e-9, "{found:?} of {whole}");
+    // A load, a quotient by multiplication with a reciprocal, and a store; a sum and a store, for the load is there already.
+    assert!((quotient / sum - 11.0 / 2.0).abs() < 1e-9, "{found:?}");
+}
+
+#[test]
+fn loops_around_and_inside_have_shares_of_their_own() {
+    let text = "kernel k linearized
+domain { [i] : 0 <= i < 100 }
+domain { [j] : 0 <= j < 100 }
+arg x : float64[100] read
+arg y : float64[100] write
+arg z : float64[100, 100] write
+for i
+  y[i] = exp(x[i])  {id=outer}
+  for j
+    z[i, j] = x[j] + 1.0  {id=inner}
+  end
+end
+";
+    let whole = estimate(&kernel(text), &[], &machine()).unwrap();
+    let found = shares(text);
+    let total: f64 = found.iter().map(|(_, share)| share).sum();
+    assert!((total - whole.nanoseconds).abs() < 1e-6 * total, "{found:?} of {whole}");
+    let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["outer", "inner"]);
+    assert!(found[0].1 > 5_000.0, "a call of 50 ns, a hundred times: {found:?}");
+}
+
 #[test]
 fn consecutive_elements_run_in_lanes_with_a_remainder() {
     check(

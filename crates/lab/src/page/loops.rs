@@ -1,4 +1,4 @@
-//! The loops before and after, side by side: operations per line as bars, and arcs from where a temporary is written to where it is read.
+//! The loops before and after, side by side: operations and estimated time per line as bars, and arcs from where a temporary is written to where it is read.
 
 use maud::{Markup, html};
 use nestegg_driver::listing::{Line, Listing};
@@ -21,7 +21,7 @@ pub(super) fn section(report: &Report, before: &Listing, after: &Listing) -> Mar
     html! {
         section #loops aria-labelledby="loops-title" {
             h2 #loops-title { "Loops" }
-            p.lead { "A bar shows the operations of a line at all points of its loops, beside those of the other lines on its side. Arcs lead from where a temporary is written to where it is read; point at a line to see all of its own." }
+            p.lead { "The bars show the operations of a line at all points of its loops, and its share of the estimated time of a run, beside those of the other lines on its side. Arcs lead from where a temporary is written to where it is read; point at a line to see all of its own." }
             div.sides {
                 (side("Before", report.before.total, before))
                 (side("After", report.after.total, after))
@@ -32,19 +32,26 @@ pub(super) fn section(report: &Report, before: &Listing, after: &Listing) -> Mar
 }
 
 fn side(name: &str, total: u128, listing: &Listing) -> Markup {
-    let most = listing.lines.iter().map(|line| line.operations).max().unwrap_or(0);
+    let most = Most {
+        operations: listing.lines.iter().map(|line| line.operations).max().unwrap_or(0),
+        nanoseconds: listing.lines.iter().map(|line| line.nanoseconds).fold(0.0, f64::max),
+    };
     let declarations = &listing.lines[..listing.body.min(listing.lines.len())];
     let body = &listing.lines[declarations.len()..];
     let arcs = arcs(body);
     html! {
         div.side {
-            h3 { (name) " " span.number { (count(total)) } }
+            h3 {
+                (name) " " span.number { (count(total)) }
+                @if let Some(whole) = listing.nanoseconds { " " span.time { (duration(whole)) } }
+            }
             @if !declarations.is_empty() {
                 details {
                     summary { (declarations.len()) " lines of declarations" }
                     pre.declarations { @for line in declarations { (cut(&line.text)) "\n" } }
                 }
             }
+            div.heads.has-arcs[!arcs.is_empty()] aria-hidden="true" { span { "operations" } span { "time" } }
             div.code tabindex="0" role="group" aria-label=(format!("{name}, {} lines", body.len())) {
                 @if !arcs.is_empty() {
                     svg.arcs width=(MARGIN) height=(body.len() * LINE) aria-hidden="true" {
@@ -54,21 +61,33 @@ fn side(name: &str, total: u128, listing: &Listing) -> Markup {
                     }
                 }
                 ol.lines.has-arcs[!arcs.is_empty()] {
-                    @for line in body { (row(line, most)) }
+                    @for line in body { (row(line, &most)) }
                 }
             }
         }
     }
 }
 
-fn row(line: &Line, most: u128) -> Markup {
+/// The largest of all lines on a side.
+struct Most {
+    operations: u128,
+    nanoseconds: f64,
+}
+
+fn row(line: &Line, most: &Most) -> Markup {
     let names: Vec<&str> = line.writes.iter().chain(&line.reads).map(String::as_str).collect();
     html! {
         li data-names=[(!names.is_empty()).then(|| names.join(" "))] {
             span.cost title=[(line.operations > 0).then(|| format!("{} operations", line.operations))] {
                 @if line.operations > 0 {
                     span.number { (short(line.operations)) }
-                    span.bar style=(format!("width:{}%", share(line.operations, most))) {}
+                    span.bar style=(format!("width:{}%", share(line.operations, most.operations))) {}
+                }
+            }
+            span.cost.time title=[(line.nanoseconds > 0.0).then(|| format!("{} of a run, estimated", duration(line.nanoseconds)))] {
+                @if line.nanoseconds > 0.0 {
+                    span.number { (duration(line.nanoseconds)) }
+                    span.bar style=(format!("width:{:.2}%", 100.0 * line.nanoseconds / most.nanoseconds)) {}
                 }
             }
             code { (cut(without_id(&line.text))) }
@@ -102,6 +121,18 @@ fn short(n: u128) -> String {
         }
     }
     n.to_string()
+}
+
+/// A time in a few characters.
+fn duration(nanoseconds: f64) -> String {
+    const UNITS: [(f64, &str); 4] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
+    let (unit, name) = UNITS.into_iter().find(|(unit, _)| nanoseconds >= *unit).unwrap_or((1.0, "ns"));
+    let scaled = nanoseconds / unit;
+    match scaled {
+        scaled if scaled >= 99.95 => format!("{scaled:.0}\u{202f}{name}"),
+        scaled if scaled >= 0.95 => format!("{scaled:.1}\u{202f}{name}"),
+        scaled => format!("{scaled:.2}\u{202f}{name}"),
+    }
 }
 
 /// A way of a temporary.
@@ -173,7 +204,7 @@ mod tests {
 
     fn line(writes: &[&str], reads: &[&str]) -> Line {
         let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        Line { text: String::new(), operations: 0, writes: own(writes), reads: own(reads) }
+        Line { writes: own(writes), reads: own(reads), ..Line::default() }
     }
 
     #[test]
@@ -195,5 +226,8 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         assert_eq!([7, 9_999, 38_350_224, 12_345].map(short), ["7", "9999", "38M", "12k"]);
+        let times =
+            [0.004, 1.25, 87.0, 1_234.0, 250_000.0, 3e9].map(duration).map(|text| text.replace('\u{202f}', " "));
+        assert_eq!(times, ["0.00 ns", "1.2 ns", "87.0 ns", "1.2 µs", "250 µs", "3.0 s"]);
     }
 }

@@ -1,9 +1,9 @@
 //! The story of a run as one page for a browser.
 //!
 //! # Output
-//! HTML with its style, its script and its data inside, so that it needs no network: the loops before and after with the operations of each
-//! line and the ways of temporaries, the search as charts, what each form came to, the rules, and the e-graph around a chosen value. The same bytes on
-//! every run: no times are in it.
+//! HTML with its style, its script and its data inside, so that it needs no network: the loops before and after with the operations and the
+//! estimated time of each line and the ways of temporaries, the search as charts, what each form came to, the rules, and the e-graph around a chosen value. The same bytes on
+//! every run: no measured times are in it.
 //! # Method
 //! Everything but the e-graph is drawn here; the script (`page.js`) only marks what belongs together, and draws the e-graph that one asks for. Colours
 //! are in `page.css`, light and dark.
@@ -21,7 +21,8 @@ use nestegg_driver::report::{Report, Validated};
 use nestegg_driver::{Error, Optimized, parameters, read};
 use nestegg_span::Source;
 
-const STYLE: &str = include_str!("page.css");
+/// The style of pages; colours of its own are in it, light and dark.
+pub const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The page of a result, which must come with its [events](Config::traces) and [what it was made of](Config::keeps_lineage).
@@ -33,7 +34,8 @@ pub fn page(source: &Source, config: &Config, optimized: &Optimized) -> Result<S
     let values = parameters::values(&report.parameters);
     let kernel = report.kernel.clone();
     let input = read(source)?.program.into_linearized().map_err(|source| Error::Order { kernel, source })?;
-    let (before, after) = (listing(&input, &values)?, listing(&optimized.program, &values)?);
+    let listing = |program| listing(program, &values, &config.machine);
+    let (before, after) = (listing(&input)?, listing(&optimized.program)?);
     let picture = draw(source, config, optimized)?;
     let command = config.command(&source.name);
     let markup = html! {
