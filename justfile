@@ -17,7 +17,7 @@ lint:
 # All tests, as in the README.
 [group: 'test']
 test:
-  ./setup && cargo test --release --workspace
+  ./setup --tests && cargo test --release --workspace
 
 # The tests of one crate: `just crate ir`.
 [group: 'test']

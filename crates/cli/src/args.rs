@@ -54,6 +54,14 @@ pub enum Command {
     Rules(RulesArgs),
     /// Leave each rule, seed and form of a strategy out in turn, and show what that costs
     Ablate(AblateArgs),
+    /// Show kernels and rules of a folder live in a browser: what an edit does is there within a second
+    Serve(ServeArgs),
+    /// Talk with an editor by the Language Server Protocol: errors in rule files and kernels as one types, definitions, what names mean
+    Lsp {
+        /// Talk on standard input and output, as always; editors like to say so
+        #[arg(long, hide = true)]
+        stdio: bool,
+    },
     /// Say what the cache holds that `optimize --cache` and the Python package share, or remove it
     Cache {
         /// What to do with it.
@@ -363,6 +371,19 @@ pub struct AblateArgs {
     /// No progress
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// `nestegg serve`.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// The folder: kernels (`*.knl`, `*.json`), and the rule files (`*.rules`) that all of them run with
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// The port of the loopback address [default: a free one]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+    #[command(flatten)]
+    pub strategy: StrategyArgs,
 }
 
 /// `nestegg explain`.

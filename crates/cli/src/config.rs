@@ -292,7 +292,7 @@ pub fn machine(name: &str) -> Result<Machine, Failure> {
 const NAME_IN_FILE: char = '#';
 
 /// A strategy by its name, or from a file, which is read.
-fn strategy(level: &str) -> Result<Strategy, Failure> {
+pub fn strategy(level: &str) -> Result<Strategy, Failure> {
     let path = Path::new(level);
     let is_file = path.extension().is_some() || path.components().count() > 1 || level.contains(NAME_IN_FILE);
     if !is_file {

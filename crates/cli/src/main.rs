@@ -60,6 +60,8 @@ fn run(command: Command) -> Result<ExitStatus, Failure> {
         Command::Run(args) => commands::run::run(&args),
         Command::Rules(args) => commands::rules::run(&args),
         Command::Ablate(args) => commands::ablate::run(&args),
+        Command::Lsp { stdio: _ } => commands::lsp::run(),
+        Command::Serve(args) => commands::serve::run(args),
         Command::Cache { command } => commands::cache::run(command),
         Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Schema => commands::schema::run(),

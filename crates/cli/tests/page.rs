@@ -1,12 +1,15 @@
 //! The page of `optimize --report html`, the trace, and explanations from outside.
 //!
-//! What a browser makes of the page is tested with Chromium where there is one, by a script that uses the page as a reader does: with `CHROMIUM=PATH`, or
-//! what is called `chromium`. Where there is none, these tests say so and pass.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+//! What a [browser] makes of the page is tested by a script that uses the page as a reader does. Pictures of it go below `target`, into a folder `screenshots`.
+#![allow(clippy::unwrap_used)]
+
+mod browser;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+
+use browser::{browse, chromium};
 
 const KERNEL: &str = "\
 kernel page
@@ -169,30 +172,6 @@ fn explanations_are_text_and_json() {
     assert_eq!(unknown.status.code(), Some(2));
 }
 
-/// The browser, if there is one.
-fn chromium() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("CHROMIUM") {
-        return Some(path.into());
-    }
-    let found = std::env::split_paths(&std::env::var_os("PATH")?)
-        .map(|folder| folder.join("chromium"))
-        .find(|path| path.exists());
-    if found.is_none() {
-        eprintln!("there is no `chromium`, so nothing was seen in a browser");
-    }
-    found
-}
-
-/// Runs Chromium without a window; answers what it prints.
-fn browse(chromium: &Path, profile: &Path, arguments: &[&str]) -> String {
-    let profile = format!("--user-data-dir={}", profile.display());
-    let common =
-        ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=4000", &profile];
-    let output = Command::new(chromium).args(common).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
 /// What a reader does, with what is to be seen then; the outcome is the text of the page.
 const READER: &str = concat!("<script>\n", include_str!("reader.js"), "</script></body>");
 
@@ -217,7 +196,7 @@ fn a_browser_shows_the_page() {
     for (name, size, theme) in
         [("light", "1280,2600", "light"), ("dark", "1280,2600", "dark"), ("narrow", "500,3200", "light")]
     {
-        let picture = folder.path().join(format!("{name}.png"));
+        let picture = browser::pictures().join(format!("page-{name}.png"));
         let arguments = [
             &format!("--window-size={size}"),
             &format!("--screenshot={}", picture.display()),
@@ -229,9 +208,4 @@ fn a_browser_shows_the_page() {
         pictures.push(bytes);
     }
     assert!(pictures[0] != pictures[1] && pictures[0] != pictures[2]);
-    if let Some(place) = std::env::var_os("NESTEGG_SCREENSHOTS") {
-        for name in ["light", "dark", "narrow"] {
-            fs::copy(folder.path().join(format!("{name}.png")), Path::new(&place).join(format!("{name}.png"))).unwrap();
-        }
-    }
 }
