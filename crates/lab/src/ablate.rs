@@ -59,7 +59,10 @@ pub fn parts(book: &RuleBook, level: &str, given: &[Source]) -> Option<Vec<Part>
         }
     }
     for option in ["seeds", "forms"] {
-        if let Some(OptionValue::Words(words)) = strategy.options.get(option) {
+        // The only seed cannot be left out: nothing would be left to start from.
+        if let Some(OptionValue::Words(words)) = strategy.options.get(option)
+            && words.len() > 1
+        {
             res.extend(words.iter().map(|word| Part { kind: option.to_owned(), name: word.to_string() }));
         }
     }
@@ -168,5 +171,22 @@ fn summary(part: &Part, sources: &[Source], whole: &[u128], after: &[Option<u128
         better: ratios.iter().filter(|ratio| **ratio < 1.0).count(),
         ratio: mean.exp(),
         most,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_every_level_can_be_left_out() {
+        let book = rule_book(&[]).unwrap();
+        for level in book.strategies.keys() {
+            let config = Config { strategy: Strategy::Named(level.to_string()), ..Config::of_operations() };
+            for part in parts(&book, level.as_str(), &[]).unwrap() {
+                let res = nestegg_driver::rules::check(&without(&config, &book, level.as_str(), &part));
+                assert!(res.is_ok(), "{level} without {part:?}: {res:?}");
+            }
+        }
     }
 }
