@@ -127,13 +127,17 @@ impl Piecewise {
         match self {
             Self::One(affine) => affine.involves(name),
             Self::Min(parts) | Self::Max(parts) => parts.iter().any(|part| part.involves(name)),
-            // The text of a condition holds names as words.
             Self::Choice(condition, first, second) => {
-                let mut words = condition.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-                words.any(|word| word == name) || first.involves(name) || second.involves(name)
+                names(condition).any(|word| word == name) || first.involves(name) || second.involves(name)
             }
         }
     }
+}
+
+/// The words in a text of isl's notation, where coefficients stand before names without a space: `2i`.
+pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    words.map(|word| word.trim_start_matches(|c: char| c.is_ascii_digit())).filter(|word| !word.is_empty())
 }
 
 /// `start <= name`, in isl's notation; `None` if the start is not affine piece by piece.

@@ -141,11 +141,15 @@ fn of_affine(affine: &Affine, at: Span) -> Option<Rc<Term>> {
         let quotient = vec![of_affine(&floor.numerator, at)?, Term::int(floor.denominator, at)];
         terms.push(scaled(*coefficient, Term::op(Op::FloorDiv, quotient, at)));
     }
-    if affine.constant != 0 || terms.is_empty() {
+    if affine.constant > 0 || terms.is_empty() {
         terms.push(Term::int(affine.constant, at));
     }
-    Some(match terms.as_slice() {
+    let sum = match terms.as_slice() {
         [only] => only.clone(),
         _ => Term::op(Op::Add, terms, at),
-    })
+    };
+    if affine.constant >= 0 || sum.as_int().is_some() {
+        return Some(sum);
+    }
+    Some(Term::op(Op::Sub, vec![sum, Term::int(affine.constant.checked_neg()?, at)], at))
 }

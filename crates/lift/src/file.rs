@@ -1,5 +1,6 @@
 //! What a file defines: functions, tables and constants, names of types.
 
+use nestegg_ir::Dtype;
 use nestegg_span::Span;
 use rustc_hash::FxHashMap;
 use tree_sitter::{Node, Tree};
@@ -139,6 +140,24 @@ impl<'t> File<'t> {
     /// The names of functions that take numbers only.
     pub(crate) fn helpers(&self) -> impl Iterator<Item = &'t str> {
         self.functions.iter().filter(|function| !function.takes_arrays).map(|function| function.name)
+    }
+
+    /// The type that a function takes and returns, and how many arguments it takes, if it is declared to compute floats of one type from floats alone.
+    pub(crate) fn pure(&self, name: &str) -> Option<(Dtype, usize)> {
+        let (declaration, declarator) = self.variable(name)?;
+        let words = self.slice(declaration);
+        let is_pure =
+            ["((const))", "((__const__))", "((pure))", "((__pure__))"].iter().any(|word| words.contains(word));
+        let (_, wraps) = declared(declarator);
+        let [Wrap::Function(parameters)] = wraps.as_slice() else { return None };
+        let Base::Number(returned) = self.types.of_node(declaration, self.text) else { return None };
+        let taken: Vec<Node<'t>> = children(*parameters);
+        let is_same = taken.iter().all(|parameter| {
+            let wraps = parameter.child_by_field_name("declarator").map(|declarator| declared(declarator).1);
+            wraps.is_none_or(|wraps| wraps.is_empty())
+                && self.types.of_node(*parameter, self.text) == Base::Number(returned)
+        });
+        (is_pure && is_same && returned.is_float()).then_some((returned, taken.len()))
     }
 
     /// The declaration of a variable of the file, and its declarator.

@@ -43,34 +43,10 @@ const ESTIMATE: i64 = 1000;
 const MAX_SIZE: usize = 1_000_000;
 /// What isl may spend on one question.
 const MAX_ISL_OPERATIONS: u64 = 2_000_000;
-/// Words that mean something to isl or in the text form; inames, parameters and arrays get other names.
-const RESERVED: [&str; 25] = [
-    "and",
-    "or",
-    "not",
-    "exists",
-    "mod",
-    "floor",
-    "ceil",
-    "min",
-    "max",
-    "infty",
-    "implies",
-    "sum",
-    "product",
-    "reduce",
-    "simul_reduce",
-    "cast",
-    "true",
-    "false",
-    "int32",
-    "int64",
-    "float32",
-    "float64",
-    "bool",
-    "end",
-    "kernel",
-];
+/// Operators of the text form, which nothing can be called.
+const OPERATORS: [&str; 3] = ["and", "or", "not"];
+/// Words of isl, which inames and parameters cannot be called.
+const ISL_WORDS: [&str; 10] = ["exists", "mod", "floor", "ceil", "min", "max", "infty", "implies", "true", "false"];
 
 /// What a name means.
 #[derive(Clone, Debug)]
@@ -208,7 +184,7 @@ pub(crate) fn lift<'f>(file: &'f File<'f>, function: Definition<'f>) -> Result<K
         nesting: 0,
         context,
         scopes: vec![FxHashMap::default()],
-        names: RESERVED.iter().map(|word| (*word).to_owned()).collect(),
+        names: OPERATORS.iter().map(|word| (*word).to_owned()).collect(),
         assigned: FxHashSet::default(),
         arrays: Vec::new(),
         pointers: Vec::new(),
@@ -262,9 +238,23 @@ impl<'f> Lift<'f> {
 
     /// A name that nothing else has.
     fn fresh(&mut self, name: &str) -> String {
+        let res = self.free(name, &[]);
+        self.names.insert(res.clone());
+        res
+    }
+
+    /// A name for an iname or a parameter that nothing else has.
+    fn fresh_in_sets(&mut self, name: &str) -> String {
+        let res = self.free(name, &ISL_WORDS);
+        self.names.insert(res.clone());
+        res
+    }
+
+    /// The name, or the name with a number, so that it is free.
+    fn free(&self, name: &str, reserved: &[&str]) -> String {
         let mut res = name.to_owned();
         let mut number = 0_usize;
-        while !self.names.insert(res.clone()) {
+        while self.names.contains(&res) || reserved.contains(&res.as_str()) {
             res = format!("{name}_{number}");
             number += 1;
         }
@@ -369,7 +359,7 @@ impl<'f> Lift<'f> {
 
     /// An integer parameter.
     fn size_parameter(&mut self, name: &str, text: &str, dtype: Dtype, at: Span) -> Value {
-        let name = self.fresh(name);
+        let name = self.fresh_in_sets(name);
         let value = Value::new(Term::new(crate::term::Kind::Name(name.clone()), at), dtype);
         self.parameters.push(ParameterInfo { name, text: text.to_owned(), dtype, span: at });
         value
@@ -418,7 +408,7 @@ impl<'f> Lift<'f> {
     /// The names of what is open or a parameter, of those in a text.
     fn known_names(&self, text: &str) -> Vec<String> {
         let mut res: Vec<String> = Vec::new();
-        for word in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+        for word in crate::bounds::names(text) {
             let is_known = self.is_parameter(word) || self.open.iter().any(|open| open.iname == word);
             if is_known && !res.iter().any(|known| known == word) {
                 res.push(word.to_owned());

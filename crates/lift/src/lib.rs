@@ -62,6 +62,9 @@ pub fn functions(source: &Source) -> Result<Vec<Function>, Box<ReadErrors>> {
     let text = text::prepared(&source.text);
     let tree = text::parse(&text).map_err(|error| Errors::refuse(source, *error))?;
     let file = File::new(&text, &tree, &[]);
+    if file.kernels().next().is_none() {
+        text::check(tree.root_node()).map_err(|error| Errors::refuse(source, *error))?;
+    }
     Ok(file.kernels().map(|kernel| Function { name: kernel.name.to_owned(), span: kernel.span }).collect())
 }
 
@@ -161,8 +164,14 @@ fn lifted(source: &Source, text: &str) -> Result<KernelSyntax<'static>, Errors> 
     let file = File::new(text, &tree, &macros);
     let kernels: Vec<_> = file.kernels().collect();
     match kernels.as_slice() {
-        [] => Err(alone(problem::no_function(Span::from_range(0..text.len().min(1))))),
-        [kernel] => function::lift(&file, *kernel),
+        [] => {
+            text::check(tree.root_node()).map_err(alone)?;
+            Err(alone(problem::no_function(Span::from_range(0..text.len().min(1)))))
+        }
+        [kernel] => {
+            text::check(kernel.node).map_err(alone)?;
+            function::lift(&file, *kernel)
+        }
         [_, second, ..] => {
             let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name).collect();
             Err(alone(problem::several_functions(&source.name, &names, second.name_span)))

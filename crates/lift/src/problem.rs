@@ -46,7 +46,8 @@ pub(crate) fn unknown_function(name: &str, at: Span) -> Box<ReadError> {
         format!("nothing is known of the function `{name}`"),
         "called here",
         at,
-        "a kernel may call functions of `math.h`, and functions of this file that take and return numbers and consist of one `return`",
+        "a kernel may call functions of `math.h`, functions of this file that take and return numbers and consist of one `return`, and functions of \
+         floats that the file declares with `__attribute__((const))`",
     )
 }
 

@@ -34,8 +34,8 @@ pub(crate) enum Kind {
     Element(usize, Vec<Rc<Term>>),
     /// An operation.
     Op(Op, Vec<Rc<Term>>),
-    /// A function of `math.h`.
-    Call(&'static str, Vec<Rc<Term>>),
+    /// A pure function.
+    Call(Rc<str>, Vec<Rc<Term>>),
     /// A conversion.
     Cast(Dtype, Rc<Term>),
 }
@@ -198,6 +198,12 @@ impl Value {
         }
         let value = self.number();
         let span = value.span();
+        // A literal of `float` is one of `double`, too: all its digits are there.
+        if let (Kind::Cast(Dtype::Float32, inside), Dtype::Float64) = (&value.term.kind, dtype)
+            && let Kind::Number(Number::Float(_)) = inside.kind
+        {
+            return Self::new(inside.clone(), dtype);
+        }
         let is_weak = match value.term.kind {
             // A literal takes the type that it meets.
             Kind::Number(Number::Int(_)) => dtype != Dtype::Float32,
@@ -244,7 +250,7 @@ pub(crate) fn emit(term: &Term, arrays: &[String], nodes: &mut Nodes<'static>) -
         }
         Kind::Op(op, operands) => (NodeKind::Op(*op), of(operands)),
         Kind::Call(function, arguments) => {
-            (NodeKind::Call(Name { text: (*function).into(), span: term.span }), of(arguments))
+            (NodeKind::Call(Name { text: function.to_string().into(), span: term.span }), of(arguments))
         }
         Kind::Cast(dtype, operand) => (NodeKind::Cast(*dtype), of(std::slice::from_ref(operand))),
     };

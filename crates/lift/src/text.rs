@@ -93,23 +93,51 @@ pub(crate) fn fields<'t>(node: Node<'t>, name: &str) -> Vec<Node<'t>> {
 fn tree(text: &str) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_c::LANGUAGE.into()).ok()?;
-    parser.parse(text, None)
+    parser.parse(unambiguous(text), None)
 }
 
-/// The tree of a file.
-pub(crate) fn parse(text: &str) -> Lifted<Tree> {
-    let Some(tree) = tree(text) else {
-        return Err(problem::syntax("the parser gives up", Span::default()));
+/// The same text, of the same length, with `%` for `*` where the grammar could take a product for a type: `(a*(b)) - c`. Both operators
+/// bind alike, and which one it is says the text itself.
+fn unambiguous(text: &str) -> String {
+    let named: Vec<&str> = text
+        .split("typedef ")
+        .skip(1)
+        .filter_map(|rest| rest.split(';').next()?.rsplit(|c: char| !is_word(c)).find(|word| !word.is_empty()))
+        .collect();
+    let is_type = |word: &str| {
+        FIRST_WORDS.contains(&word)
+            || word.ends_with("_t")
+            || matches!(word, "restrict" | "volatile" | "char")
+            || named.contains(&word)
     };
-    match first_error(&tree) {
+    let mut bytes = text.as_bytes().to_vec();
+    for (at, _) in text.match_indices('*') {
+        let (before, after) = (text[..at].trim_end(), text[at + 1..].trim_start());
+        let word = before.rsplit(|c: char| !is_word(c)).next().unwrap_or_default();
+        let is_name = word.starts_with(|c: char| !c.is_ascii_digit());
+        if after.starts_with('(') && is_name && !is_type(word) {
+            bytes[at] = b'%';
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The tree of a file. What the grammar does not take is found by [`check`].
+pub(crate) fn parse(text: &str) -> Lifted<Tree> {
+    tree(text).ok_or_else(|| problem::syntax("the parser gives up", Span::default()))
+}
+
+/// Whether the grammar takes all of a part of a file.
+pub(crate) fn check(node: Node<'_>) -> Lifted<()> {
+    match first_error(node) {
         Some((at, message)) => Err(problem::syntax(&message, at)),
-        None => Ok(tree),
+        None => Ok(()),
     }
 }
 
 /// What the grammar does not take: the first place.
-fn first_error(tree: &Tree) -> Option<(Span, String)> {
-    let mut cursor = tree.walk();
+fn first_error(node: Node<'_>) -> Option<(Span, String)> {
+    let mut cursor = node.walk();
     if !cursor.node().has_error() {
         return None;
     }
@@ -163,7 +191,8 @@ impl Macro {
         let (_, tree) = self.tree.as_ref()?;
         let function = tree.root_node().named_child(0)?;
         let statement = function.child_by_field_name("body")?.named_child(0)?;
-        (statement.kind() == "expression_statement").then(|| statement.named_child(0)).flatten()
+        // The parentheses are not the macro's own.
+        (statement.kind() == "expression_statement").then(|| statement.named_child(0)?.named_child(0)).flatten()
     }
 }
 

@@ -45,6 +45,14 @@ impl<'f> Lift<'f> {
             let negative = Term::op(Op::Neg, vec![a.term.clone()], at);
             return Ok(Value::new(Term::op(op, vec![a.term.clone(), negative], at), a.dtype));
         }
+        if let Some((dtype, n_arguments)) = self.file.pure(name) {
+            if n_arguments != arguments.len() {
+                let what = format!("`{name}` with {} arguments", arguments.len());
+                return Err(problem::unsupported(&what, at, &format!("it takes {n_arguments}")));
+            }
+            let terms = arguments.into_iter().map(|argument| argument.into_dtype(dtype).term).collect();
+            return Ok(Value::new(Term::new(Kind::Call(name.into(), terms), at), dtype));
+        }
         let Some(known) = math::function(name) else { return Err(problem::unknown_function(name, at)) };
         if known.n_arguments != arguments.len() {
             let what = format!("`{name}` with {} arguments", arguments.len());
@@ -62,12 +70,13 @@ impl<'f> Lift<'f> {
             return Ok(Value::new(term, dtype));
         }
         let terms = values.into_iter().map(|value| value.term).collect();
-        Ok(Value::new(Term::new(Kind::Call(known.name, terms), at), dtype))
+        Ok(Value::new(Term::new(Kind::Call(known.name.into(), terms), at), dtype))
     }
 
     /// A function of numbers, put in place: constants, then one `return`.
     fn inlined(&mut self, function: Definition<'f>, arguments: Vec<Value>, at: Span) -> Lifted<Value> {
         let name = function.name;
+        crate::text::check(function.node)?;
         let returned = match self.file.returned(function) {
             Base::Number(dtype) | Base::Held(dtype) => dtype,
             Base::Void | Base::Other(_) => return Err(problem::unknown_function(name, at)),

@@ -33,13 +33,29 @@ impl<'f> Lift<'f> {
             is_const: has_word(node, self.text, "const") || has_word(node, self.text, "constexpr"),
         };
         for declarator in fields(node, "declarator") {
-            self.local(&declared, declarator)?;
+            if let Err(error) = self.local(&declared, declarator) {
+                self.report(error);
+                self.stand_in(&declared, declarator);
+            }
         }
         Ok(())
     }
 
+    /// Declares a scalar whose declaration was wrong, so that nothing is said of its uses.
+    fn stand_in(&mut self, words: &Declared, declarator: Node<'f>) {
+        let (Some(name), []) = (super::declared_name(declarator), declared(declarator).1.as_slice()) else { return };
+        let dtype = match words.base {
+            Base::Number(dtype) | Base::Held(dtype) => dtype,
+            _ => Dtype::Float64,
+        };
+        let (name, at) = (self.slice(name), self.span(name));
+        let array = self.array(name, dtype, Vec::new(), Role::Temporary, at);
+        self.declare(name, Symbol::Array(array));
+    }
+
     /// A variable of the file: a constant or a table, declared in the outermost scope.
     pub(super) fn file_variable(&mut self, declaration: Node<'f>, declarator: Node<'f>) -> Lifted<()> {
+        crate::text::check(declaration)?;
         let (text, used_at) = (std::mem::replace(&mut self.text, self.file.text), self.used_at.take());
         let scopes = std::mem::take(&mut self.scopes);
         self.scopes.push(Default::default());
@@ -284,7 +300,7 @@ impl<'f> Lift<'f> {
     fn fill(&mut self, name: &str, array: usize, sizes: &[i64], at: Span) {
         let mut inames = Vec::with_capacity(sizes.len());
         for size in sizes {
-            let iname = self.fresh(&format!("{name}_i"));
+            let iname = self.fresh_in_sets(&format!("{name}_i"));
             let constraint = format!("0 <= {iname} < {size}");
             self.domains.push((format!("{{ [{iname}] : {constraint} }}"), at));
             self.open.push(Open { iname: iname.clone(), constraint: constraint.into() });

@@ -1,5 +1,7 @@
 //! The end: extents, accesses, and the syntax tree of the kernel.
 
+use std::rc::Rc;
+
 use nestegg_dump::Errors;
 use nestegg_dump::syntax::{
     ArrayKindSyntax, ArraySyntax, ConditionSyntax, InstructionKindSyntax, InstructionSyntax, ItemKindSyntax,
@@ -8,11 +10,16 @@ use nestegg_dump::syntax::{
 use nestegg_ir::ArgumentAccess;
 use nestegg_span::Span;
 
-use super::{ArrayInfo, ESTIMATE, Lift, Role, Size, Step};
+use super::{ArrayInfo, ESTIMATE, Lift, Pointer, Role, Size, Step};
 use crate::extents::{self, Access};
 use crate::file::Definition;
+use crate::problem::{self, Lifted};
 use crate::signature;
 use crate::term::{Term, emit};
+use crate::types::Base;
+
+/// So many integers of another size are handed over as a copy.
+const MAX_COPIED: i64 = 64;
 
 impl<'f> Lift<'f> {
     /// The kernel, when all statements have been walked.
@@ -26,6 +33,14 @@ impl<'f> Lift<'f> {
             match extents::extent(&self.context, &self.arrays[idx].name, &accesses, &|name| self.is_parameter(name)) {
                 Ok(found) => *extent = Some(found),
                 Err(error) => self.errors.push(*error),
+            }
+        }
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
+        for pointer in &self.pointers {
+            if let Err(error) = copy(pointer, &mut self.arrays, &extents) {
+                self.errors.push(*error);
             }
         }
         if !self.errors.is_empty() {
@@ -101,6 +116,28 @@ impl<'f> Lift<'f> {
             }
         }
         res
+    }
+}
+
+/// Hands a copy over where the elements have another size in C than in the kernel: of a few that are only read.
+fn copy(pointer: &Pointer, arrays: &mut [ArrayInfo], extents: &[Option<Rc<Term>>]) -> Lifted<()> {
+    let (Base::Held(dtype), Some(array)) = (&pointer.base, pointer.array) else { return Ok(()) };
+    let size = match &arrays[array].shape[..] {
+        [Size::Known(size)] => size.as_int(),
+        _ => extents[array].as_ref().and_then(|size| size.as_int()),
+    };
+    match size {
+        Some(size @ 1..=MAX_COPIED) if !arrays[array].is_written => {
+            let elements: Vec<String> = (0..size).map(|index| format!("{}[{index}]", pointer.text)).collect();
+            let ty = signature::c_type(*dtype);
+            let text = format!("(const {ty}[{size}]){{{}}}", elements.join(", "));
+            arrays[array].role = Role::Argument(text);
+            Ok(())
+        }
+        _ => {
+            let ty = format!("array of integers that are not `{}`", signature::c_type(*dtype));
+            Err(problem::wrong_type(&format!("`{}`", pointer.name), &ty, pointer.span))
+        }
     }
 }
 

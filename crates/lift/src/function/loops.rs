@@ -8,7 +8,7 @@ use nestegg_span::Span;
 use rustc_hash::FxHashMap;
 use tree_sitter::Node;
 
-use super::{Lift, Open, Step, Symbol, bare, declared_name, operator};
+use super::{ISL_WORDS, Lift, Open, Step, Symbol, bare, declared_name, operator};
 use crate::bounds;
 use crate::constants;
 use crate::problem::{self, Lifted};
@@ -53,7 +53,7 @@ impl<'f> Lift<'f> {
         }
         let dtype = before.unwrap_or(from.dtype);
         let at = self.span(start.name);
-        let planned = self.iname_of(name);
+        let planned = self.free(name, &ISL_WORDS);
         let (value, mut constraints) = self.counted(&planned, &from.term, step, at, self.span(start.value))?;
         let value = Value::new(value, dtype);
 
@@ -233,17 +233,6 @@ impl<'f> Lift<'f> {
         }
     }
 
-    /// A name for a new iname, before it is known whether there is one with the same values.
-    fn iname_of(&self, name: &str) -> String {
-        let mut res = name.to_owned();
-        let mut number = 0_usize;
-        while self.names.contains(&res) {
-            res = format!("{name}_{number}");
-            number += 1;
-        }
-        res
-    }
-
     /// The value of a loop variable by its iname, and what the iname's values begin with.
     fn counted(&self, iname: &str, from: &Rc<Term>, step: i64, at: Span, place: Span) -> Lifted<(Rc<Term>, String)> {
         let variable = Term::new(Kind::Name(iname.to_owned()), at);
@@ -274,7 +263,7 @@ impl<'f> Lift<'f> {
         {
             return known.clone();
         }
-        let iname = self.fresh(name);
+        let iname = self.fresh_in_sets(name);
         let constraints = replace_word(constraints, planned, &iname);
         let outer = self.known_names(&constraints).join(", ");
         let outer = if outer.is_empty() { String::new() } else { format!("[{outer}] -> ") };

@@ -178,6 +178,8 @@ impl<'f> Lift<'f> {
         }
         let dtype = match base {
             Base::Number(dtype) => *dtype,
+            // Its elements are handed over as a copy.
+            Base::Held(dtype) if shape.len() == 1 => *dtype,
             Base::Held(_) => return Err(problem::wrong_type(&format!("`{name}`"), "an integer of another size", at)),
             Base::Void => return Err(problem::wrong_type(&format!("`{name}`"), "void", at)),
             Base::Other(words) => return Err(problem::wrong_type(&format!("`{name}`"), words, at)),

@@ -264,6 +264,11 @@ impl<'f> Lift<'f> {
         if dtype.is_float() {
             return Value::arithmetic(Op::Div, a, b, at);
         }
+        if let (Some(a), Some(b)) = (a.term.as_int(), b.term.as_int())
+            && let Some(quotient) = a.checked_div(b)
+        {
+            return Value::new(Term::int(quotient, at), dtype);
+        }
         let floor = Term::op(Op::FloorDiv, vec![a.term.clone(), b.term.clone()], at);
         let term = match self.rounds_up(&a.term, &b.term, at) {
             None => floor,
@@ -278,6 +283,11 @@ impl<'f> Lift<'f> {
     /// C's remainder of integers, with the sign of the dividend.
     fn remainder(&self, a: Value, b: Value, at: Span) -> Value {
         let dtype = a.dtype;
+        if let (Some(a), Some(b)) = (a.term.as_int(), b.term.as_int())
+            && let Some(rest) = a.checked_rem(b)
+        {
+            return Value::new(Term::int(rest, at), dtype);
+        }
         let floor = Term::op(Op::Mod, vec![a.term.clone(), b.term.clone()], at);
         let term = match self.rounds_up(&a.term, &b.term, at) {
             None => floor,
