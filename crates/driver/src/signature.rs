@@ -37,13 +37,12 @@ impl Signature {
         let signature = meta.c_function;
         // Text of a function goes into a file of C as it is.
         let is_plain = |text: &str| !text.contains(['{', '}', ';', '#', '"', '\n']);
-        let mut texts = [&signature.head].into_iter().chain(&signature.returns);
         // What is passed may be a list of values in braces, but no statement.
         let is_value = |text: &str| !text.contains([';', '#', '"', '\n']);
-        (texts.all(|text| is_plain(text))
-            && signature.passed.values().all(|text| is_value(text))
-            && signature.call(kernel, "f").is_some())
-        .then_some(signature)
+        let is_head = is_plain(&signature.head) && signature.returns.as_deref().is_none_or(is_plain);
+        let fits =
+            is_head && signature.passed.values().all(|text| is_value(text)) && signature.call(kernel, "f").is_some();
+        fits.then_some(signature)
     }
 
     /// The call of the function that holds the kernel; `None` if the function lacks something.
