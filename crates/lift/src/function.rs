@@ -220,6 +220,7 @@ impl<'f> Lift<'f> {
         self.used_at.unwrap_or_else(|| span(node))
     }
 
+    #[allow(clippy::boxed_local, reason = "errors come boxed, so that results are small")]
     fn report(&mut self, error: Box<nestegg_dump::ReadError>) {
         self.errors.push(*error);
     }

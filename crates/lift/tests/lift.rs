@@ -1,5 +1,7 @@
 //! Functions of C and the kernels that they are, errors at their places, and text of any kind.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
@@ -308,6 +310,13 @@ fn what_no_kernel_does_is_refused_at_its_place() {
             "void f(double *a) { a[0] = 0; } void g(double *a) { a[0] = 1; }",
             expect![[r#"
             c::several_functions 1:38: the file has 2 kernels: `f`, `g`: `g`
+        "#]],
+        ),
+        (
+            "#define N 1\n#define N 2\nvoid f(double *a) { a[N] = 0; (void)(a[0] = 1); }",
+            expect![[r#"
+            c::unsupported 3:23: the macro `N`, which is defined twice, cannot be part of a kernel: `N`
+            c::unsupported 3:31: a statement without effect cannot be part of a kernel: `(void)(a[0] = 1)`
         "#]],
         ),
         (

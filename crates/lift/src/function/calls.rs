@@ -165,6 +165,7 @@ impl<'f> Lift<'f> {
         inside: impl FnOnce(&mut Self, Node<'f>) -> Lifted<T>,
     ) -> Lifted<Option<T>> {
         let file = self.file;
+        self.check_defined_once(name, at)?;
         let Some(known) = file.find_macro(name).filter(|known| known.parameters.is_none()) else { return Ok(None) };
         let Some(expression) = known.expression().filter(|expression| is_closed(*expression)) else {
             let what = format!("the macro `{name}`, which is no expression in parentheses,");
@@ -185,6 +186,7 @@ impl<'f> Lift<'f> {
         inside: impl FnOnce(&mut Self, Node<'f>) -> Lifted<T>,
     ) -> Lifted<Option<T>> {
         let (file, at) = (self.file, self.span(node));
+        self.check_defined_once(name, at)?;
         let Some(known) = file.find_macro(name) else { return Ok(None) };
         let Some(parameters) = &known.parameters else { return Ok(None) };
         let arguments = node.child_by_field_name("arguments").map(children).unwrap_or_default();
@@ -209,6 +211,19 @@ impl<'f> Lift<'f> {
         let res = self.within_text(known.text(), Some(at), |lift| inside(lift, expression));
         self.scopes.pop();
         res.map(Some)
+    }
+
+    /// A macro means the same everywhere.
+    fn check_defined_once(&self, name: &str, at: Span) -> Lifted<()> {
+        let mut all = self.file.macros.iter().filter(|known| known.name == name);
+        let first = all.next();
+        if all
+            .any(|other| first.is_some_and(|first| first.value != other.value || first.parameters != other.parameters))
+        {
+            let what = format!("the macro `{name}`, which is defined twice,");
+            return Err(problem::unsupported(&what, at, "run the preprocessor first: `cc -E -P`"));
+        }
+        Ok(())
     }
 
     /// What the parameter of a macro stands for: an array by its name, or else a value.

@@ -195,7 +195,7 @@ impl<'f> Lift<'f> {
             ));
         };
         let mut values = vec![None; usize::try_from(n.unwrap_or(0)).unwrap_or(0)];
-        self.flattened(list, &sizes, &mut values, 0)?;
+        self.flattened(list, &sizes, &mut values)?;
         if words.is_const {
             let mut items = Vec::new();
             if self.table(&values, &sizes, dtype, at, &mut items)? {
@@ -227,13 +227,7 @@ impl<'f> Lift<'f> {
     }
 
     /// The values of nested lists, by position; lists may be left open, and braces inside of lists left out.
-    fn flattened(
-        &mut self,
-        list: Node<'f>,
-        sizes: &[i64],
-        values: &mut [Option<Node<'f>>],
-        depth: usize,
-    ) -> Lifted<()> {
+    fn flattened(&mut self, list: Node<'f>, sizes: &[i64], values: &mut [Option<Node<'f>>]) -> Lifted<()> {
         let too_many = |lift: &Self, node| problem::unsupported("more values than elements", lift.span(node), "");
         let Some((_, inner)) = sizes.split_first() else { return Err(too_many(self, list)) };
         let stride: usize = inner.iter().map(|size| usize::try_from(*size).unwrap_or(0)).product();
@@ -251,7 +245,7 @@ impl<'f> Lift<'f> {
             }
             if item.kind() == "initializer_list" {
                 let Some(part) = values.get_mut(at..at + stride) else { return Err(too_many(self, item)) };
-                self.flattened(item, inner, part, depth + 1)?;
+                self.flattened(item, inner, part)?;
                 at += stride;
             } else {
                 let Some(value) = values.get_mut(at) else { return Err(too_many(self, item)) };

@@ -19,6 +19,17 @@ pub(super) struct Place {
     pub(super) indices: Vec<Rc<Term>>,
 }
 
+/// A subscript without conversions between integers: no integer overflows.
+fn without_conversions(term: &Rc<Term>) -> Rc<Term> {
+    match &term.kind {
+        Kind::Cast(_, inside) if term.affine().is_some() => without_conversions(inside),
+        Kind::Op(op, operands) if term.affine().is_some() => {
+            Term::op(*op, operands.iter().map(without_conversions).collect(), term.span)
+        }
+        _ => term.clone(),
+    }
+}
+
 /// An element.
 #[derive(Debug)]
 pub(super) struct Element {
@@ -127,7 +138,7 @@ impl<'f> Lift<'f> {
         if value.dtype.is_float() {
             return Err(problem::wrong_type("the subscript", value.dtype.name(), self.span(node)));
         }
-        Ok(value.term)
+        Ok(without_conversions(&value.term))
     }
 
     /// The array of a name.

@@ -66,7 +66,7 @@ impl<'f> Lift<'f> {
             "declaration" => self.declaration(node),
             "for_statement" => self.for_loop(node),
             "if_statement" => self.condition(node),
-            "preproc_call" | "comment" | "attributed_statement" | ";" => Ok(()),
+            "preproc_call" | "comment" => Ok(()),
             "preproc_def" | "preproc_function_def" | "type_definition" => Ok(()),
             "return_statement" => {
                 let help = "let the function end with its only `return`; conditions go around what is left";
@@ -109,8 +109,13 @@ impl<'f> Lift<'f> {
                 let help = "only functions that compute numbers can be called; write out what it does";
                 Err(problem::unsupported(&what, self.span(node), help))
             }
-            // A value that nobody uses; a cast to `void` silences compilers.
-            "cast_expression" | "identifier" => Ok(()),
+            "identifier" => Ok(()),
+            // A cast to `void` silences compilers.
+            "cast_expression"
+                if node.child_by_field_name("value").map(bare).is_some_and(|value| value.kind() == "identifier") =>
+            {
+                Ok(())
+            }
             _ => Err(problem::unsupported("a statement without effect", self.span(node), "remove it")),
         }
     }
@@ -163,7 +168,9 @@ impl<'f> Lift<'f> {
             return Err(problem::syntax("an `if` lacks a part", self.span(node)));
         };
         if self.tests_heap(condition) {
-            return Ok(());
+            let other =
+                fields(node, "alternative").into_iter().next().and_then(|other| children(other).into_iter().next());
+            return other.map_or(Ok(()), |other| self.branch(None, other));
         }
         let at = self.span(condition);
         let term = self.expression(condition)?.truth();
