@@ -33,7 +33,7 @@ pub enum UsageError {
     },
     /// A folder without kernels.
     #[error("there is no kernel in `{path}`")]
-    #[diagnostic(code(nestegg::no_kernels), help("kernels are files that end in `.json` or `.knl`"))]
+    #[diagnostic(code(nestegg::no_kernels), help("kernels are files that end in `.json`, `.knl` or `.c`"))]
     NoKernels {
         /// The folder.
         path: String,
@@ -88,9 +88,21 @@ pub enum UsageError {
         known: String,
     },
     /// A trace and a page are of one kernel.
-    #[error("a trace and a report in HTML are of one kernel, and the input is a folder")]
+    #[error("a trace and a report in HTML are of one kernel, and the input holds several")]
     #[diagnostic(code(nestegg::of_one_kernel), help("optimize the kernels one by one"))]
     OfOneKernel,
+    /// Of several kernels of a file, only C is written into one file.
+    #[error("`{file}` has several kernels: {names}")]
+    #[diagnostic(
+        code(nestegg::several_kernels),
+        help("write C, which keeps them in one file, or choose one: `{file}#NAME`")
+    )]
+    SeveralKernels {
+        /// The file.
+        file: String,
+        /// Their names.
+        names: String,
+    },
     /// The system says nothing of caches.
     #[error("there is no default folder for a cache")]
     #[diagnostic(code(nestegg::no_cache_folder), help("name one, or set `NESTEGG_CACHE`"))]
@@ -227,8 +239,9 @@ impl OptimizeConfig {
     /// What is written of a kernel.
     pub fn emit_for(&self, source: &Source) -> Vec<Emit> {
         match (self.emit.as_slice(), Notation::of(source)) {
-            ([], Notation::Json) => vec![Emit::Dump],
-            ([], Notation::Text) => vec![Emit::Text],
+            ([], Some(Notation::Json)) => vec![Emit::Dump],
+            ([], Some(Notation::Text)) => vec![Emit::Text],
+            ([], None) => vec![Emit::C],
             (asked, _) => asked.to_vec(),
         }
     }

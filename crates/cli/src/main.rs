@@ -15,6 +15,7 @@ mod commands;
 mod config;
 mod exit;
 mod files;
+mod kernels;
 mod progress;
 mod terminal;
 

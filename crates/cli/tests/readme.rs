@@ -2,7 +2,7 @@
 //!
 //! In blocks marked `console`, a line that begins with `$ ` is a command and the lines after it are what it prints; a line
 //! of `...` stands for any lines, and `...` in a line for any text. Seconds of reports are shown as `...`. Setting up and building are left out:
-//! commands run the program that this test was built with. A block marked `lisp FILE` or `text FILE` is what the reader writes into that file.
+//! commands run the program that this test was built with. A block marked `c FILE`, `lisp FILE` or `text FILE` is what the reader writes into that file.
 //! A command may answer no (exit status 1). They run in a temporary folder that has `fixtures/`, `examples/` and `tests/` in it,
 //! so that nothing is written into the project.
 //!
@@ -37,6 +37,11 @@ fn the_first_rule_works_as_written() {
 #[test]
 fn the_laboratory_shows_what_it_says() {
     check("docs/laboratory.md");
+}
+
+#[test]
+fn c_goes_in_and_comes_out() {
+    check("docs/c.md");
 }
 
 #[test]
@@ -108,7 +113,7 @@ fn examples(readme: &str) -> Vec<(String, String)> {
     for line in readme.lines() {
         if let Some(info) = line.strip_prefix("```") {
             is_console = info == "console";
-            let file = info.split_once(' ').filter(|(language, _)| ["lisp", "text"].contains(language));
+            let file = info.split_once(' ').filter(|(language, _)| ["c", "lisp", "text"].contains(language));
             is_file = file.is_some();
             found.extend(file.map(|(_, path)| (format!("{WRITE}{path}"), String::new())));
         } else if let Some((_, content)) = found.last_mut().filter(|_| is_file) {

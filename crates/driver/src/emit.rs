@@ -9,6 +9,7 @@ use nestegg_transform::batch::{Batched, Batching};
 use crate::error::Error;
 use crate::notation::Notation;
 use crate::pipeline::Optimized;
+use crate::signature::Signature;
 
 /// A text to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,11 +34,20 @@ pub fn text(program: &LinearizedKernel) -> Product {
     product("knl", Notation::Text.write(&Program::Linearized(program.clone())))
 }
 
-/// C11: the source, and its header.
+/// C11: the source, and its header. Of a kernel that was lifted from a function of C, the function has the same head.
 ///
 /// # Errors
 /// If C has no words for something in the kernel.
 pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
+    let kernel = &optimized.program.kernel;
+    if let (None, Some(signature)) = (&optimized.batched, Signature::of(kernel)) {
+        let options = COptions { notes: notes(optimized), symbol: Some(Signature::symbol(kernel)) };
+        let held = c::emit_shared(&optimized.program, &options).map_err(|error| refused(optimized, error))?;
+        if let Some(source) = signature.source(kernel, &held) {
+            let header = Product { is_companion: true, ..product("h", signature.header(kernel)) };
+            return Ok(vec![product("c", source), header]);
+        }
+    }
     let options = COptions { notes: notes(optimized), symbol: None };
     let emitted = match &optimized.batched {
         None => c::emit(&optimized.program, &options),

@@ -29,6 +29,7 @@ mod same;
 mod screen;
 mod search;
 mod seeds;
+mod signature;
 pub mod smallest;
 pub mod stages;
 mod stated;
@@ -40,5 +41,5 @@ pub mod validation;
 
 pub use count::count;
 pub use error::Error;
-pub use notation::{Notation, read, read_defined};
+pub use notation::{Notation, function, functions, read, read_defined, replaced};
 pub use pipeline::{Optimized, optimize, optimize_best};

@@ -1,4 +1,4 @@
-//! The two notations of kernels, JSON and text.
+//! The two notations of kernels, JSON and text; and C, which kernels are lifted from.
 
 use nestegg_dump::Read;
 use nestegg_ir::Program;
@@ -16,10 +16,13 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// The notation that a kernel is in: JSON begins with a brace.
+    /// The notation that a kernel is in: JSON begins with a brace. `None` if it is C.
     #[must_use]
-    pub fn of(source: &Source) -> Self {
-        if source.text.trim_start().starts_with('{') { Self::Json } else { Self::Text }
+    pub fn of(source: &Source) -> Option<Self> {
+        match source.text.trim_start().starts_with('{') {
+            true => Some(Self::Json),
+            false => (!nestegg_lift::is_c(source)).then_some(Self::Text),
+        }
     }
 
     /// The one that this is not.
@@ -41,12 +44,41 @@ impl Notation {
     }
 }
 
-/// Reads a kernel in either notation; everything that is wrong with it is reported together.
+/// Reads a kernel in either notation, or the one kernel of a file of C; everything that is wrong with it is reported together.
 ///
 /// # Errors
 /// If it is not a kernel.
 pub fn read(source: &Source) -> Result<Read, Error> {
-    nestegg_dump::read(source).map_err(Error::Read)
+    match Notation::of(source) {
+        Some(_) => nestegg_dump::read(source),
+        None => nestegg_lift::read(source),
+    }
+    .map_err(Error::Read)
+}
+
+/// The names of the kernels in a file of C.
+///
+/// # Errors
+/// If it is not C.
+pub fn functions(source: &Source) -> Result<Vec<String>, Error> {
+    let functions = nestegg_lift::functions(source).map_err(Error::Read)?;
+    Ok(functions.into_iter().map(|function| function.name).collect())
+}
+
+/// A file of C with one of its kernels.
+///
+/// # Errors
+/// If it is not C, or has no such kernel.
+pub fn function(source: &Source, name: &str) -> Result<Source, Error> {
+    nestegg_lift::only(source, name).map_err(Error::Read)
+}
+
+/// A file of C with other text in place of functions, by their names.
+///
+/// # Errors
+/// If it is not C, has no such function, or has a macro that would change the text.
+pub fn replaced(source: &Source, functions: &[(String, String)]) -> Result<String, Error> {
+    nestegg_lift::replaced(source, functions).map_err(Error::Read)
 }
 
 /// Reads a kernel to work on it: one that certainly reads or writes outside of an array, or reads what nothing has written, is refused too. `given` are values

@@ -4,6 +4,7 @@
 //! diagnostic whose related diagnostics are the [`ReadError`]s. Codes are stable.
 
 mod excerpt;
+mod foreign;
 mod kinds;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use nestegg_span::{Source, Span};
 
 use excerpt::{Clipped, Excerpted};
+pub use foreign::Problem;
 pub use kinds::{Mismatch, ReadError};
 
 /// How many errors of a source are kept; the others are only counted.
@@ -77,17 +79,37 @@ impl Diagnostic for ReadErrors {
 
 /// Collects errors.
 #[derive(Debug, Default)]
-pub(crate) struct Errors {
+pub struct Errors {
     errors: Vec<ReadError>,
     n_suggestions: usize,
 }
 
 impl Errors {
-    pub(crate) fn push(&mut self, error: ReadError) {
+    /// Adds an error.
+    pub fn push(&mut self, error: ReadError) {
         self.errors.push(error);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// The errors of a source that has one.
+    #[must_use]
+    pub fn refuse(source: &Source, error: ReadError) -> Box<ReadErrors> {
+        let mut errors = Self::default();
+        errors.push(error);
+        errors.of(source)
+    }
+
+    /// All errors of `source`, which has at least one.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn of(self, source: &Source) -> Box<ReadErrors> {
+        Box::new(self.finish(source).expect("an error was found"))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.errors.is_empty()
     }
 
@@ -110,7 +132,8 @@ impl Errors {
     }
 
     /// All errors of `source`; `None` if there is none.
-    pub(crate) fn finish(self, source: &Source) -> Option<ReadErrors> {
+    #[must_use]
+    pub fn finish(self, source: &Source) -> Option<ReadErrors> {
         let mut errors = self.errors;
         if errors.is_empty() {
             return None;

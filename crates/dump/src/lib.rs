@@ -48,19 +48,18 @@ mod json;
 mod lower;
 mod share;
 mod spans;
-mod syntax;
+pub mod syntax;
 mod text;
 
 use nestegg_ir::Program;
 use nestegg_span::{InvalidUtf8, Source};
 
 pub use defined::check_defined;
-pub use error::{MAX_ERRORS, Mismatch, ReadError, ReadErrors};
+pub use error::{Errors, MAX_ERRORS, Mismatch, Problem, ReadError, ReadErrors};
 pub use json::{json_schema, write_json};
 pub use spans::Spans;
 pub use text::write_text;
 
-use error::Errors;
 use syntax::KernelSyntax;
 
 /// How many operations may be nested in one expression of a dump.
@@ -115,11 +114,17 @@ pub fn read_bytes(name: &str, bytes: &[u8]) -> Result<(Source, Read), Box<ReadEr
         Ok(source) => read(&source).map(|read| (source, read)),
         Err(invalid) => {
             let InvalidUtf8 { source, span, byte_offset } = *invalid;
-            let mut errors = Errors::default();
-            errors.push(ReadError::NotUtf8 { byte_offset, at: span });
-            Err(Box::new(errors.finish(&source).expect("one error was pushed")))
+            Err(Errors::refuse(&source, ReadError::NotUtf8 { byte_offset, at: span }))
         }
     }
+}
+
+/// Makes the kernel of a syntax tree, with all checks: for readers of other notations. `errors` are those of the reader.
+///
+/// # Errors
+/// The given ones, and all that is wrong with the kernel.
+pub fn build(source: &Source, syntax: &KernelSyntax<'_>, errors: Errors) -> Result<Read, Box<ReadErrors>> {
+    finish(source, Some(syntax), errors)
 }
 
 fn finish(source: &Source, syntax: Option<&KernelSyntax<'_>>, mut errors: Errors) -> Result<Read, Box<ReadErrors>> {

@@ -1,4 +1,6 @@
-//! The syntax tree of a kernel, the same for both notations, with spans.
+//! The syntax tree of a kernel, the same for all notations, with spans.
+//!
+//! A reader of a notation makes a [`KernelSyntax`], and [`build`](crate::build) checks it and makes the kernel.
 //!
 //! Expressions are nodes of one arena, operands before operations, so that nothing recurses on their depth. The
 //! nodes of one expression are contiguous: from [`Node::first`] to the node itself.
@@ -11,17 +13,21 @@ use nestegg_span::Span;
 
 /// A word and where it stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Name<'s> {
+pub struct Name<'s> {
+    /// The word.
     pub text: Cow<'s, str>,
+    /// Its place.
     pub span: Span,
 }
 
 /// Position of an expression in [`Nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct NodeId(u32);
+pub struct NodeId(u32);
 
 impl NodeId {
-    pub(crate) fn index(self) -> usize {
+    /// The position.
+    #[must_use]
+    pub fn index(self) -> usize {
         self.0 as usize
     }
 
@@ -32,18 +38,24 @@ impl NodeId {
 
 /// What an expression is, without its operands.
 #[derive(Clone, Debug)]
-pub(crate) enum NodeKind<'s> {
+pub enum NodeKind<'s> {
+    /// A literal.
     Number(Number),
     /// Variable: iname, parameter, scalar, formal parameter or a substitution rule without parameters.
     Name(Cow<'s, str>),
+    /// An operator.
     Op(Op),
-    /// Operands are the indices.
+    /// An array element. Operands are the indices.
     Subscript(Name<'s>),
     /// A function or a substitution rule: the text form does not tell.
     Apply(Name<'s>),
+    /// A function.
     Call(Name<'s>),
+    /// A substitution rule.
     Substitution(Name<'s>),
+    /// A reduction over inames; the operand is what is reduced.
     Reduce(ReduceOp, Vec<Name<'s>>),
+    /// A conversion.
     Cast(Dtype),
     /// Stands for what has been reported.
     Error,
@@ -51,8 +63,10 @@ pub(crate) enum NodeKind<'s> {
 
 /// An expression.
 #[derive(Clone, Debug)]
-pub(crate) struct Node<'s> {
+pub struct Node<'s> {
+    /// What it is.
     pub kind: NodeKind<'s>,
+    /// Its place.
     pub span: Span,
     /// The first node of this expression.
     pub first: u32,
@@ -63,13 +77,14 @@ pub(crate) struct Node<'s> {
 
 /// All expressions of a source.
 #[derive(Debug, Default)]
-pub(crate) struct Nodes<'s> {
+pub struct Nodes<'s> {
     nodes: Vec<Node<'s>>,
     children: Vec<NodeId>,
 }
 
 impl<'s> Nodes<'s> {
-    pub(crate) fn push(&mut self, kind: NodeKind<'s>, span: Span, children: &[NodeId]) -> NodeId {
+    /// Adds an expression with its operands, which come before it.
+    pub fn push(&mut self, kind: NodeKind<'s>, span: Span, children: &[NodeId]) -> NodeId {
         let id = NodeId::new(self.nodes.len());
         let (mut first, mut depth) = (id.0, 0);
         for child in children {
@@ -118,18 +133,28 @@ impl<'s> std::ops::Index<NodeId> for Nodes<'s> {
 
 /// A kernel as written. What is absent because it was reported is `None`; lowering says no more of it.
 #[derive(Debug, Default)]
-pub(crate) struct KernelSyntax<'s> {
+pub struct KernelSyntax<'s> {
+    /// All expressions.
     pub nodes: Nodes<'s>,
+    /// The kernel's name.
     pub name: Option<Name<'s>>,
+    /// What is carried through, as JSON.
     pub meta: Option<String>,
+    /// The parameters.
     pub parameters: Vec<ParameterSyntax<'s>>,
+    /// What is assumed of parameters, in isl's notation.
     pub assumptions: Option<Name<'s>>,
+    /// The domains, in isl's notation.
     pub domains: Vec<Name<'s>>,
+    /// The tags of inames.
     pub tags: Vec<TagsSyntax<'s>>,
     /// Arguments, then temporaries and tables.
     pub arrays: Vec<ArraySyntax<'s>>,
+    /// The substitution rules.
     pub substitutions: Vec<SubstitutionSyntax<'s>>,
+    /// The instructions.
     pub instructions: Vec<InstructionSyntax<'s>>,
+    /// The order in which they run, if they have one.
     pub linearization: Option<Vec<ItemSyntax<'s>>>,
     /// Whether something that defines a name was given up, so that an unknown name may be defined.
     pub has_lost_names: bool,
@@ -139,103 +164,157 @@ pub(crate) struct KernelSyntax<'s> {
     pub span: Span,
 }
 
+/// A parameter.
 #[derive(Debug)]
-pub(crate) struct ParameterSyntax<'s> {
+pub struct ParameterSyntax<'s> {
+    /// Its name.
     pub name: Name<'s>,
+    /// Its dtype, and where that stands.
     pub dtype: Option<(Dtype, Span)>,
+    /// The value that costs assume.
     pub estimate: Option<i64>,
 }
 
+/// An iname with tags.
 #[derive(Debug)]
-pub(crate) struct TagsSyntax<'s> {
+pub struct TagsSyntax<'s> {
+    /// The iname.
     pub name: Name<'s>,
+    /// Its tags.
     pub tags: Vec<(InameTag, Span)>,
 }
 
+/// An argument, a temporary or a table.
 #[derive(Debug)]
-pub(crate) struct ArraySyntax<'s> {
+pub struct ArraySyntax<'s> {
+    /// Its name.
     pub name: Name<'s>,
+    /// Its dtype.
     pub dtype: Option<Dtype>,
+    /// Its sizes.
     pub shape: Option<Vec<NodeId>>,
+    /// What it is.
     pub kind: ArrayKindSyntax,
 }
 
+/// What an array is.
 #[derive(Debug)]
-pub(crate) enum ArrayKindSyntax {
+pub enum ArrayKindSyntax {
+    /// An argument.
     Argument(ArgumentAccess),
+    /// A temporary.
     Temporary,
+    /// A table.
     Table(TableSyntax),
 }
 
 /// Nested lists, flat.
 #[derive(Debug, Default)]
-pub(crate) struct TableSyntax {
+pub struct TableSyntax {
+    /// What opens, closes and fills the lists, in order.
     pub items: Vec<TableItem>,
 }
 
+/// A part of the values of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum TableItem {
+pub enum TableItem {
+    /// A list begins.
     Open(Span),
+    /// A list ends.
     Close,
+    /// A value.
     Number(Number, Span),
     /// Stands for what has been reported.
     Error,
 }
 
+/// A substitution rule.
 #[derive(Debug)]
-pub(crate) struct SubstitutionSyntax<'s> {
+pub struct SubstitutionSyntax<'s> {
+    /// Its name.
     pub name: Name<'s>,
+    /// Its formal parameters.
     pub parameters: Vec<Name<'s>>,
+    /// Its value.
     pub expression: NodeId,
 }
 
 /// A condition; the text form's `else` negates it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ConditionSyntax {
+pub struct ConditionSyntax {
+    /// The condition.
     pub node: NodeId,
+    /// Whether it must not hold.
     pub is_negated: bool,
 }
 
+/// An instruction.
 #[derive(Debug)]
-pub(crate) struct InstructionSyntax<'s> {
+pub struct InstructionSyntax<'s> {
+    /// Its id.
     pub id: Name<'s>,
+    /// What it does.
     pub kind: InstructionKindSyntax<'s>,
+    /// The inames that it runs for.
     pub within: Vec<Name<'s>>,
+    /// The ids of instructions that come before.
     pub depends_on: Vec<Name<'s>>,
+    /// What must hold.
     pub predicates: Vec<ConditionSyntax>,
 }
 
+/// What an instruction does.
 #[derive(Debug)]
-pub(crate) enum InstructionKindSyntax<'s> {
+pub enum InstructionKindSyntax<'s> {
+    /// Stores a value.
     Assignment {
+        /// Where.
         assignee: NodeId,
+        /// The value.
         expression: NodeId,
     },
+    /// Stores several results of one function.
     Call {
+        /// Where.
         assignees: Vec<NodeId>,
+        /// The function.
         function: Name<'s>,
+        /// What it is given.
         arguments: Vec<NodeId>,
     },
+    /// Runs text of C.
     Opaque {
+        /// The text.
         code: String,
+        /// What it reads.
         reads: Vec<Name<'s>>,
+        /// What it writes.
         writes: Vec<Name<'s>>,
     },
     /// Stands for what has been reported.
     Error,
 }
 
+/// An item of the linearization.
 #[derive(Debug)]
-pub(crate) struct ItemSyntax<'s> {
+pub struct ItemSyntax<'s> {
+    /// Its place.
     pub span: Span,
+    /// What it is.
     pub kind: ItemKindSyntax<'s>,
 }
 
+/// What an item of the linearization is.
 #[derive(Debug)]
-pub(crate) enum ItemKindSyntax<'s> {
+pub enum ItemKindSyntax<'s> {
+    /// A loop begins.
     For(Name<'s>),
+    /// A loop ends.
     End(Name<'s>),
+    /// A condition begins.
     If(ConditionSyntax),
+    /// A condition ends.
     EndIf,
+    /// An instruction runs.
     Run(Name<'s>),
 }

@@ -2,23 +2,32 @@
 
 use crate::args::CheckArgs;
 use crate::exit::ExitStatus;
-use crate::files;
+use crate::kernels;
 use crate::terminal::{self, Failure};
 
 pub fn run(args: &CheckArgs) -> Result<ExitStatus, Failure> {
     let mut status = ExitStatus::Done;
     for path in &args.inputs {
-        let read = files::read(path).map_err(miette::Report::new);
-        let res = read.and_then(|source| nestegg_driver::read_defined(&source, &[]).map_err(miette::Report::new));
-        match res {
-            Ok(read) => {
-                let kernel = read.program.kernel();
-                terminal::print(&format!("{}: {} is well-formed\n", path.display(), kernel.name))?;
+        match kernels::all(path) {
+            Ok(sources) => {
+                for source in sources {
+                    match nestegg_driver::read_defined(&source, &[]) {
+                        Ok(read) => {
+                            let kernel = read.program.kernel();
+                            terminal::print(&format!("{}: {} is well-formed\n", path.display(), kernel.name))?;
+                        }
+                        Err(error) => {
+                            terminal::show(&miette::Report::new(error));
+                            status = ExitStatus::BadInput;
+                        }
+                    }
+                }
             }
-            Err(report) => {
+            Err(Failure::Error(_, report)) => {
                 terminal::show(&report);
                 status = ExitStatus::BadInput;
             }
+            Err(failure) => return Err(failure),
         }
     }
     Ok(status)

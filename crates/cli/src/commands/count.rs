@@ -2,11 +2,11 @@
 
 use crate::args::{CountArgs, DataFormat};
 use crate::exit::ExitStatus;
-use crate::files;
+use crate::kernels;
 use crate::terminal::{self, Failure};
 
 pub fn run(args: &CountArgs) -> Result<ExitStatus, Failure> {
-    let source = files::read(&args.input)?;
+    let source = kernels::read(&args.input)?;
     let counted = nestegg_driver::count(&source, &args.parameters.values)?;
     terminal::print(&match args.format {
         DataFormat::Text => counted.to_text(),

@@ -5,7 +5,7 @@ use nestegg_driver::explain::{Verify, explain};
 use crate::args::{DataFormat, ExplainArgs};
 use crate::config::of_strategy;
 use crate::exit::ExitStatus;
-use crate::files;
+use crate::kernels;
 use crate::terminal::{self, Failure};
 
 /// A value that the result has not.
@@ -22,7 +22,7 @@ struct UnknownValue {
 
 pub fn run(args: &ExplainArgs) -> Result<ExitStatus, Failure> {
     let config = of_strategy(&args.strategy)?;
-    let source = files::read(&args.kernel)?;
+    let source = kernels::read(&args.kernel)?;
     let verify = if args.verify { Verify::Yes } else { Verify::No };
     let explanation = explain(&source, &config, verify)?;
     let is_wrong = explanation.verified.is_some_and(|verified| verified.wrong > 0);

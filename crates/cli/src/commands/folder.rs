@@ -16,15 +16,16 @@ use nestegg_span::Source;
 use rayon::prelude::*;
 
 use crate::args::ReportFormat;
-use crate::commands::optimize::{Done, Failed, optimized, warn};
+use crate::commands::optimize::{Done, Failed, optimized, products_of_file, warn};
 use crate::config::{OptimizeConfig, UsageError};
 use crate::exit::ExitStatus;
 use crate::files;
+use crate::kernels;
 use crate::progress::Progress;
 use crate::terminal::{self, Failure};
 
 /// How kernels are recognised in a folder.
-const EXTENSIONS: [&str; 2] = ["json", "knl"];
+const EXTENSIONS: [&str; 3] = ["c", "json", "knl"];
 
 /// What became of one kernel.
 struct Row {
@@ -90,7 +91,7 @@ pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
     for path in paths {
         if !path.is_dir() {
-            sources.push(files::read(path)?);
+            sources.extend(kernels::all(path)?);
             continue;
         }
         let found = kernels(path);
@@ -98,7 +99,7 @@ pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
             return Err(UsageError::NoKernels { path: path.display().to_string() }.into());
         }
         for name in found {
-            sources.push(files::read(&path.join(name))?);
+            sources.extend(kernels::all(&path.join(name))?);
         }
     }
     Ok(sources)
@@ -133,19 +134,22 @@ fn one(
     progress: &Progress,
     patience: Patience<'_>,
 ) -> Option<Row> {
-    let fetched = optimized(&folder.join(name), config, progress, patience);
+    let path = folder.join(name);
+    let source = kernels::read(&path).map_err(Failed::from);
+    let fetched = source.and_then(|source| optimized(&source, config, progress, patience));
     let (is_kept, done) = match fetched {
         Ok(Fetched::Busy) => return None,
         Ok(Fetched::Kept(done)) => (true, Ok(done)),
         Ok(Fetched::Made(done)) => (false, Ok(done)),
         Err(failed) => (false, Err(failed)),
     };
-    Some(Row { name: name.to_owned(), res: done.and_then(|done| written(name, config, done)), is_kept })
+    Some(Row { name: name.to_owned(), res: done.and_then(|done| written((&path, name), config, done)), is_kept })
 }
 
 /// Writes the outputs of one kernel.
-fn written(name: &Path, config: &OptimizeConfig, done: Done) -> Result<Report, Failed> {
-    let Done { products, report, .. } = done;
+fn written((input, name): (&Path, &Path), config: &OptimizeConfig, done: Done) -> Result<Report, Failed> {
+    let products = products_of_file(input, std::slice::from_ref(&done))?;
+    let report = done.report;
     if let (Some(output), Some(first)) = (&config.output, products.first()) {
         let path = output.join(name).with_extension(first.extension);
         if let Some(parent) = path.parent() {

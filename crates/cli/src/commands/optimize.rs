@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use nestegg_cache::{Cache, Fetched, Kept, Patience, key_of_run};
-use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
 use nestegg_driver::emit::{self, Product};
 use nestegg_driver::explain::picture::draw;
@@ -15,6 +14,7 @@ use nestegg_driver::problem;
 use nestegg_driver::report::{Report, WIDTH};
 use nestegg_driver::rules::warnings;
 use nestegg_driver::trace::to_lines;
+use nestegg_driver::{Notation, Optimized};
 use nestegg_ir::Program;
 use nestegg_span::Source;
 use serde_json::{Value, json};
@@ -22,9 +22,10 @@ use serde_json::{Value, json};
 use crate::args::{Emit, OptimizeArgs, ReportFormat, path_of};
 use crate::commands::folder;
 use crate::commands::tune;
-use crate::config::{Input, OptimizeConfig};
+use crate::config::{Input, OptimizeConfig, UsageError};
 use crate::exit::ExitStatus;
-use crate::files::{self, Output};
+use crate::files::{self, Output, STDIN};
+use crate::kernels;
 use crate::progress::Progress;
 use crate::terminal::{self, Failure, Stream};
 
@@ -66,40 +67,87 @@ fn one(path: &Path, config: &OptimizeConfig, stream: Stream) -> Result<ExitStatu
     if let Some(output) = &config.output {
         files::check_place(output).map_err(Failure::from)?;
     }
-    let progress = Progress::start(1, config.shows_progress);
+    let sources = kernels::all(path)?;
+    if sources.len() > 1 {
+        check_several(path, &sources, config)?;
+    }
+    let progress = Progress::start(sources.len(), config.shows_progress);
     let waiting = || progress.say("another process works on this kernel");
-    let res = optimized(path, config, &progress, Patience::Wait(&waiting));
+    let mut all = Vec::with_capacity(sources.len());
+    for source in &sources {
+        let done = match optimized(source, config, &progress, Patience::Wait(&waiting))? {
+            Fetched::Kept(done) | Fetched::Made(done) => done,
+            Fetched::Busy => unreachable!("who waits is answered"),
+        };
+        all.push(done);
+        progress.advance();
+    }
     drop(progress);
-    let Done { products, report, trace, page } = match res? {
-        Fetched::Kept(done) | Fetched::Made(done) => done,
-        Fetched::Busy => unreachable!("who waits is answered"),
-    };
-    warn(&report);
-    let kernel = Some(report.kernel.clone());
+    all.iter().for_each(|done| warn(&done.report));
+    let kernel = all.first().map(|done| done.report.kernel.clone());
     let write = || {
+        let products = products_of_file(path, &all)?;
         let mut written = match &config.output {
             Some(output) => OptimizeConfig::outputs(output, products.clone()),
             None => Vec::new(),
         };
+        let trace: String = all.iter().map(|done| done.trace.as_str()).collect();
         written.extend(config.trace.iter().map(|path| Output { path: path.clone(), text: trace.clone() }));
         files::write_all(&written)?;
-        match &config.output {
-            Some(_) => {}
-            None => {
-                for product in products.iter().filter(|product| !product.is_companion) {
-                    terminal::print(&product.text)?;
-                }
+        if config.output.is_none() {
+            for product in products.iter().filter(|product| !product.is_companion) {
+                terminal::print(&product.text)?;
             }
         }
-        stream.tell(&match config.report {
-            ReportFormat::Text => report.to_text(stream.width().map_or(WIDTH, |width| width.min(WIDTH))),
-            ReportFormat::Json => report.to_json() + "\n",
-            ReportFormat::Html => page.unwrap_or_default(),
+        let width = stream.width().map_or(WIDTH, |width| width.min(WIDTH));
+        let texts = all.iter().map(|done| match config.report {
+            ReportFormat::Text => done.report.to_text(width),
+            ReportFormat::Json => done.report.to_json() + "\n",
+            ReportFormat::Html => done.page.clone().unwrap_or_default(),
             ReportFormat::None => String::new(),
-        })
+        });
+        let between = if config.report == ReportFormat::Text { "\n" } else { "" };
+        stream.tell(&texts.collect::<Vec<_>>().join(between))
     };
     write().map_err(|failure| Failed { kernel, failure })?;
     Ok(ExitStatus::Done)
+}
+
+/// Whether what is asked for can be written of several kernels of one file: only C can, and a report for each.
+fn check_several(path: &Path, sources: &[Source], config: &OptimizeConfig) -> Result<(), Failure> {
+    if config.trace.is_some() || config.report == ReportFormat::Html {
+        return Err(UsageError::OfOneKernel.into());
+    }
+    if sources.iter().any(|source| config.emit_for(source) != [Emit::C]) {
+        let names: Result<Vec<Vec<String>>, _> = sources.iter().map(nestegg_driver::functions).collect();
+        let names: Vec<String> = names?.into_iter().flatten().map(|name| format!("`{name}`")).collect();
+        let file = path.display().to_string();
+        return Err(UsageError::SeveralKernels { file, names: names.join(", ") }.into());
+    }
+    Ok(())
+}
+
+/// Everything that is written of the kernels of a file. C of kernels that came as C is their file, with these functions in place.
+pub fn products_of_file(path: &Path, all: &[Done]) -> Result<Vec<Product>, Failure> {
+    let is_c = |product: &&Product| product.extension == "c" && !product.is_companion;
+    let mut in_place = Vec::new();
+    for done in all {
+        let product = done.products.iter().find(is_c);
+        in_place.extend(product.map(|product| (done.report.kernel.clone(), product.clone())));
+    }
+    let mut products: Vec<Product> = all.iter().flat_map(|done| done.products.clone()).collect();
+    if in_place.is_empty() || path == Path::new(STDIN) {
+        return Ok(products);
+    }
+    let whole = files::read(&kernels::file(path))?;
+    if Notation::of(&whole).is_some() {
+        return Ok(products);
+    }
+    let placed = kernels::in_place(&whole, &in_place)?;
+    // The file declares its functions, so that it needs no other header.
+    products.retain(|product| !(product.is_companion || is_c(&product)));
+    products.push(placed);
+    Ok(products)
 }
 
 /// What was made of a kernel.
@@ -139,27 +187,26 @@ impl Failed {
     }
 }
 
-/// Reads and optimizes one kernel, or takes what is kept of it.
+/// Optimizes one kernel, or takes what is kept of it.
 pub fn optimized(
-    path: &Path,
+    source: &Source,
     config: &OptimizeConfig,
     progress: &Progress,
     patience: Patience<'_>,
 ) -> Result<Fetched<Done>, Failed> {
-    let source = files::read(path).map_err(Failure::from)?;
     let driver = Config { watcher: progress.watcher(&source.name), ..config.driver.clone() };
     let failed = |failure| {
-        let kernel = nestegg_driver::read(&source).ok().map(|read| read.program.kernel().name.clone());
+        let kernel = nestegg_driver::read(source).ok().map(|read| read.program.kernel().name.clone());
         Failed { kernel, failure }
     };
     // What is no kernel is told by the run itself.
-    if let (Some(cache), Ok(read)) = (&config.cache, nestegg_driver::read(&source)) {
-        let fetched = kept(&source, (cache, &read.program), config, &driver, patience).map_err(failed)?;
+    if let (Some(cache), Ok(read)) = (&config.cache, nestegg_driver::read(source)) {
+        let fetched = kept(source, (cache, &read.program), config, &driver, patience).map_err(failed)?;
         if let Some(fetched) = fetched {
             return Ok(fetched);
         }
     }
-    products(&source, config, &driver).map(Fetched::Made).map_err(failed)
+    products(source, config, &driver).map(Fetched::Made).map_err(failed)
 }
 
 /// Extras are kept only if the run asks for them, under these names.

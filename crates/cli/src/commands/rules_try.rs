@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::args::{DataFormat, RulesTryArgs};
 use crate::config::{of_strategy, read_rules};
 use crate::exit::ExitStatus;
-use crate::files;
+use crate::kernels;
 use crate::terminal::{self, Failure};
 
 pub fn run(args: &RulesTryArgs) -> Result<ExitStatus, Failure> {
@@ -17,7 +17,7 @@ pub fn run(args: &RulesTryArgs) -> Result<ExitStatus, Failure> {
     config.rules.extend(read_rules(std::slice::from_ref(&args.file))?);
     rules::check(&config)?;
     rules::warnings(&config.rules).into_iter().for_each(|warning| terminal::show(&warning.into()));
-    let sources = args.kernels.iter().map(|path| files::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let sources = args.kernels.iter().map(|path| kernels::read(path)).collect::<Result<Vec<_>, _>>()?;
     let config: &Config = &config;
     let trials: Vec<_> = sources.par_iter().map(|source| trial(source, config, args.seconds)).collect();
     let trials = trials.into_iter().collect::<Result<Vec<Trial>, _>>()?;

@@ -6,12 +6,12 @@ use crate::args::RulesWhyNotArgs;
 use crate::commands::rules::UnknownName;
 use crate::config::of_strategy;
 use crate::exit::ExitStatus;
-use crate::files;
+use crate::kernels;
 use crate::terminal::{self, Failure};
 
 pub fn run(args: &RulesWhyNotArgs) -> Result<ExitStatus, Failure> {
     let config = of_strategy(&args.strategy)?;
-    let source = files::read(&args.kernel)?;
+    let source = kernels::read(&args.kernel)?;
     let Some(answer) = why_not(&source, &config, &args.rule)? else {
         return Err(UnknownName { name: args.rule.clone() }.into());
     };

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::args::RunArgs;
 use crate::exit::ExitStatus;
 use crate::files;
+use crate::kernels;
 use crate::terminal::{self, Failure};
 
 /// What is wrong with given arguments, or with the run.
@@ -41,7 +42,7 @@ enum RunError {
 }
 
 pub fn run(args: &RunArgs) -> Result<ExitStatus, Failure> {
-    let program = nestegg_driver::read_defined(&files::read(&args.input)?, &args.parameters.values)?.program;
+    let program = nestegg_driver::read_defined(&kernels::read(&args.input)?, &args.parameters.values)?.program;
     let kernel = program.kernel();
     let assumed = parameters::assumed(kernel, &args.parameters.values)?;
     let parameters: IndexMap<String, i64> = parameters::values(&assumed).into_iter().collect();

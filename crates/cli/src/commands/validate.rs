@@ -5,7 +5,7 @@ use nestegg_driver::validation::{Comparison, Subject, compare};
 
 use crate::args::ValidateArgs;
 use crate::exit::ExitStatus;
-use crate::files;
+use crate::kernels;
 use crate::terminal::{self, Failure};
 
 /// A kernel that cannot be run cannot be compared.
@@ -16,7 +16,7 @@ struct Stopped(#[source] nestegg_interp::Error);
 
 pub fn run(args: &ValidateArgs) -> Result<ExitStatus, Failure> {
     let given = &args.parameters.values;
-    let sources = [files::read(&args.a)?, files::read(&args.b)?];
+    let sources = [kernels::read(&args.a)?, kernels::read(&args.b)?];
     let a = nestegg_driver::read_defined(&sources[0], given)?;
     let b = nestegg_driver::read_defined(&sources[1], given)?;
     let assumed = parameters::assumed(a.program.kernel(), given)?;

@@ -53,7 +53,9 @@ impl Signature {
     pub(crate) fn prototype(&self, name: &str) -> String {
         let (result, arguments) = self.types();
         let list = if arguments.is_empty() { "void".to_owned() } else { arguments.join(", ") };
-        format!("extern {result} {name}({list});\n")
+        // A function of its arguments alone: so says the kernel that calls it in an expression.
+        let pure = if matches!(self, Self::Pure { .. }) { " __attribute__((const))" } else { "" };
+        format!("extern {result} {name}({list}){pure};\n")
     }
 
     /// The definition of a function that stands in for an unknown one: a weighted sum of its arguments.

@@ -6,6 +6,8 @@ use miette::Diagnostic;
 use nestegg_span::Span;
 use thiserror::Error;
 
+use super::foreign::Problem;
+
 /// What is expected and what was found, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
@@ -19,6 +21,11 @@ pub struct Mismatch {
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum ReadError {
+    /// A problem of a notation that another crate reads.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Foreign(#[from] Problem),
+
     // The notation.
     #[error("the file is not UTF-8: byte {byte_offset} is wrong")]
     #[diagnostic(code(dump::not_utf8), help("kernel dumps are UTF-8 text"))]

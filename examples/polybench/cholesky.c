@@ -1,0 +1,18 @@
+/* A = L*L^T in place. The algorithm of PolyBench's cholesky. */
+#include <math.h>
+
+void kernel_cholesky(int n, double A[n][n])
+{
+#pragma scop
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < i; j++) {
+            for (int k = 0; k < j; k++)
+                A[i][j] -= A[i][k] * A[j][k];
+            A[i][j] /= A[j][j];
+        }
+        for (int k = 0; k < i; k++)
+            A[i][i] -= A[i][k] * A[i][k];
+        A[i][i] = sqrt(A[i][i]);
+    }
+#pragma endscop
+}
