@@ -150,7 +150,7 @@ fn element(n: usize, n_features: usize, written: Written) -> Probe {
     let entry = |feature: usize, j: usize, k: usize| {
         let (j, k) = (j.min(k), j.max(k));
         let hash = (3 * j + 5 * k + 7 * feature + j * k) % 9;
-        if hash % 3 == 0 { 0.0 } else { hash as f64 / 8.0 }
+        if hash.is_multiple_of(3) { 0.0 } else { hash as f64 / 8.0 }
     };
     let name = if written == Written::Out { "element_out" } else { "element_loops" };
     let name = format!("{name}_{n}_{n_features}");
