@@ -107,6 +107,7 @@ pub fn key_of_run(program: &Program, config: &Config, more: &[(&str, &str)]) -> 
         judged,
         accuracy,
         batch,
+        openmp,
         memory_probe: _,
         watcher: _,
         traces,
@@ -137,6 +138,7 @@ pub fn key_of_run(program: &Program, config: &Config, more: &[(&str, &str)]) -> 
         key.field("batch", &format!("{width:?} {layout:?}"));
         shared.iter().for_each(|name| key.field("shared", name));
     }
+    key.field("openmp", &openmp.to_string());
     key.field("traces", &format!("{traces} {keeps_lineage}"));
     more.iter().for_each(|(name, value)| key.field(&format!("more {name}"), value));
     key.finish()

@@ -73,7 +73,11 @@ pub enum Command {
     /// Print the JSON schema of kernel dumps
     Schema,
     /// Print the recommended flags for compiling emitted C
-    Cflags,
+    Cflags {
+        /// Those for `optimize --openmp`
+        #[arg(long)]
+        openmp: bool,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -146,6 +150,9 @@ pub struct OptimizeArgs {
     /// How the arguments of elements lie in memory
     #[arg(long, value_enum, default_value_t = Layout::Contiguous, requires = "batch")]
     pub batch_layout: Layout,
+    /// Give long loops of emitted C whose iterations have nothing in common to threads, where the compiler has OpenMP [default: one thread]
+    #[arg(long)]
+    pub openmp: bool,
     /// Write the best result without comparing it with the input: nothing says then that it is right
     #[arg(long, alias = "no-validate")]
     pub unvalidated: bool,

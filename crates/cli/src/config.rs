@@ -210,6 +210,7 @@ impl OptimizeConfig {
             judged: Judged::Given,
             accuracy: args.accuracy,
             batch,
+            openmp: args.openmp,
             memory_probe: None,
             watcher: None,
             traces: args.trace.is_some() || args.report == ReportFormat::Html,

@@ -66,7 +66,7 @@ fn run(command: Command) -> Result<ExitStatus, Failure> {
         Command::Cache { command } => commands::cache::run(command),
         Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Schema => commands::schema::run(),
-        Command::Cflags => commands::cflags::run(),
+        Command::Cflags { openmp } => commands::cflags::run(openmp),
         Command::Completions { shell } => commands::completions::run(shell),
     }
 }

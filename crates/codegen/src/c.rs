@@ -15,7 +15,7 @@
 //! Linear in the operations of the instructions, plus isl's work for each distinct loop.
 //! # Not done
 //! Nothing is optimized: no loop is moved, no operation rewritten. `vec` is vectors where the iname is the lane of a block ([`lanes`]), else
-//! a comment, as `parallel` is. Inames that an inlined rule binds are not renamed.
+//! a comment, as `parallel` is unless [threads](COptions::parallel) are asked for. Inames that an inlined rule binds are not renamed.
 
 use std::collections::BTreeMap;
 
@@ -47,11 +47,13 @@ mod statements;
 mod symbols;
 mod temporaries;
 mod text;
+mod threads;
 pub mod timing;
 mod vectors;
 mod writer;
 
 pub use error::CodegenError;
+pub use threads::Parallel;
 
 use interface::Interface;
 use layout::Code;
@@ -62,12 +64,14 @@ use temporaries::Declaration;
 use writer::{Signature, Writer};
 
 /// How a kernel is written as C.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct COptions {
     /// What is said of temporaries and tables, by their names in the kernel; others get a note of their dtype and definition.
     pub notes: BTreeMap<String, String>,
     /// The function's name; `None` is the kernel's name.
     pub symbol: Option<String>,
+    /// Loops whose iterations OpenMP may give to threads, if the compiler has it: the outermost of them get a pragma.
+    pub parallel: Vec<Parallel>,
 }
 
 /// A kernel as C.
@@ -99,13 +103,12 @@ impl CText {
 /// exceeds a limit of C compilers.
 ///
 /// ```
-/// use std::collections::BTreeMap;
 /// use nestegg_codegen::c::{COptions, emit};
 /// use nestegg_ir::LinearizedKernel;
 ///
 /// let mut empty = LinearizedKernel::default();
 /// empty.kernel.name = "nothing".to_owned();
-/// let text = emit(&empty, &COptions { notes: BTreeMap::new(), symbol: None })?;
+/// let text = emit(&empty, &COptions::default())?;
 /// assert!(text.header.contains("int nothing(\n    void);"));
 /// # Ok::<(), nestegg_codegen::c::CodegenError>(())
 /// ```
@@ -138,7 +141,7 @@ pub fn emit_shared(kernel: &LinearizedKernel, options: &COptions) -> Result<Stri
 fn function(kernel: &LinearizedKernel, options: &COptions) -> Result<Function, CodegenError> {
     let LinearizedKernel { kernel, linearization } = without_rules(kernel)?;
     let tree = to_tree(&linearization)?;
-    let mut writer = Writer::new(&kernel, &linearization, options.symbol.as_deref())?;
+    let mut writer = Writer::new(&kernel, &linearization, options)?;
     let lanes = writer.lanes.clone();
     let mut runs = |iname, open: &[InameId]| Ok(writer.loop_over(iname, open)?.trip_count.is_some_and(|n| n > 0));
     let declarations = temporaries::declarations(&kernel, &tree, lanes.as_deref(), &mut runs)?;

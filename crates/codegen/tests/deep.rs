@@ -131,6 +131,6 @@ fn blocks_that_nest_too_deeply_are_an_error() {
         value
     });
     let linearized = program.into_linearized().unwrap();
-    let error = emit(&linearized, &COptions { notes: BTreeMap::new(), symbol: None });
+    let error = emit(&linearized, &COptions::default());
     assert!(matches!(error, Err(CodegenError::TooDeep { .. })), "{error:?}");
 }

@@ -36,7 +36,7 @@ fn check_body(declarations: &str, statements: &str, expect: Expect) {
 fn the_signature_does_not_depend_on_temporaries() {
     let prototype = |declarations, statements| {
         let linearized = read(&kernel(declarations, statements)).into_linearized().unwrap();
-        let text = emit(&linearized, &COptions { notes: BTreeMap::new(), symbol: None }).unwrap();
+        let text = emit(&linearized, &COptions::default()).unwrap();
         (text.source.contains("alloc("), text.prototype)
     };
     let (without_heap, plain) = prototype("", "y[i] = x[i] + x[i]  {inames=i}");
@@ -56,7 +56,7 @@ fn functions_share_a_file() {
              table t : float64[2] = [{entry}, 2.0]\ny[i] = y[i] + t[i]*((k + i) % 3)  {{inames=i}}\n"
         );
         let linearized = read(&text).into_linearized().unwrap();
-        emit_shared(&linearized, &COptions { notes: BTreeMap::new(), symbol: None }).unwrap()
+        emit_shared(&linearized, &COptions::default()).unwrap()
     };
     let (first, second) = (function("first", "1.0"), function("second", "10.0"));
     assert!(first.contains("static int first("), "{first}");
@@ -73,7 +73,7 @@ fn functions_share_a_file() {
 /// Compares the message of a refusal.
 fn check_error(declarations: &str, statements: &str, expect: Expect) {
     let linearized = read(&kernel(declarations, statements)).into_linearized().unwrap();
-    let error = emit(&linearized, &COptions { notes: BTreeMap::new(), symbol: None }).expect_err("it is refused");
+    let error = emit(&linearized, &COptions::default()).expect_err("it is refused");
     expect.assert_eq(&error.to_string());
 }
 
@@ -104,7 +104,7 @@ fn source_and_header() {
     let linearized = read(EXAMPLE).into_linearized().unwrap();
     let notes = [("w", "the weights of one element"), ("t", "one entry, over j and k")];
     let notes = notes.into_iter().map(|(name, note)| (name.to_owned(), note.to_owned())).collect();
-    let text = emit(&linearized, &COptions { notes, symbol: None }).unwrap();
+    let text = emit(&linearized, &COptions { notes, ..COptions::default() }).unwrap();
     expect![[r#"
         /* Kernel weighted_mass, written by nestegg. */
         #include <stdint.h>

@@ -44,6 +44,8 @@ pub struct Config {
     pub accuracy: Option<f64>,
     /// How elements are put together, if they are.
     pub batch: Option<BatchRequest>,
+    /// Whether long loops of emitted C whose iterations have nothing in common go to threads, where the compiler has OpenMP.
+    pub openmp: bool,
     /// Measures the memory of each stage, if given.
     pub memory_probe: Option<MemoryProbe>,
     /// Is told what runs, if given.
@@ -174,6 +176,9 @@ impl Config {
                 add("batch-layout", "interleaved".to_owned());
             }
         }
+        if self.openmp {
+            words.push("--openmp".to_owned());
+        }
         words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 }
@@ -205,6 +210,7 @@ impl Default for Config {
             judged: Judged::Given,
             accuracy: None,
             batch: None,
+            openmp: false,
             memory_probe: None,
             watcher: None,
             traces: false,

@@ -41,20 +41,25 @@ pub fn text(program: &LinearizedKernel) -> Product {
 pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
     let kernel = &optimized.program.kernel;
     if let (None, Some(signature)) = (&optimized.batched, Signature::of(kernel)) {
-        let options = COptions { notes: notes(optimized), symbol: Some(Signature::symbol(kernel)) };
+        let options = COptions {
+            notes: notes(optimized),
+            symbol: Some(Signature::symbol(kernel)),
+            parallel: optimized.parallel.clone(),
+        };
         let held = c::emit_shared(&optimized.program, &options).map_err(|error| refused(optimized, error))?;
         if let Some(source) = signature.source(kernel, &held) {
             let header = Product { is_companion: true, ..product("h", signature.header(kernel)) };
             return Ok(vec![product("c", source), header]);
         }
     }
-    let options = COptions { notes: notes(optimized), symbol: None };
+    let options = COptions { notes: notes(optimized), symbol: None, parallel: optimized.parallel.clone() };
     let emitted = match &optimized.batched {
         None => c::emit(&optimized.program, &options),
         // The kernel's own loop over elements is in blocks: the interface is the same.
         Some(Batched { program, batching: Batching::InPlace { .. } }) => c::emit(program, &options),
         Some(Batched { program, batching: Batching::Elements { .. } }) => {
-            c::emit_both((&optimized.program, &options), (program, &options)).map(|(one, _)| one)
+            let of_one = COptions { parallel: Vec::new(), ..options.clone() };
+            c::emit_both((&optimized.program, &of_one), (program, &options)).map(|(one, _)| one)
         }
     };
     let emitted = emitted.map_err(|error| refused(optimized, error))?;
@@ -67,7 +72,7 @@ pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
 /// # Errors
 /// If C has no words for something in the kernel.
 pub fn shared_c(optimized: &Optimized) -> Result<String, Error> {
-    let options = COptions { notes: notes(optimized), symbol: None };
+    let options = COptions { notes: notes(optimized), ..COptions::default() };
     c::emit_shared(&optimized.program, &options).map_err(|error| refused(optimized, error))
 }
 

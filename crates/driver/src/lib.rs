@@ -34,6 +34,7 @@ pub mod smallest;
 pub mod stages;
 mod stated;
 pub mod temporaries;
+mod threads;
 mod time;
 mod together;
 pub mod trace;

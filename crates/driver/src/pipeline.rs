@@ -19,6 +19,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::OnceLock;
 
+use nestegg_codegen::c::Parallel;
 use nestegg_interp::Runnable;
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_rules::RuleBook;
@@ -42,6 +43,7 @@ use crate::smallest::{self, Smallest, Wrong};
 use crate::stages::{ACCURACY, FIT, Stages, VALIDATE};
 use crate::stated::Stated;
 use crate::temporaries;
+use crate::threads::threaded;
 use crate::time::Nanoseconds;
 use crate::trace::Event;
 use crate::validation::{self, Steps, Subject};
@@ -53,6 +55,8 @@ pub struct Optimized {
     pub program: LinearizedKernel,
     /// The result with its elements put together, if that was asked for.
     pub batched: Option<Batched>,
+    /// Loops of [the form that runs](Self::runs) that may go to threads, if that was asked for.
+    pub parallel: Vec<Parallel>,
     /// Its story.
     pub report: Report,
     /// The events of the run, where they are asked for.
@@ -90,7 +94,8 @@ pub fn optimize_best(source: &Source, config: &Config, n: usize) -> Result<Vec<O
         kernel.insn_ids().find(|&insn| kernel[insn].id == id).map(|insn| input.spans.instruction(insn))
     };
     let res = optimize_program(Subject::of(source, &input), config, n.max(1), stages);
-    match res.and_then(|best| batched(&input.program, best, config)) {
+    let threaded = |best| threaded(batched(&input.program, best, config)?, config);
+    match res.and_then(threaded) {
         Err(Error::NotEqual { kernel, difference, rules, .. }) if config.validation == Validation::Explained => {
             let smallest = smallest_wrong(
                 &input.program,
@@ -257,7 +262,7 @@ fn optimize_program(
             tuned: Vec::new(),
             stages: stages.into_done(),
         };
-        Ok(Optimized { program, batched: None, report, events, from })
+        Ok(Optimized { program, batched: None, parallel: Vec::new(), report, events, from })
     };
     held.into_iter().map(told_of).collect()
 }

@@ -6,6 +6,7 @@
 //! | `-march=native` | vectors as wide as this machine's, and its fused multiply-add |
 //! | `-ffp-contract=fast` | a product and a sum become one instruction; `-std=c11` alone forbids that to gcc |
 //! | `-fno-math-errno` | `sqrt` is an instruction: nobody reads `errno` |
+//! | `-fopenmp` | with `--openmp`: loops go to threads |
 //!
 //! `-ffast-math` is not needed: what reassociation gains, nestegg has already done, and shown to be equal.
 
@@ -15,7 +16,7 @@ use crate::terminal::{self, Failure};
 /// The flags.
 const FLAGS: &str = "-O3 -march=native -ffp-contract=fast -fno-math-errno";
 
-pub fn run() -> Result<ExitStatus, Failure> {
-    terminal::print(&format!("{FLAGS}\n"))?;
+pub fn run(openmp: bool) -> Result<ExitStatus, Failure> {
+    terminal::print(&format!("{FLAGS}{}\n", if openmp { " -fopenmp" } else { "" }))?;
     Ok(ExitStatus::Done)
 }

@@ -43,6 +43,11 @@ pub(crate) struct Loop {
 impl Loop {
     /// The loop with its guard and hints around a body.
     pub(crate) fn around(&self, body: Vec<Code>) -> Vec<Code> {
+        self.after(Vec::new(), body)
+    }
+
+    /// The same, with lines right before it.
+    pub(crate) fn after(&self, lines: Vec<Code>, body: Vec<Code>) -> Vec<Code> {
         let body = match &self.guard {
             Some(guard) => vec![Code::Block { head: format!("if ({guard})"), body }],
             None => body,
@@ -54,9 +59,12 @@ impl Loop {
             Some(Mark::Unroll) if self.trip_count.is_some_and(|n| (1..=MAX_UNROLL).contains(&n)) => {
                 res.push(Code::line(UNROLL));
             }
-            Some(Mark::Parallel) => res.push(Code::Comment("iterations may run in parallel".to_owned())),
-            Some(Mark::Unroll) | None => {}
+            Some(Mark::Parallel) if lines.is_empty() => {
+                res.push(Code::Comment("iterations may run in parallel".to_owned()))
+            }
+            Some(Mark::Unroll | Mark::Parallel) | None => {}
         }
+        res.extend(lines);
         res.push(Code::Block { head: self.head.clone(), body });
         match &self.entry {
             Some(entry) => vec![Code::Block { head: format!("if ({entry})"), body: res }],

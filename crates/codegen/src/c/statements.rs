@@ -49,17 +49,21 @@ impl Writer<'_> {
         for node in tree {
             match node {
                 LoopTree::Loop { iname, body } if self.lanes.as_ref().is_some_and(|lanes| lanes.lane == *iname) => {
+                    let lines = self.enter_loop(*iname, temporaries);
+                    self.leave_loop(&lines);
                     code.extend(self.lanes_of(*iname, body, temporaries, open)?);
                 }
                 LoopTree::Loop { iname, body } => {
                     let one = self.loop_over(*iname, open)?;
+                    let lines = self.enter_loop(*iname, temporaries);
                     open.push(*iname);
                     let mut body = self.statements(body, temporaries, open)?;
                     open.pop();
                     if self.lanes.as_ref().is_some_and(|lanes| lanes.block == *iname) {
                         body = self.packed(body)?;
                     }
-                    code.extend(one.around(body));
+                    self.leave_loop(&lines);
+                    code.extend(one.after(lines, body));
                 }
                 LoopTree::Branch { condition, body } => {
                     let place = || "a condition of the linearization".to_owned();

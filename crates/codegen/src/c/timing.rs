@@ -92,7 +92,7 @@ const FLAGS_OF_MAIN: &str = "-O2";
 /// # Errors
 /// If C has no words for something.
 pub fn function(program: &LinearizedKernel, symbol: &str) -> Result<CText, CodegenError> {
-    emit(program, &COptions { notes: BTreeMap::new(), symbol: Some(symbol.to_owned()) })
+    emit(program, &COptions { symbol: Some(symbol.to_owned()), ..COptions::default() })
 }
 
 /// Times programs of one interface, each round all of them; parameters without a value take their estimates.

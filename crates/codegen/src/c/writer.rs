@@ -6,6 +6,7 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 use nestegg_ir::{Dtype, Expr, ExprId, InameId, InstructionKind, Item, Kernel};
 
+use super::COptions;
 use super::arrays::Arrays;
 use super::error::CodegenError;
 use super::facts::{Facts, dtypes};
@@ -16,6 +17,7 @@ use super::math;
 use super::names::is_free_in_c;
 use super::symbols::Symbols;
 use super::text::type_name;
+use super::threads::Threads;
 
 /// The type of a function that is neither of C nor of this text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,12 +106,14 @@ pub(crate) struct Writer<'a> {
     pub(crate) other_facts: Option<Facts>,
     /// Functions on vectors used so far: their definitions by name.
     pub(crate) lane_functions: BTreeMap<String, String>,
+    /// Loops whose iterations may go to threads.
+    pub(crate) threads: Threads,
 }
 
 impl<'a> Writer<'a> {
     /// Prepares to write a kernel.
-    pub(crate) fn new(kernel: &'a Kernel, items: &[Item], symbol: Option<&str>) -> Result<Self, CodegenError> {
-        let mut symbols = Symbols::of(kernel, symbol)?;
+    pub(crate) fn new(kernel: &'a Kernel, items: &[Item], options: &COptions) -> Result<Self, CodegenError> {
+        let mut symbols = Symbols::of(kernel, options.symbol.as_deref())?;
         let mut arrays = Arrays::of(kernel, &mut symbols)?;
         let mut loops = Loops::new(kernel)?;
         let mut roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|insn| insn.expressions()).collect();
@@ -131,7 +135,20 @@ impl<'a> Writer<'a> {
         let facts = Facts::of(kernel, &symbols, &arrays, &mut loops, &roots);
         let signatures = signatures(kernel, &facts, &roots)?;
         let (helpers, lane_functions) = (Helpers::default(), BTreeMap::new());
-        Ok(Self { kernel, symbols, loops, helpers, facts, arrays, signatures, lanes, other_facts, lane_functions })
+        let threads = Threads::new(options.parallel.clone());
+        Ok(Self {
+            kernel,
+            symbols,
+            loops,
+            helpers,
+            facts,
+            arrays,
+            signatures,
+            lanes,
+            other_facts,
+            lane_functions,
+            threads,
+        })
     }
 
     /// The loop over an iname inside others.

@@ -37,7 +37,7 @@ pub fn read(text: &str) -> Program {
 /// The C of a program.
 pub fn write(program: &Program, symbol: Option<&str>) -> (LinearizedKernel, CText) {
     let linearized = program.clone().into_linearized().expect("the kernel has an order");
-    let options = COptions { notes: BTreeMap::new(), symbol: symbol.map(str::to_owned) };
+    let options = COptions { symbol: symbol.map(str::to_owned), ..COptions::default() };
     let text = emit(&linearized, &options).unwrap_or_else(|error| panic!("{}: {error}", linearized.kernel.name));
     (linearized, text)
 }

@@ -1,0 +1,261 @@
+//! Which iterations of a loop have nothing in common.
+//!
+//! # Input
+//! A loop with its body, in a kernel without substitution rules.
+//! # Output
+//! The accesses of the body; whether two of them touch one element only in equal iterations; the temporaries that an iteration reads before it has written them.
+//! # Method
+//! isl decides where accesses meet, first by one index at a time, which is remembered. A temporary is the iteration's own if everything that it reads of it
+//! an earlier instruction of the same iteration, without condition, has written: the very element, or whole dimensions.
+//! # Complexity
+//! One question to isl for each two different functions at an index, and one for each pair of accesses that no index decides.
+//! # Not done
+//! Reads of temporaries that only isl could see to be written before.
+
+use std::cell::RefCell;
+
+use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::domains::{DomainError, Domains};
+use nestegg_ir::linearization::{for_each_run, from_tree};
+use nestegg_ir::walk::{below, reads};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Kernel, LoopTree, Op};
+use nestegg_isl as isl;
+use rustc_hash::FxHashMap;
+
+/// How an access touches its element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Touch {
+    Read,
+    Write,
+    /// `x = x ∘ e`, where `e` does not read the array.
+    Update(Op),
+}
+
+/// An access inside the loop.
+pub(crate) struct Access {
+    /// The array.
+    pub(crate) array: ArrayId,
+    /// What it does.
+    pub(crate) touch: Touch,
+    indices: Vec<ExprId>,
+    affine: Vec<Option<Affine>>,
+    /// Loops around it, those of reductions included.
+    loops: Vec<InameId>,
+    /// Loops around its instruction.
+    of_instruction: Vec<InameId>,
+    /// Whether a condition is around it.
+    is_conditional: bool,
+    /// Its instruction, by position.
+    position: usize,
+}
+
+impl Access {
+    /// What it does to which element, in which loops: equal for accesses that meet others alike.
+    pub(crate) fn at(&self) -> (Touch, &[ExprId], &[InameId]) {
+        (self.touch, &self.indices, &self.loops)
+    }
+}
+
+/// All accesses to arrays that are not tables, in the order of their instructions; reads before writes.
+pub(crate) fn accesses(kernel: &Kernel, body: &[LoopTree]) -> Vec<Access> {
+    let mut res = Vec::new();
+    let mut position = 0;
+    for_each_run(&from_tree(body), |insn, around| {
+        position += 1;
+        let instruction = &kernel[insn];
+        let is_conditional = !around.conditions.is_empty() || !instruction.predicates.is_empty();
+        let update = update_of(kernel, insn);
+        let roots = match &update {
+            Some((_, rest)) => {
+                let indices = instruction.assignees().iter().flat_map(|assignee| assignee.indices.iter().copied());
+                indices.chain(instruction.predicates.iter().copied()).chain(rest.iter().copied()).collect::<Vec<_>>()
+            }
+            None => instruction.expressions().collect(),
+        };
+        let roots = roots.into_iter().chain(around.conditions.iter().copied());
+        let mut add = |array: ArrayId, touch, indices: &[ExprId], bound: &[InameId]| {
+            res.push(Access {
+                array,
+                touch,
+                affine: indices.iter().map(|&index| affine::of(&kernel.exprs, index)).collect(),
+                indices: indices.to_vec(),
+                loops: around.loops.iter().chain(bound).copied().collect(),
+                of_instruction: around.loops.clone(),
+                is_conditional,
+                position,
+            });
+        };
+        // Reductions inside bind further inames: all of them are around every read.
+        let below: Vec<ExprId> = roots.flat_map(|root| below(&kernel.exprs, [root])).collect();
+        let mut bound: Vec<InameId> = Vec::new();
+        for &id in &below {
+            if let Expr::Reduce { inames, .. } = &kernel.exprs[id] {
+                bound.extend(inames.iter().copied());
+            }
+        }
+        bound.sort_unstable();
+        bound.dedup();
+        for &id in &below {
+            if let Expr::Access { array, indices } = &kernel.exprs[id]
+                && kernel[*array].table().is_none()
+            {
+                add(*array, Touch::Read, indices, &bound);
+            }
+        }
+        for assignee in instruction.assignees() {
+            let touch = update.as_ref().map_or(Touch::Write, |(op, _)| Touch::Update(*op));
+            add(assignee.array, touch, &assignee.indices, &[]);
+        }
+    });
+    res
+}
+
+/// The operation and the other operands of `x = x ∘ …`.
+fn update_of(kernel: &Kernel, insn: InsnId) -> Option<(Op, Vec<ExprId>)> {
+    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return None };
+    let Expr::Op { op: op @ (Op::Add | Op::Mul | Op::Min | Op::Max), operands } = &kernel.exprs[*expression] else {
+        return None;
+    };
+    let is_self = |id: ExprId| matches!(&kernel.exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices);
+    let at = operands.iter().position(|&operand| is_self(operand))?;
+    let rest: Vec<ExprId> =
+        operands.iter().enumerate().filter(|(idx, _)| *idx != at).map(|(_, &operand)| operand).collect();
+    let others = rest.iter().chain(assignee.indices.iter()).chain(&kernel[insn].predicates).copied();
+    (!reads(&kernel.exprs, others, assignee.array)).then_some((*op, rest))
+}
+
+/// A temporary that an iteration may read before it has written it.
+pub(crate) fn first_carried<'a>(
+    kernel: &Kernel,
+    domains: &Domains,
+    accesses: impl Iterator<Item = &'a Access> + Clone,
+) -> Option<ArrayId> {
+    let is_temporary = |access: &&Access| kernel[access.array].is_temporary() && access.touch != Touch::Write;
+    let is_carried = |read: &&Access| {
+        let mut writes = accesses.clone().filter(|write| {
+            write.array == read.array
+                && write.touch == Touch::Write
+                && !write.is_conditional
+                && write.position < read.position
+        });
+        !writes.any(|write| covers(kernel, domains, write, read))
+    };
+    accesses.clone().filter(is_temporary).find(is_carried).map(|access| access.array)
+}
+
+/// Whether an earlier write has written the element that is read.
+fn covers(kernel: &Kernel, domains: &Domains, write: &Access, read: &Access) -> bool {
+    let n_common = write.of_instruction.iter().zip(&read.of_instruction).take_while(|(a, b)| a == b).count();
+    let own = &write.of_instruction[n_common..];
+    if !own.iter().all(|&iname| runs(kernel, domains, iname).is_some()) {
+        return false;
+    }
+    let shape = &kernel[write.array].shape;
+    let mut swept: Vec<InameId> = Vec::new();
+    write.indices.iter().zip(&read.indices).zip(shape).zip(&write.affine).all(|(((w, r), &extent), affine)| {
+        let Some(affine) = affine else { return false };
+        if w == r && !affine.inames().any(|iname| own.contains(&iname)) {
+            return true;
+        }
+        // The write sweeps the whole dimension.
+        let extent = affine::of(&kernel.exprs, extent).and_then(|extent| extent.as_constant());
+        affine.as_iname().is_some_and(|iname| {
+            let is_whole = own.contains(&iname) && extent.is_some() && runs(kernel, domains, iname) == extent;
+            let is_new = !swept.contains(&iname);
+            swept.push(iname);
+            is_whole && is_new
+        })
+    })
+}
+
+/// How often the loop over an iname runs from zero on, if it does so by itself and that is a number above zero.
+fn runs(kernel: &Kernel, domains: &Domains, iname: InameId) -> Option<i64> {
+    let (domain, name) = (kernel[iname].domain, kernel[iname].name.as_str());
+    let set = domains.set(domain);
+    if !kernel[domain].enclosing.is_empty() {
+        return None;
+    }
+    let others: Vec<&str> = kernel[domain].inames.iter().map(|&other| kernel[other].name.as_str()).collect();
+    let alone = set.project_onto(&[name]).ok()?;
+    if others.len() > 1 {
+        let parts = [alone.clone(), set.project_out(&[name]).ok()?];
+        let product = isl::Set::combine(&parts).and_then(|product| product.project_onto(&others)).ok()?;
+        if !product.is_equal(set).ok()? {
+            return None;
+        }
+    }
+    let (least, greatest) = (alone.dim_min_val(name).ok()??, alone.dim_max_val(name).ok()??);
+    let whole = isl::Set::parse(domains.context(), &format!("{{ [{name}] : 0 <= {name} <= {greatest} }}")).ok()?;
+    (least == 0 && whole.is_subset(&alone).ok()?).then_some(greatest + 1)
+}
+
+/// Where the accesses of the iterations of a loop meet.
+pub(crate) struct Meetings<'a> {
+    domains: &'a Domains,
+    /// Loops around the loop: only iterations inside the same of theirs count.
+    outer: &'a [InameId],
+    /// The loop.
+    element: InameId,
+    /// Whether two functions at one index have one value in equal iterations only.
+    of_indices: RefCell<FxHashMap<(Affine, Affine), bool>>,
+}
+
+impl<'a> Meetings<'a> {
+    pub(crate) fn new(domains: &'a Domains, outer: &'a [InameId], element: InameId) -> Self {
+        Self { domains, outer, element, of_indices: RefCell::default() }
+    }
+
+    /// Whether two accesses to one array touch one element only in equal iterations; no if isl does not know.
+    pub(crate) fn are_only_equal(&self, one: &Access, other: &Access) -> bool {
+        // What is not affine may be anything: it says nothing.
+        let known = one.affine.iter().zip(&other.affine);
+        let known: Vec<(&Affine, &Affine)> = known.filter_map(|(a, b)| Some((a.as_ref()?, b.as_ref()?))).collect();
+        known.iter().any(|&(a, b)| self.index_tells(a, b)) || {
+            let (first, second) = known.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
+            self.ask((&one.loops, &first), (&other.loops, &second)).unwrap_or(false)
+        }
+    }
+
+    /// Whether one index is enough.
+    fn index_tells(&self, a: &Affine, b: &Affine) -> bool {
+        // Most indices that do not tell are the same in all iterations.
+        if !a.inames().chain(b.inames()).any(|iname| iname == self.element || !self.outer.contains(&iname)) {
+            return a.plus(b, -1).and_then(|difference| difference.as_constant()).is_some_and(|constant| constant != 0);
+        }
+        let key = (a.clone(), b.clone());
+        if let Some(&known) = self.of_indices.borrow().get(&key) {
+            return known;
+        }
+        let inames = |affine: &Affine| affine.inames().collect::<Vec<InameId>>();
+        let res = self.ask((&inames(a), &[a]), (&inames(b), &[b])).unwrap_or(false);
+        self.of_indices.borrow_mut().insert(key, res);
+        res
+    }
+
+    /// Whether functions of inames have the same values in equal iterations only.
+    fn ask(&self, one: (&[InameId], &[&Affine]), other: (&[InameId], &[&Affine])) -> Result<bool, DomainError> {
+        let kept: InameSet = self.outer.iter().copied().chain([self.element]).collect();
+        let inames = |loops: &[InameId]| loops.iter().copied().chain(kept.iter()).collect::<InameSet>();
+        let relation = |(loops, indices): (&[InameId], &[&Affine])| -> Result<isl::Map, DomainError> {
+            let indices = indices.iter().map(|affine| self.domains.affine(affine)).collect::<Result<Vec<_>, _>>()?;
+            Ok(isl::Map::from_affine(&self.domains.of(&inames(loops))?, Some("element"), &indices)?)
+        };
+        let mut pairs = relation(one)?.apply_range(&relation(other)?.reverse()?)?;
+        for (side, (loops, _)) in [(isl::Dim::In, one), (isl::Dim::Out, other)] {
+            for (at, iname) in inames(loops).iter().enumerate().collect::<Vec<_>>().into_iter().rev() {
+                if !kept.contains(iname) {
+                    pairs = pairs.project_out(side, at, 1)?;
+                }
+            }
+            pairs = pairs.set_tuple_name(side, None)?;
+        }
+        let names = |letter: char| (0..kept.len()).map(|at| format!("{letter}{at}")).collect::<Vec<_>>().join(", ");
+        let conditions: Vec<String> = kept
+            .iter()
+            .enumerate()
+            .map(|(at, iname)| format!("a{at} {} b{at}", if iname == self.element { "=" } else { "!=" }))
+            .collect();
+        let text = format!("{{ [{}] -> [{}] : {} }}", names('a'), names('b'), conditions.join(" or "));
+        Ok(pairs.is_subset(&isl::Map::parse(self.domains.context(), &text)?)?)
+    }
+}

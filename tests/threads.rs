@@ -1,0 +1,162 @@
+//! Loops that go to threads: which ones, and that the C with threads writes what the C without them writes.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use indexmap::IndexMap;
+use nestegg_codegen::c::harness::{HarnessOptions, Mode, harness};
+use nestegg_codegen::c::{COptions, Parallel, emit};
+use nestegg_driver::config::{BatchRequest, Config, Validation};
+use nestegg_interp::{Inputs, RunOptions};
+use nestegg_ir::LinearizedKernel;
+use nestegg_span::Source;
+use nestegg_testgen::{Knobs, generate_seed};
+use nestegg_transform::parallel::parallel_loops;
+
+fn read(text: &str) -> LinearizedKernel {
+    let source = Source::new("kernel", text);
+    let read = nestegg_driver::read(&source).unwrap_or_else(|error| panic!("{error:?}"));
+    read.program.into_linearized().unwrap()
+}
+
+/// The loops that may go to threads: their inames, each with what threads need for themselves.
+fn found(text: &str) -> String {
+    let program = read(text);
+    let kernel = &program.kernel;
+    let found = parallel_loops(&program).unwrap();
+    let line = |one: &nestegg_transform::parallel::ParallelLoop| {
+        let private: Vec<&str> = one.private.iter().map(|&array| kernel[array].name.as_str()).collect();
+        let name = &kernel[one.iname].name;
+        if private.is_empty() { name.clone() } else { format!("{name}({})", private.join(" ")) }
+    };
+    found.iter().map(line).collect::<Vec<_>>().join(", ")
+}
+
+const HEAD: &str = "kernel k linearized
+param n : int32 = 100
+domain [n] -> { [i, j] : 0 <= i, j < n }
+domain { [t] : 0 <= t < 10 }
+domain { [a, b] : 0 <= a < 10 and 0 <= b < 4 }
+arg A : float64[n, n] readwrite
+arg x : float64[4*n + 4] readwrite
+arg y : float64[n] readwrite
+arg p : int32[n] read
+temp s : float64
+temp u : float64[4]
+";
+
+fn loops(body: &str) -> String {
+    found(&format!("{HEAD}{body}"))
+}
+
+#[test]
+fn iterations_that_touch_different_elements() {
+    assert_eq!(loops("for i, j\n A[i, j] = 2.0*A[i, j]\nend\n"), "i, j");
+    // In a row, only the diagonal is read where it is written.
+    assert_eq!(loops("for i, j\n A[i, j] = A[j, i] + 1.0\nend\n"), "j");
+    assert_eq!(loops("for i, j\n A[i, j] = A[i, j + 1] + 1.0\nend\n"), "i");
+    assert_eq!(loops("for i, j\n y[i] = y[i] + A[i, j]\nend\n"), "i");
+    assert_eq!(loops("for t, i\n A[0, i] = A[0, i] + A[1, i]\nend\n"), "i");
+    // Neighbours.
+    assert_eq!(loops("for i\n x[2*i] = x[2*i + 1] + 1.0\nend\n"), "i");
+    assert_eq!(loops("for i\n x[i] = x[i + 1] + 1.0\nend\n"), "");
+    // A flat index: rows of four.
+    assert_eq!(loops("for a, b\n x[4*a + b] = x[4*a + b]*x[4*a + b]\nend\n"), "a, b");
+    assert_eq!(loops("for a, b\n x[3*a + b] = 1.0\nend\n"), "b");
+    // Nobody knows where they go.
+    assert_eq!(loops("for i\n y[p[i]] = y[p[i]] + 1.0\nend\n"), "");
+    assert_eq!(loops("for i\n y[i] = x[p[i]]\nend\n"), "i");
+}
+
+#[test]
+fn temporaries_of_an_iteration() {
+    assert_eq!(loops("for i\n s = y[i]*y[i]\n y[i] = s + 1.0/s\nend\n"), "i(s)");
+    // The value of the iteration before.
+    assert_eq!(loops("s = 0.0\nfor i\n y[i] = s\n s = s + y[i]\nend\n"), "");
+    // Read after the loop.
+    assert_eq!(loops("for i\n s = y[i]*y[i]\n y[i] = s + 1.0/s\nend\ny[0] = s\n"), "");
+    // Written under a condition, read always.
+    assert_eq!(loops("s = 0.0\nfor i\n s = y[i]*y[i] {if=y[i] > 0.0}\n y[i] = s\nend\n"), "");
+    // Whole arrays, which the inner loop fills; it reads nothing else.
+    assert_eq!(loops("for a\n for b\n  u[b] = x[4*a + b]\n end\n y[a] = u[0] + u[3]\nend\n"), "a(u), b");
+}
+
+#[test]
+fn sequential_loops_and_foreign_code_stay() {
+    assert_eq!(found(&format!("{HEAD}tag i sequential\nfor i, j\n A[i, j] = 2.0*A[i, j]\nend\n")), "j");
+}
+
+/// What a program writes, bit by bit, with a flag more or less.
+fn outputs(program: &LinearizedKernel, values: &[(String, i64)], flags: &[&str]) -> String {
+    let found = parallel_loops(program).unwrap();
+    let parallel = found.into_iter().map(|one| Parallel { nth: one.nth, private: one.private, from: None }).collect();
+    let text =
+        emit(program, &COptions { symbol: Some("subject".to_owned()), parallel, ..COptions::default() }).unwrap();
+    let options = HarnessOptions {
+        parameters: values.iter().cloned().collect(),
+        given: BTreeMap::new(),
+        seed: 3,
+        mode: Mode::Print,
+        definitions: String::new(),
+    };
+    let main = harness(&program.kernel, &[&text], &options).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("subject.c"), &text.source).unwrap();
+    fs::write(folder.path().join("main.c"), main).unwrap();
+    let all = ["-std=c11", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"];
+    let mut compile = Command::new("gcc");
+    compile.args(all).args(flags).args(["subject.c", "main.c", "-o", "program", "-lm"]).current_dir(folder.path());
+    let compiled = compile.output().unwrap();
+    assert!(compiled.status.success(), "{}\n{}", String::from_utf8_lossy(&compiled.stderr), text.source);
+    let run = Command::new(folder.path().join("program")).env("OMP_NUM_THREADS", "4").output().unwrap();
+    assert!(run.status.success(), "{}", text.source);
+    String::from_utf8(run.stdout).unwrap()
+}
+
+fn compare(program: &LinearizedKernel, values: &[(String, i64)]) {
+    let (with, without) = (outputs(program, values, &["-fopenmp"]), outputs(program, values, &[]));
+    assert_eq!(with, without, "{}", program.kernel.name);
+}
+
+#[test]
+fn threads_write_the_same() {
+    let n_kernels = std::env::var("NESTEGG_RANDOM_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(2_u64);
+    let mut n_compared = 0;
+    for (_, knobs) in Knobs::presets() {
+        for seed in 0..n_kernels {
+            let generated = generate_seed(seed, &Knobs { opaque: 0, ..knobs.clone() });
+            let program = generated.program.clone().into_linearized().unwrap();
+            let values: IndexMap<String, i64> = generated.parameters.iter().cloned().collect();
+            // What reads elements without a value has no output to compare.
+            let runs = Inputs::random(&program.kernel, &values, 0)
+                .and_then(|inputs| nestegg_interp::run(&generated.program, &inputs, &RunOptions::default()));
+            let program = nestegg_schedule::realize_reductions(program).unwrap();
+            if runs.is_ok() && !parallel_loops(&program).unwrap().is_empty() {
+                compare(&program, &generated.parameters);
+                n_compared += 1;
+            }
+        }
+    }
+    assert!(n_compared > 10, "{n_compared}");
+}
+
+#[test]
+fn threads_share_the_elements_of_a_batch() {
+    for (name, batch) in
+        [("tsfc/mass_tri_2", Some(4)), ("tsfc/helmholtz_action_hex_2", Some(4)), ("devito/acoustic_so8", None)]
+    {
+        let path = format!("{}/../fixtures/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let source = Source::new(name, fs::read_to_string(path).unwrap());
+        let is_of_many = batch.is_some();
+        let batch = batch.map(|width| BatchRequest { width: Some(width), ..BatchRequest::default() });
+        let config = Config { batch, validation: Validation::Off, openmp: true, ..Config::default() };
+        let optimized = nestegg_driver::optimize(&source, &config).unwrap();
+        assert!(!optimized.parallel.is_empty(), "{name}");
+        let c = nestegg_driver::emit::c(&optimized).unwrap();
+        assert_eq!(c[0].text.matches("#pragma omp parallel for").count(), 1, "{name}:\n{}", c[0].text);
+        assert_eq!(c[0].text.contains(" if(n_elements >= "), is_of_many, "{name}:\n{}", c[0].text);
+        compare(optimized.runs(), &[("n_elements".to_owned(), 37)]);
+    }
+}
