@@ -1,24 +1,34 @@
-//! Run time of the emitted C of the output, against the C of the input.
+//! `nestegg-bench runtime`: the race. Our results beside their inputs and beside the best programs of other compilers, in time.
 //!
-//! Both are compiled with the same flags, linked into one program, and called in turn in rounds, so that what disturbs the
-//! machine disturbs both. A kernel's figure is the median over the rounds of the ratio of the two.
-//!
-//! With `--batch` elements are put together instead, and the best programs of peers as well: see [`batched`].
+//! # Input
+//! Fixtures, programs of other compilers in `GROUP/peer/NAME.json`, C compilers, numbers of lanes.
+//! # Output
+//! For each compiler and each place of the data (in cache, or streaming from memory) a row for each kernel: nanoseconds for one element of the input, of the
+//! peer's program and of ours, one at a time and in lanes; what the time model predicted; operations and bytes a second. Then geometric means and worst cases, the rank
+//! correlation of predictions and measurements, and the peaks of the machine; with `--roofline` a picture of it all.
+//! # Method
+//! All functions of a kernel are linked into one program and called in turn, in rounds, so that what disturbs the machine disturbs all: see [`race`]. Ratios are medians of
+//! those of the rounds.
 
-mod batched;
+mod kernels;
+mod peaks;
+mod race;
+mod roofline;
 
 use std::path::PathBuf;
 
 use clap::Args;
-use miette::{IntoDiagnostic, miette};
-use nestegg_bench::fixtures::Fixture;
-use nestegg_codegen::c::timing::{Compiler, Effort, times};
-use nestegg_driver::config::{Config, Strategy, Validation};
-use nestegg_ir::Dtype;
+use miette::IntoDiagnostic;
+use nestegg_bench::fixtures::{Fixture, peer_programs};
+use nestegg_driver::config::{Config, CostModel, Strategy, Validation};
 
 use crate::CommonArgs;
-use crate::statistics::{geometric_mean, largest, median};
+use crate::progress::bar;
+use crate::statistics::{geometric_mean, largest, rank_correlation};
 use crate::table::{ratio, table};
+
+use peaks::Peaks;
+use race::{Place, Race};
 
 /// `nestegg-bench runtime`.
 #[derive(Debug, Args)]
@@ -26,108 +36,170 @@ pub struct RuntimeArgs {
     #[command(flatten)]
     common: CommonArgs,
     /// The level or strategy
-    #[arg(long, default_value = "O1")]
+    #[arg(long, default_value = "O3")]
     level: String,
-    /// The compiler
-    #[arg(long, default_value = "gcc")]
-    cc: String,
-    /// Its flags
-    #[arg(long, default_value = "-std=c11 -O3 -march=native")]
+    /// Make operations small instead of time
+    #[arg(long)]
+    operations: bool,
+    /// A folder with peers' programs, as `GROUP/peer/NAME.json` [default: that of the fixtures]
+    #[arg(long, value_name = "FOLDER")]
+    peers: Option<PathBuf>,
+    /// The compilers, with commas
+    #[arg(long, value_delimiter = ',', default_value = "gcc")]
+    cc: Vec<String>,
+    /// Flags for inputs and peers' programs
+    #[arg(long, default_value = "-std=gnu11 -O3 -march=native -ffast-math")]
     flags: String,
-    /// How many rounds
-    #[arg(long, default_value_t = 7)]
-    rounds: u32,
-    /// How long a function runs in one round, at least
-    #[arg(long, value_name = "MS", default_value_t = 5)]
-    milliseconds: u32,
-    /// Numbers of elements that are put together, with commas: then elements at once are set beside one at a time
+    /// Flags for ours [default: those of the machine]
+    #[arg(long)]
+    own_flags: Option<String>,
+    /// Numbers of elements that are put together, with commas
     #[arg(long, value_name = "W", value_delimiter = ',')]
     batch: Vec<u32>,
-    /// A folder that keeps the C of `--batch`
-    #[arg(long, value_name = "FOLDER", requires = "batch")]
+    /// Let data come from memory, too: a mesh of up to 100,000 elements
+    #[arg(long)]
+    streaming: bool,
+    /// How many rounds
+    #[arg(long, default_value_t = 9)]
+    rounds: u32,
+    /// How long a function runs in one round, at least
+    #[arg(long, value_name = "MS", default_value_t = 2)]
+    milliseconds: u32,
+    /// Draw what was measured below the peaks of the machine, as SVG
+    #[arg(long, value_name = "FILE")]
+    roofline: Option<PathBuf>,
+    /// A folder that keeps the C
+    #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
 }
 
-/// Results in float64 must agree to this, relative to the larger value: the optimizer reassociates.
-const TOLERANCE: f64 = 1e-6;
-
-/// The same for kernels with an argument in float32.
-const TOLERANCE_FLOAT32: f64 = 1e-3;
-
-/// One kernel's times.
-struct Measured {
-    name: String,
-    operations_ratio: f64,
-    /// Medians in nanoseconds.
-    input: f64,
-    output: f64,
-    /// The median of the paired ratios.
-    ratio: f64,
+impl RuntimeArgs {
+    /// How the optimizer runs, with so many lanes if any.
+    fn config(&self) -> Config {
+        let cost = if self.operations { CostModel::Operations } else { CostModel::Time };
+        let strategy = Strategy::Named(self.level.clone());
+        Config { strategy, cost, validation: Validation::Off, ..Config::default() }
+    }
 }
 
-/// Compiles and times every chosen kernel.
+/// Runs the race.
 pub fn run(args: &RuntimeArgs) -> miette::Result<String> {
-    if !args.batch.is_empty() {
-        return batched::run(args);
-    }
-    let mut measured = Vec::new();
+    let peers = peer_programs(args.peers.as_ref().unwrap_or(&args.common.fixtures)).into_diagnostic()?;
+    let fixtures = args.common.chosen()?;
+    let places: &[Place] = if args.streaming { &[Place::Cache, Place::Memory] } else { &[Place::Cache] };
+    let progress = bar("kernels", fixtures.len())?;
     let mut failures = Vec::new();
-    for fixture in args.common.chosen()? {
-        match measure(&fixture, args) {
-            Ok(kernel) => measured.push(kernel),
-            Err(error) => failures.push(format!("{}: {error:#}", fixture.full_name())),
+    let mut races: Vec<Vec<Race>> = args.cc.iter().flat_map(|_| places).map(|_| Vec::new()).collect();
+    for fixture in fixtures {
+        let peer = peers.iter().find(|peer| peer.full_name() == fixture.full_name());
+        match kernels::contestants(&fixture, peer, args) {
+            Ok(contestants) => {
+                let runs = args.cc.iter().flat_map(|cc| places.iter().map(move |&place| (cc, place)));
+                for (of_run, (cc, place)) in races.iter_mut().zip(runs) {
+                    match race::race(&contestants, cc, place, args) {
+                        Ok(race) => of_run.extend(race),
+                        Err(error) => failures.push(failure(&fixture, &error)),
+                    }
+                }
+            }
+            Err(error) => failures.push(failure(&fixture, &error)),
+        }
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    let mut text = String::new();
+    let runs = args.cc.iter().flat_map(|cc| places.iter().map(move |&place| (cc, place)));
+    for (races, (cc, place)) in races.iter().zip(runs) {
+        let peaks = Peaks::measured(cc, args)?;
+        text += &story(races, cc, place, &peaks, args);
+        if let Some(path) = &args.roofline {
+            roofline::draw(&numbered(path, cc, place, args), &format!("{cc}, {place}"), races, &peaks)?;
         }
     }
-    let header = ["kernel", "input ns", "output ns", "time ratio", "operations ratio"].map(str::to_owned);
-    let rows: Vec<Vec<String>> = measured
-        .iter()
-        .map(|kernel| {
-            vec![
-                kernel.name.clone(),
-                format!("{:.1}", kernel.input),
-                format!("{:.1}", kernel.output),
-                format!("{:.3}", kernel.ratio),
-                format!("{:.3}", kernel.operations_ratio),
-            ]
-        })
-        .collect();
-    let ratios: Vec<f64> = measured.iter().map(|kernel| kernel.ratio).collect();
-    let mut text = format!("{} {}, level {}\n\n", args.cc, args.flags, args.level);
-    text += &table(args.common.markdown, &header, &rows);
-    text += &format!(
-        "\n{} kernels; time of the output over time of the input: geometric mean {}, median {}, worst {}\n",
-        measured.len(),
-        ratio(geometric_mean(&ratios)),
-        ratio(median(&ratios)),
-        ratio(largest(&ratios)),
-    );
     if !failures.is_empty() {
         text += &format!("failed:\n  {}\n", failures.join("\n  "));
     }
     Ok(text)
 }
 
-fn measure(fixture: &Fixture, args: &RuntimeArgs) -> miette::Result<Measured> {
-    let source = fixture.read().into_diagnostic()?;
-    let input = nestegg_driver::read(&source)?.program.into_linearized().into_diagnostic()?;
-    let config =
-        Config { strategy: Strategy::Named(args.level.clone()), validation: Validation::Off, ..Config::default() };
-    let optimized = nestegg_driver::optimize(&source, &config)?;
-    let compiler = Compiler { command: args.cc.clone(), flags: args.flags.clone() };
-    let effort = Effort { n_rounds: args.rounds, milliseconds: args.milliseconds, n_sets: 1 };
-    let times = times(&[&input, &optimized.program], &[], &compiler, effort)?;
-    let is_single = input.kernel.arguments().any(|array| input.kernel[array].dtype == Dtype::Float32);
-    if times.difference > if is_single { TOLERANCE_FLOAT32 } else { TOLERANCE } {
-        return Err(miette!("input and output differ by {:e}", times.difference));
+fn failure(fixture: &Fixture, error: &miette::Report) -> String {
+    format!("{}: {error:#}", fixture.full_name())
+}
+
+/// The file of a picture: where there are several, the compiler and the place are a part of the name.
+fn numbered(path: &std::path::Path, cc: &str, place: Place, args: &RuntimeArgs) -> PathBuf {
+    if args.cc.len() == 1 && !args.streaming {
+        return path.to_owned();
     }
-    let [of_input, of_output] = [0, 1].map(|idx| times.rounds.iter().map(|round| round[idx]).collect::<Vec<f64>>());
-    let ratios: Vec<f64> = of_input.iter().zip(&of_output).map(|(input, output)| output / input).collect();
-    let of = |values: &[f64]| median(values).ok_or_else(|| miette!("no round was timed"));
-    Ok(Measured {
-        name: fixture.full_name(),
-        operations_ratio: optimized.report.ratio(),
-        input: of(&of_input)?,
-        output: of(&of_output)?,
-        ratio: of(&ratios)?,
-    })
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let cc = cc.rsplit('/').next().unwrap_or(cc);
+    path.with_file_name(format!("{stem}-{cc}-{}.svg", place.word()))
+}
+
+/// The table of one compiler and place, and what it comes to.
+fn story(races: &[Race], cc: &str, place: Place, peaks: &Peaks, args: &RuntimeArgs) -> String {
+    let mut header: Vec<String> =
+        ["kernel", "elements", "input", "peer", "ours", "predicted", "ours/input", "ours/peer"]
+            .map(String::from)
+            .to_vec();
+    for who in ["peer", "ours"] {
+        header.extend(args.batch.iter().map(|width| format!("{who}, {width}")));
+    }
+    if !args.batch.is_empty() {
+        header.extend(["lanes/peer", "lanes/peer's lanes"].map(String::from));
+    }
+    header.extend(["Gop/s", "GB/s"].map(String::from));
+    let rows: Vec<Vec<String>> = races.iter().map(|race| row(race, args)).collect();
+    let level = &args.level;
+    let mut text = format!("{cc}, data in {place}, level {level}; nanoseconds for one element, medians\n\n");
+    text += &table(args.common.markdown, &header, &rows);
+    let ratios: [(&str, fn(&Race) -> Option<f64>); 4] = [
+        ("ours over the input", |race| Some(race.ours.over_input)),
+        ("ours over the peer", |race| race.ours.over_peer),
+        ("the best of ours in lanes over the peer", |race| race.best_lanes().and_then(|best| best.over_peer)),
+        ("the best of ours in lanes over the best of the peer's in lanes", Race::lanes_over_lanes),
+    ];
+    text += "\n";
+    for (name, of) in ratios {
+        let values: Vec<f64> = races.iter().filter_map(of).collect();
+        if !values.is_empty() {
+            let (mean, worst) = (ratio(geometric_mean(&values)), ratio(largest(&values)));
+            text += &format!("{name}: geometric mean {mean}, worst {worst}, {} kernels\n", values.len());
+        }
+    }
+    let (predicted, measured): (Vec<f64>, Vec<f64>) = races.iter().map(|race| (race.predicted, race.ours.time)).unzip();
+    if place == Place::Cache {
+        text += &format!(
+            "rank correlation of predicted and measured: {}\n",
+            ratio(rank_correlation(&predicted, &measured))
+        );
+    }
+    text += &format!("peaks: {:.1} Gop/s, {:.1} GB/s\n\n", peaks.operations, peaks.bandwidth);
+    text
+}
+
+fn row(race: &Race, args: &RuntimeArgs) -> Vec<String> {
+    let dash = || "-".to_owned();
+    let time = |time: f64| format!("{time:.1}");
+    let mut row = vec![
+        race.name.clone(),
+        race.n_elements.to_string(),
+        time(race.input.time),
+        race.peer.as_ref().map_or_else(dash, |peer| time(peer.time)),
+        time(race.ours.time),
+        time(race.predicted),
+        ratio(Some(race.ours.over_input)),
+        ratio(race.ours.over_peer),
+    ];
+    for lanes in [&race.peer_lanes, &race.own_lanes] {
+        row.extend((0..args.batch.len()).map(|at| lanes.get(at).map_or_else(dash, |one| time(one.time))));
+    }
+    if !args.batch.is_empty() {
+        row.push(ratio(race.best_lanes().and_then(|best| best.over_peer)));
+        row.push(ratio(race.lanes_over_lanes()));
+    }
+    let best = race.best();
+    row.push(format!("{:.1}", best.operations / best.time));
+    row.push(format!("{:.1}", race.bytes / best.time));
+    row
 }
