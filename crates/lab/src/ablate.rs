@@ -59,9 +59,10 @@ pub fn parts(book: &RuleBook, level: &str, given: &[Source]) -> Option<Vec<Part>
         }
     }
     for option in ["seeds", "forms"] {
-        // The only seed cannot be left out: nothing would be left to start from.
+        // The only seed cannot be left out: nothing would be left to start from. Without seeds that are made with forms, forms are idle.
         if let Some(OptionValue::Words(words)) = strategy.options.get(option)
             && words.len() > 1
+            && book.option_needs.get(option).is_none_or(|need| need.is_met(&strategy.options))
         {
             res.extend(words.iter().map(|word| Part { kind: option.to_owned(), name: word.to_string() }));
         }

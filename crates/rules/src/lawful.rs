@@ -61,7 +61,7 @@ impl RuleBook {
         let mut errors = Vec::new();
         for phase in &strategy.phases {
             errors.extend(self.unlicensed_rules(strategy, phase, grant));
-            if let Some(need) = self.phases_need.as_ref().filter(|need| !is_met(need, options)) {
+            if let Some(need) = self.phases_need.as_ref().filter(|need| !need.is_met(options)) {
                 errors.push(unmet(&format!("phase `{}`", phase.name), need, phase.span));
             }
         }
@@ -73,7 +73,7 @@ impl RuleBook {
                     errors.push(not_licensed(what, tag, at, grant));
                 }
             }
-            if let Some(need) = self.option_needs.get(option).filter(|need| !is_met(need, options)) {
+            if let Some(need) = self.option_needs.get(option).filter(|need| !need.is_met(options)) {
                 errors.push(unmet(&format!("option `{option}`"), need, at));
             }
         }
@@ -145,14 +145,6 @@ fn missing<'a>(rule: &'a Rule, grant: Grant<'_>) -> Option<&'a Name> {
 
 fn not_licensed(what: String, tag: &Name, at: nestegg_span::Span, grant: Grant<'_>) -> RuleError {
     RuleError::NotLicensed { what, tag: tag.clone(), licence: grant.name.to_owned(), at, help: (grant.way_out)(tag) }
-}
-
-fn is_met(need: &Need, options: &IndexMap<Name, OptionValue>) -> bool {
-    match options.get(&need.option) {
-        Some(OptionValue::Words(words)) => words.iter().any(|word| need.words.contains(word)),
-        Some(OptionValue::Word(word)) => need.words.contains(word),
-        _ => false,
-    }
 }
 
 fn unmet(what: &str, need: &Need, at: nestegg_span::Span) -> RuleError {

@@ -152,6 +152,16 @@ impl Need {
     pub fn one_of(option: &str, words: &[&str], why: &str) -> Self {
         Self { option: option.into(), words: words.iter().copied().map(Name::from).collect(), why: why.into() }
     }
+
+    /// Whether options have one of the words.
+    #[must_use]
+    pub fn is_met(&self, options: &IndexMap<Name, OptionValue>) -> bool {
+        match options.get(&self.option) {
+            Some(OptionValue::Words(words)) => words.iter().any(|word| self.words.contains(word)),
+            Some(OptionValue::Word(word)) => self.words.contains(word),
+            _ => false,
+        }
+    }
 }
 
 /// The value of an option.
