@@ -263,7 +263,7 @@ impl<'a> Built<'a> {
 }
 
 fn text(program: &LinearizedKernel, symbol: &str) -> CText {
-    emit(program, &COptions { notes: BTreeMap::new(), symbol: Some(symbol.to_owned()) }).unwrap()
+    emit(program, &COptions { symbol: Some(symbol.to_owned()), ..COptions::default() }).unwrap()
 }
 
 /// Compares the C of a kernel of many with calls of the C of the kernel.

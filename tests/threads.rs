@@ -81,6 +81,21 @@ fn temporaries_of_an_iteration() {
     assert_eq!(loops("s = 0.0\nfor i\n s = y[i]*y[i] {if=y[i] > 0.0}\n y[i] = s\nend\n"), "");
     // Whole arrays, which the inner loop fills; it reads nothing else.
     assert_eq!(loops("for a\n for b\n  u[b] = x[4*a + b]\n end\n y[a] = u[0] + u[3]\nend\n"), "a(u), b");
+    // Element by element; one is missing.
+    let (three, fourth) = ("for a\n u[0] = y[a]\n u[1] = 1.0\n u[3] = 2.0\n", " u[2] = y[0]\n");
+    let read = " for b\n  x[4*a + b] = u[b] + 1.0\n end\nend\n";
+    assert_eq!(loops(&format!("{three}{read}")), "b");
+    assert_eq!(loops(&format!("{three}{fourth}{read}")), "a(u), b");
+    // In loops of the same length, which depends on the iteration; but not where the first may be shorter than the second.
+    let head = HEAD.replace(
+        "domain { [a, b] : 0 <= a < 10 and 0 <= b < 4 }",
+        "domain { [a] : 0 <= a < 10 }\ndomain [a] -> { [b] : 0 <= b < 4 and b <= a }\ndomain { [c] : 0 <= c < 4 }",
+    );
+    let (first, same) =
+        ("for a\n for b\n  u[b] = x[4*a + b]\n end\n", " for b\n  x[4*a + b] = u[b] + 1.0\n end\nend\n");
+    assert_eq!(found(&format!("{head}{first}{same}")), "a(u), b, b");
+    let other = same.replace("for b", "for c").replace("+ b] = u[b]", "+ c] = u[c]");
+    assert_eq!(found(&format!("{head}{first}{other}")), "b, c");
 }
 
 #[test]

@@ -136,6 +136,9 @@ fn numbered(path: &std::path::Path, cc: &str, place: Place, args: &RuntimeArgs) 
     path.with_file_name(format!("{stem}-{cc}-{}.svg", place.word()))
 }
 
+/// A ratio of a race, where it has one.
+type Ratio = fn(&Race) -> Option<f64>;
+
 /// The table of one compiler and place, and what it comes to.
 fn story(races: &[Race], cc: &str, place: Place, peaks: &Peaks, args: &RuntimeArgs) -> String {
     let mut header: Vec<String> =
@@ -153,7 +156,7 @@ fn story(races: &[Race], cc: &str, place: Place, peaks: &Peaks, args: &RuntimeAr
     let level = &args.level;
     let mut text = format!("{cc}, data in {place}, level {level}; nanoseconds for one element, medians\n\n");
     text += &table(args.common.markdown, &header, &rows);
-    let ratios: [(&str, fn(&Race) -> Option<f64>); 4] = [
+    let ratios: [(&str, Ratio); 4] = [
         ("ours over the input", |race| Some(race.ours.over_input)),
         ("ours over the peer", |race| race.ours.over_peer),
         ("the best of ours in lanes over the peer", |race| race.best_lanes().and_then(|best| best.over_peer)),

@@ -6,7 +6,7 @@
 //! The accesses of the body; whether two of them touch one element only in equal iterations; the temporaries that an iteration reads before it has written them.
 //! # Method
 //! isl decides where accesses meet, first by one index at a time, which is remembered. A temporary is the iteration's own if everything that it reads of it
-//! an earlier instruction of the same iteration, without condition, has written: the very element, or whole dimensions.
+//! an earlier instruction of the same iteration, without condition, has written: the very element, whole dimensions, or in a loop all that a later loop over the same iname reads; several that write element by element count together.
 //! # Complexity
 //! One question to isl for each two different functions at an index, and one for each pair of accesses that no index decides.
 //! # Not done
@@ -20,7 +20,7 @@ use nestegg_ir::linearization::{for_each_run, from_tree};
 use nestegg_ir::walk::{below, reads};
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Kernel, LoopTree, Op};
 use nestegg_isl as isl;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How an access touches its element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -132,40 +132,76 @@ pub(crate) fn first_carried<'a>(
 ) -> Option<ArrayId> {
     let is_temporary = |access: &&Access| kernel[access.array].is_temporary() && access.touch != Touch::Write;
     let is_carried = |read: &&Access| {
-        let mut writes = accesses.clone().filter(|write| {
+        let writes = accesses.clone().filter(|write| {
             write.array == read.array
                 && write.touch == Touch::Write
                 && !write.is_conditional
                 && write.position < read.position
         });
-        !writes.any(|write| covers(kernel, domains, write, read))
+        !cover(kernel, domains, writes, read)
     };
     accesses.clone().filter(is_temporary).find(is_carried).map(|access| access.array)
 }
 
-/// Whether an earlier write has written the element that is read.
-fn covers(kernel: &Kernel, domains: &Domains, write: &Access, read: &Access) -> bool {
-    let n_common = write.of_instruction.iter().zip(&read.of_instruction).take_while(|(a, b)| a == b).count();
-    let own = &write.of_instruction[n_common..];
-    if !own.iter().all(|&iname| runs(kernel, domains, iname).is_some()) {
-        return false;
-    }
-    let shape = &kernel[write.array].shape;
-    let mut swept: Vec<InameId> = Vec::new();
-    write.indices.iter().zip(&read.indices).zip(shape).zip(&write.affine).all(|(((w, r), &extent), affine)| {
-        let Some(affine) = affine else { return false };
-        if w == r && !affine.inames().any(|iname| own.contains(&iname)) {
+/// Whether earlier writes have written the element that is read: one of them alone, or several that differ in constants and leave out none.
+fn cover<'a>(kernel: &Kernel, domains: &Domains, writes: impl Iterator<Item = &'a Access>, read: &Access) -> bool {
+    // By the dimensions at which writes have constants, these.
+    let mut found: FxHashMap<Vec<usize>, FxHashSet<Vec<i64>>> = FxHashMap::default();
+    for write in writes {
+        let Some(reached) = reached(kernel, domains, write, read) else { continue };
+        let constants = reached.iter().enumerate().filter_map(|(dim, constant)| Some((dim, (*constant)?)));
+        let (dims, constants): (Vec<usize>, Vec<i64>) = constants.unzip();
+        if dims.is_empty() {
             return true;
         }
-        // The write sweeps the whole dimension.
-        let extent = affine::of(&kernel.exprs, extent).and_then(|extent| extent.as_constant());
-        affine.as_iname().is_some_and(|iname| {
-            let is_whole = own.contains(&iname) && extent.is_some() && runs(kernel, domains, iname) == extent;
-            let is_new = !swept.contains(&iname);
-            swept.push(iname);
-            is_whole && is_new
-        })
+        found.entry(dims).or_default().insert(constants);
+    }
+    let extent = |dim: usize| affine::of(&kernel.exprs, kernel[read.array].shape[dim])?.as_constant();
+    found.into_iter().any(|(dims, constants)| {
+        let n = dims.iter().map(|&dim| extent(dim)).try_fold(1_i64, |n, extent| n.checked_mul(extent?));
+        // Constants are inside of the array, so that all are there if they are as many.
+        n == i64::try_from(constants.len()).ok()
     })
+}
+
+/// For each dimension what an earlier write has written of what is read: all of it, or only where the index is a constant. `None` if that cannot be told.
+fn reached(kernel: &Kernel, domains: &Domains, write: &Access, read: &Access) -> Option<Vec<Option<i64>>> {
+    let n_common = write.of_instruction.iter().zip(&read.of_instruction).take_while(|(a, b)| a == b).count();
+    let (own, of_read) = (&write.of_instruction[n_common..], &read.of_instruction[n_common..]);
+    // A loop that both have, each for itself, runs over the same values in both, if nothing but loops around both says which.
+    let is_in_both = |iname: InameId| {
+        let domain = &kernel[kernel[iname].domain];
+        let mut others = domain.inames.iter().chain(&domain.enclosing).filter(|&&other| other != iname);
+        own.contains(&iname)
+            && of_read.contains(&iname)
+            && others.all(|other| !own.contains(other) && !of_read.contains(other))
+    };
+    let mut swept: Vec<InameId> = Vec::new();
+    let mut res = Vec::with_capacity(write.indices.len());
+    let shape = &kernel[write.array].shape;
+    for (((w, r), &extent), affine) in write.indices.iter().zip(&read.indices).zip(shape).zip(&write.affine) {
+        let affine = affine.as_ref()?;
+        if w == r && !affine.inames().any(|iname| own.contains(&iname)) {
+            res.push(None);
+            continue;
+        }
+        if let Some(constant) = affine.as_constant() {
+            res.push(Some(constant));
+            continue;
+        }
+        // The write sweeps all that is read, or the whole dimension.
+        let iname = affine.as_iname().filter(|iname| own.contains(iname) && !swept.contains(iname))?;
+        let extent = affine::of(&kernel.exprs, extent).and_then(|extent| extent.as_constant());
+        let is_whole = extent.is_some() && runs(kernel, domains, iname) == extent;
+        if !is_whole && !(w == r && is_in_both(iname)) {
+            return None;
+        }
+        swept.push(iname);
+        res.push(None);
+    }
+    let surely_runs =
+        |&iname: &InameId| (swept.contains(&iname) && is_in_both(iname)) || runs(kernel, domains, iname).is_some();
+    own.iter().all(surely_runs).then_some(res)
 }
 
 /// How often the loop over an iname runs from zero on, if it does so by itself and that is a number above zero.

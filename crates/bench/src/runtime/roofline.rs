@@ -13,6 +13,9 @@ use plotters::prelude::*;
 use super::peaks::Peaks;
 use super::race::{Race, Timed};
 
+/// Operations for each byte, and 10^9 operations a second.
+type Point = (f64, f64);
+
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (900, 600);
 
@@ -46,7 +49,7 @@ fn picture(text: &mut String, title: &str, races: &[Race], peaks: &Peaks) -> Res
     let roof = [low, corner.clamp(low, high), high].map(|x| (x, (x * peaks.bandwidth).min(peaks.operations)));
     chart.draw_series(LineSeries::new(roof, &BLACK))?.label("the machine").legend(square(BLACK));
     let rate = |race: &Race, one: &Timed| (one.operations / race.bytes, one.operations / one.time);
-    let groups: [(&str, RGBColor, Vec<(f64, f64)>); 3] = [
+    let groups: [(&str, RGBColor, Vec<Point>); 3] = [
         ("inputs", RGBColor(150, 150, 150), races.iter().map(|race| rate(race, &race.input)).collect()),
         ("peers", RED, races.iter().filter_map(|race| Some(rate(race, race.peer.as_ref()?))).collect()),
         ("nestegg", BLUE, races.iter().map(|race| rate(race, race.best())).collect()),
