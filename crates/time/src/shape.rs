@@ -351,17 +351,22 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
         (stores * machine[C::Store], Bound::Stores),
         (work.quotients * quotient + work.roots * root, Bound::Quotients),
         (instructions * machine[C::Issue], Bound::Issue),
-        (moved * machine[C::Lane], Bound::Lanes),
+        (if is_vector { moved * machine[C::Lane] } else { 0.0 }, Bound::Lanes),
         (chain, Bound::Chain),
     ];
     let sum: f64 = resources.iter().map(|resource| resource.0).sum();
     let (busiest, mut bound) =
         resources.iter().fold((0.0, Bound::Issue), |most, one| if one.0 > most.0 { *one } else { most });
     let mut total = busiest + machine[C::Overlap] * (sum - busiest);
-    if calls > total {
+    // Vectors that straight-line code puts together come between the values and all that is done with them.
+    let together = if is_vector { 0.0 } else { moved * machine[C::Lane] };
+    if together > total {
+        bound = Bound::Lanes;
+    }
+    if calls > total.max(together) {
         bound = Bound::Calls;
     }
-    total += calls + work.branches * machine[C::Branch];
+    total += calls + together + work.branches * machine[C::Branch];
     if instructions > machine[C::CodeOperations] {
         total += (instructions - machine[C::CodeOperations]) * machine[C::Fetch];
     }
