@@ -15,6 +15,7 @@ const ALLOWED_EDGES: &[(&str, &[&str])] = &[
     ("ir", &["isl", "span"]),
     ("dump", &["ir", "isl", "span"]),
     ("lift", &["dump", "ir", "isl", "span"]),
+    ("prints", &["dump", "ir", "span"]),
     ("interp", &["ir", "isl"]),
     ("rules", &["span"]),
     ("egraph", &["ir", "isl", "rules", "span"]),
@@ -38,6 +39,7 @@ const ALLOWED_EDGES: &[(&str, &[&str])] = &[
             "ir",
             "isl",
             "lift",
+            "prints",
             "rules",
             "schedule",
             "span",
@@ -47,7 +49,10 @@ const ALLOWED_EDGES: &[(&str, &[&str])] = &[
     ),
     ("lab", &["driver", "dump", "egraph", "interp", "ir", "isl", "rules", "span", "testgen", "time"]),
     ("cache", &["driver", "ir", "span"]),
-    ("cli", &["cache", "codegen", "driver", "dump", "egraph", "interp", "ir", "lab", "rules", "span", "time"]),
+    (
+        "cli",
+        &["cache", "codegen", "driver", "dump", "egraph", "interp", "ir", "lab", "prints", "rules", "span", "time"],
+    ),
     ("bench", &["codegen", "driver", "dump", "egraph", "interp", "ir", "lab", "rules", "span", "testgen", "time"]),
     ("py", &["cache", "driver", "ir", "span", "time"]),
 ];

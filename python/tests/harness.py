@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import re
 import subprocess
 from collections.abc import Mapping
@@ -111,6 +112,18 @@ def compare(
         data = random_data(runs[0][0], sizes, ranges, seed)
         results = [call(function, names, kernel, data) for kernel, function, names in runs]
         assert_same(*results)
+
+
+def orders(result: Any) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The loops and instructions that nestegg chose, and those that loopy emits, in their order; loops without their names."""
+    chosen = json.loads(result.json)["linearization"]
+    scheduled = entry(lp.linearize(lp.preprocess_program(result.kernel))).linearization
+    words = {"EnterLoop": "for", "LeaveLoop": "end", "RunInstruction": "run"}
+    of_nestegg = [(word, rest[0] if word == "run" else "") for word, *rest in chosen if word in words.values()]
+    # The loader adds instructions of its own, such as saved conditions.
+    ids = {name for word, name in of_nestegg if word == "run"}
+    of_loopy = [(words[type(item).__name__], getattr(item, "insn_id", "")) for item in scheduled if type(item).__name__ in words]
+    return of_nestegg, [(word, name) for word, name in of_loopy if word != "run" or name in ids]
 
 
 def operations(t_unit: lp.TranslationUnit, sizes: Mapping[str, int]) -> int:

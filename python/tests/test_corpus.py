@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import assert_same, c_code, call, compare, compiled, entry
+from harness import assert_same, c_code, call, compare, compiled, entry, orders
 from loopy.diagnostic import LoopyError
 from pymbolic import evaluate
 
@@ -40,6 +40,21 @@ def test_corpus(path: Path, tmp_path: Path) -> None:
     assert nestegg.count(text).total >= result.after.total
     sizes = {parameter["name"]: 6 for parameter in json.loads(dumped)["parameters"]}
     compare(t_unit, result.kernel, tmp_path, sizes, {})
+
+
+SMALL = [path for path in FIXTURES if path.stat().st_size <= (MAX_BYTES if ALL else 4_500)]
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+def test_corpus_for_time(path: Path, tmp_path: Path) -> None:
+    """The defaults of the command line: tables are computed with, and the order of loops is chosen."""
+    t_unit = nestegg.load(path.read_text())
+    result = nestegg.optimize(t_unit, level="O3", cost="time", threads=1, validate=False)
+    sizes = {parameter["name"]: 6 for parameter in json.loads(nestegg.dump(t_unit))["parameters"]}
+    compare(t_unit, result.kernel, tmp_path, sizes, {})
+    if '"reduce"' not in result.json:
+        chosen, emitted = orders(result)
+        assert emitted == chosen
 
 
 RANDOM = sorted(Path(os.environ.get("NESTEGG_RANDOM_KERNELS", "none")).glob("*.json"))
@@ -78,6 +93,7 @@ def test_random(path: Path, tmp_path: Path) -> None:
     dumped = nestegg.dump(t_unit)
     assert nestegg.dump(nestegg.load(dumped)) == dumped
     result = nestegg.optimize(t_unit, threads=1, validate=False, parameters=case["sizes"])
+    assert result.after.total <= result.before.total
     runs = []
     for word, unit, text in (("first", t_unit, code), ("second", result.kernel, c_code(result.kernel))):
         (tmp_path / word).mkdir()

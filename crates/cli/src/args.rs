@@ -83,11 +83,25 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Write manual pages, one for each command
+    Man {
+        /// The folder that they go to, made if it is not there
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 /// The path that output goes to; `None` for standard output.
 pub fn path_of(output: Option<&Path>) -> Option<&Path> {
     output.filter(|path| path.as_os_str() != "-")
+}
+
+/// What a print of loopy leaves out.
+#[derive(Clone, Debug, Default, Args)]
+pub struct DataArgs {
+    /// The tables that a print of loopy leaves out, and its `assumptions`: a FILE of a JSON object or an `.npz` archive; may be repeated
+    #[arg(long = "data", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
 }
 
 /// `nestegg optimize`.
@@ -165,6 +179,8 @@ pub struct OptimizeArgs {
     /// Threads that work on kernels of a folder and on seeds of a kernel; the result is the same with any number [default: one for each processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    #[command(flatten)]
+    pub data: DataArgs,
 }
 
 /// `nestegg cache`.
@@ -209,6 +225,8 @@ pub struct CheckArgs {
     /// The kernels
     #[arg(required = true, value_name = "FILE")]
     pub inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub data: DataArgs,
 }
 
 /// `nestegg count`.
@@ -222,6 +240,8 @@ pub struct CountArgs {
     /// How the counts are printed
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     pub format: DataFormat,
+    #[command(flatten)]
+    pub data: DataArgs,
 }
 
 /// `nestegg convert`.
@@ -236,6 +256,8 @@ pub struct ConvertArgs {
     /// The notation [default: what the ending of the output says, else the one that the input is not in]
     #[arg(long, value_enum)]
     pub to: Option<DataFormat>,
+    #[command(flatten)]
+    pub data: DataArgs,
 }
 
 /// `nestegg validate`.
@@ -247,6 +269,8 @@ pub struct ValidateArgs {
     pub b: PathBuf,
     #[command(flatten)]
     pub parameters: ParameterArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
 }
 
 /// `nestegg run`.
@@ -263,6 +287,8 @@ pub struct RunArgs {
     pub arguments: Option<PathBuf>,
     #[command(flatten)]
     pub parameters: ParameterArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
 }
 
 /// `nestegg rules`.
@@ -408,6 +434,8 @@ pub struct ExplainArgs {
     /// How the explanation is printed
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
     pub format: DataFormat,
+    #[command(flatten)]
+    pub data: DataArgs,
 }
 
 /// What runs.

@@ -11,6 +11,7 @@ pub mod count;
 pub mod explain;
 pub mod folder;
 pub mod lsp;
+pub mod man;
 pub mod optimize;
 pub mod rules;
 pub mod rules_check;

@@ -13,7 +13,9 @@ use nestegg_ir::Licence;
 use nestegg_span::Source;
 use nestegg_time::Machine;
 
-use crate::args::{BatchWidth, Cost, Emit, Float, Layout, OptimizeArgs, ReportFormat, StrategyArgs, Traps, path_of};
+use crate::args::{
+    BatchWidth, Cost, DataArgs, Emit, Float, Layout, OptimizeArgs, ReportFormat, StrategyArgs, Traps, path_of,
+};
 use crate::files::{self, Output};
 use crate::terminal::Failure;
 
@@ -118,6 +120,8 @@ pub enum UsageError {
 pub struct OptimizeConfig {
     /// One kernel, or a folder.
     pub input: Input,
+    /// What prints leave out.
+    pub data: DataArgs,
     /// Where results go.
     pub output: Option<PathBuf>,
     /// What is written, without repetition; empty where that follows the input.
@@ -225,6 +229,7 @@ impl OptimizeConfig {
         }
         Ok(Self {
             input,
+            data: args.data,
             output,
             emit,
             driver,

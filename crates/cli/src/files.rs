@@ -71,6 +71,11 @@ pub fn read(path: &Path) -> Result<Source, FileError> {
     }
 }
 
+/// Reads a file that is no text.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, FileError> {
+    fs::read(path).map_err(|source| read_error(path, source))
+}
+
 /// An error of reading, with the way out of the usual one.
 fn read_error(path: &Path, source: io::Error) -> FileError {
     let help = path

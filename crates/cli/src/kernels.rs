@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use nestegg_driver::Notation;
 use nestegg_driver::emit::Product;
+use nestegg_prints::{BadData, Data};
 use nestegg_span::Source;
 
+use crate::args::DataArgs;
 use crate::files;
 use crate::terminal::Failure;
 
@@ -25,6 +27,33 @@ pub fn file(path: &Path) -> PathBuf {
     parts(path).0
 }
 
+/// Data that cannot stand beside a kernel.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+enum DataError {
+    /// They are no data.
+    #[error("`{path}` has no data for a print")]
+    #[diagnostic(
+        code(nestegg::bad_data),
+        help(
+            "`--data` takes a JSON object of tables (nested lists), which may have a text `assumptions`, or an `.npz` archive of arrays"
+        )
+    )]
+    Bad {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        #[source]
+        source: BadData,
+    },
+    /// Everything else holds its data.
+    #[error("`--data` is for prints of loopy, and `{name}` is none")]
+    #[diagnostic(code(nestegg::data_of_no_print))]
+    NoPrint {
+        /// The kernel.
+        name: String,
+    },
+}
+
 /// The kernel of a file, or one of the kernels of a file of C.
 pub fn read(path: &Path) -> Result<Source, Failure> {
     let (file, name) = parts(path);
@@ -35,9 +64,26 @@ pub fn read(path: &Path) -> Result<Source, Failure> {
     })
 }
 
-/// The kernels of a file, each as [`read`] gives it; of anything but C, the file.
-pub fn all(path: &Path) -> Result<Vec<Source>, Failure> {
-    let source = read(path)?;
+/// The same kernel with what its print leaves out.
+pub fn with_data(source: Source, data: &DataArgs) -> Result<Source, Failure> {
+    if data.files.is_empty() {
+        return Ok(source);
+    }
+    if !nestegg_prints::is_print(&source) {
+        return Err(DataError::NoPrint { name: source.name.to_string() }.into());
+    }
+    let mut found = Vec::new();
+    for path in &data.files {
+        let bytes = files::read_bytes(path)?;
+        let bad = |source| DataError::Bad { path: path.display().to_string(), source };
+        found.push(Data::from_bytes(&bytes).map_err(bad)?);
+    }
+    Ok(nestegg_prints::with_data(&source, &found))
+}
+
+/// The kernels of a file, each as [`read`] gives it; of anything but C, the file, with the data that are given for it.
+pub fn all(path: &Path, data: &DataArgs) -> Result<Vec<Source>, Failure> {
+    let source = with_data(read(path)?, data)?;
     if Notation::of(&source).is_some() {
         return Ok(vec![source]);
     }

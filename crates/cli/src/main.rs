@@ -68,5 +68,6 @@ fn run(command: Command) -> Result<ExitStatus, Failure> {
         Command::Schema => commands::schema::run(),
         Command::Cflags { openmp } => commands::cflags::run(openmp),
         Command::Completions { shell } => commands::completions::run(shell),
+        Command::Man { folder } => commands::man::run(&folder),
     }
 }

@@ -606,6 +606,43 @@ fn help_and_completions_are_no_errors() {
 }
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let folder = folder(&[]);
+    exits(&nestegg(folder.path(), &["man", "pages"]), 0);
+    let help = stdout(&nestegg(folder.path(), &["--help"]));
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // Descriptions go on in lines that stand further right.
+    let names = commands.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help").collect();
+    assert!(names.contains(&"optimize"), "{names:?}");
+    for name in names {
+        let page = fs::read_to_string(folder.path().join(format!("pages/nestegg-{name}.1"))).unwrap_or_default();
+        assert!(page.contains("\n.TH ") && page.contains(".SH SYNOPSIS"), "{name}: {page}");
+    }
+    assert!(folder.path().join("pages/nestegg-rules-check.1").exists());
+}
+
+#[test]
+fn data_stand_beside_prints_only() {
+    let print = "KERNEL: k\nARGUMENTS:\n\
+        y: type: np:dtype('float64'), shape: (2), dim_tags: (N0:stride:1) out aspace: global\n\
+        DOMAINS:\n{ [i] : 0 <= i <= 1 }\nTEMPORARIES:\n\
+        t: type: np:dtype('float64'), shape: (2), dim_tags: (N0:stride:1) aspace: global\n\
+        INSTRUCTIONS:\nfor i\n  y[i] = t[i]  {id=insn}\nend i\n";
+    let files = [("k.knl", KERNEL), ("p.txt", print), ("t.json", "{\"t\": [1, 2.5]}"), ("bad.json", "[1]")];
+    let folder = folder(&files);
+    exits(&nestegg(folder.path(), &["check", "p.txt"]), 2);
+    exits(&nestegg(folder.path(), &["check", "p.txt", "--data", "bad.json"]), 2);
+    exits(&nestegg(folder.path(), &["check", "k.knl", "--data", "t.json"]), 2);
+    exits(&nestegg(folder.path(), &["check", "p.txt", "--data", "t.json"]), 0);
+    let converted = nestegg(folder.path(), &["convert", "p.txt", "--data", "t.json", "--to", "text"]);
+    exits(&converted, 0);
+    assert!(stdout(&converted).contains("table t : float64[2] = [1, 2.5]"), "{}", stdout(&converted));
+    fs::write(folder.path().join("k2.knl"), stdout(&converted)).unwrap();
+    exits(&nestegg(folder.path(), &["validate", "k2.knl", "p.txt", "--data", "t.json"]), 0);
+}
+
+#[test]
 fn a_special_file_is_written_and_stays() {
     if !cfg!(unix) {
         return;

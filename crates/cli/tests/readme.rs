@@ -45,6 +45,11 @@ fn c_goes_in_and_comes_out() {
 }
 
 #[test]
+fn prints_of_loopy_are_kernels() {
+    check("docs/prints.md");
+}
+
+#[test]
 fn the_counting_rule_is_what_is_counted() {
     check("docs/counting.md");
 }

@@ -1,4 +1,4 @@
-//! The two notations of kernels, JSON and text; and C, which kernels are lifted from.
+//! The two notations of kernels, JSON and text; prints of loopy; and C, which kernels are lifted from.
 
 use nestegg_dump::Read;
 use nestegg_ir::Program;
@@ -16,12 +16,12 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// The notation that a kernel is in: JSON begins with a brace. `None` if it is C.
+    /// The notation that a kernel is in, and its result is to be: JSON begins with a brace, and a print of loopy is text for people. `None` if it is C.
     #[must_use]
     pub fn of(source: &Source) -> Option<Self> {
         match source.text.trim_start().starts_with('{') {
             true => Some(Self::Json),
-            false => (!nestegg_lift::is_c(source)).then_some(Self::Text),
+            false => (nestegg_prints::is_print(source) || !nestegg_lift::is_c(source)).then_some(Self::Text),
         }
     }
 
@@ -44,12 +44,13 @@ impl Notation {
     }
 }
 
-/// Reads a kernel in either notation, or the one kernel of a file of C; everything that is wrong with it is reported together.
+/// Reads a kernel in either notation, that of a print of loopy, or the one kernel of a file of C; everything that is wrong with it is reported together.
 ///
 /// # Errors
 /// If it is not a kernel.
 pub fn read(source: &Source) -> Result<Read, Error> {
     match Notation::of(source) {
+        Some(_) if nestegg_prints::is_print(source) => nestegg_prints::read(source),
         Some(_) => nestegg_dump::read(source),
         None => nestegg_lift::read(source),
     }

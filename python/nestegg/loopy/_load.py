@@ -460,7 +460,7 @@ class _Load:
                     shape=shape,
                     initializer=None if table is None else np.array(table, dtype=dtype).reshape(shape),
                     read_only=table is not None,
-                    address_space=AddressSpace.PRIVATE if table is None else AddressSpace.GLOBAL,
+                    address_space=AddressSpace.GLOBAL if shape and table is not None else AddressSpace.PRIVATE,
                 )
             )
         return found

@@ -8,7 +8,7 @@ use crate::terminal::{self, Failure};
 pub fn run(args: &CheckArgs) -> Result<ExitStatus, Failure> {
     let mut status = ExitStatus::Done;
     for path in &args.inputs {
-        match kernels::all(path) {
+        match kernels::all(path, &args.data) {
             Ok(sources) => {
                 for source in sources {
                     match nestegg_driver::read_defined(&source, &[]) {

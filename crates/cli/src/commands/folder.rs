@@ -15,7 +15,7 @@ use nestegg_driver::report::{self, Report, Validated, ratio_in_digits};
 use nestegg_span::Source;
 use rayon::prelude::*;
 
-use crate::args::ReportFormat;
+use crate::args::{DataArgs, ReportFormat};
 use crate::commands::optimize::{Done, Failed, optimized, products_of_file, warn};
 use crate::config::{OptimizeConfig, UsageError};
 use crate::exit::ExitStatus;
@@ -91,7 +91,7 @@ pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
     for path in paths {
         if !path.is_dir() {
-            sources.extend(kernels::all(path)?);
+            sources.extend(kernels::all(path, &DataArgs::default())?);
             continue;
         }
         let found = kernels(path);
@@ -99,7 +99,7 @@ pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
             return Err(UsageError::NoKernels { path: path.display().to_string() }.into());
         }
         for name in found {
-            sources.extend(kernels::all(&path.join(name))?);
+            sources.extend(kernels::all(&path.join(name), &DataArgs::default())?);
         }
     }
     Ok(sources)
@@ -135,7 +135,7 @@ fn one(
     patience: Patience<'_>,
 ) -> Option<Row> {
     let path = folder.join(name);
-    let source = kernels::read(&path).map_err(Failed::from);
+    let source = kernels::read(&path).and_then(|source| kernels::with_data(source, &config.data)).map_err(Failed::from);
     let fetched = source.and_then(|source| optimized(&source, config, progress, patience));
     let (is_kept, done) = match fetched {
         Ok(Fetched::Busy) => return None,

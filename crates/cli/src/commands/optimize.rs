@@ -67,7 +67,7 @@ fn one(path: &Path, config: &OptimizeConfig, stream: Stream) -> Result<ExitStatu
     if let Some(output) = &config.output {
         files::check_place(output).map_err(Failure::from)?;
     }
-    let sources = kernels::all(path)?;
+    let sources = kernels::all(path, &config.data)?;
     if sources.len() > 1 {
         check_several(path, &sources, config)?;
     }

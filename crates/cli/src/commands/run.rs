@@ -42,7 +42,8 @@ enum RunError {
 }
 
 pub fn run(args: &RunArgs) -> Result<ExitStatus, Failure> {
-    let program = nestegg_driver::read_defined(&kernels::read(&args.input)?, &args.parameters.values)?.program;
+    let source = kernels::with_data(kernels::read(&args.input)?, &args.data)?;
+    let program = nestegg_driver::read_defined(&source, &args.parameters.values)?.program;
     let kernel = program.kernel();
     let assumed = parameters::assumed(kernel, &args.parameters.values)?;
     let parameters: IndexMap<String, i64> = parameters::values(&assumed).into_iter().collect();
