@@ -20,7 +20,7 @@ use check::{Setting, check, has_meaning};
 use libtest_mimic::{Arguments, Failed, Trial};
 use nestegg_driver::config::CostModel;
 use nestegg_ir::{Licence, Program};
-use nestegg_testgen::{Knobs, generate_seed};
+use nestegg_testgen::{Knobs, generate_seed, second_version};
 use shrink::{shrink, size};
 
 /// Seeds of each trial where nobody asks for more.
@@ -82,6 +82,8 @@ fn run(
         let cost = if seed % 2 == 0 { CostModel::Time } else { CostModel::Operations };
         let setting = Setting { level: level.clone(), float, traps, cost, parameters, may_be_not_compared };
         let program = with_probabilities(generated.program, seed);
+        // A quarter of the kernels needs the second version of the format.
+        let program = if seed % 4 == 3 { second_version(program, seed / 4) } else { program };
         let Err(failure) = check(&program, &setting) else { continue };
         let (_, times) = found.entry(failure.kind.clone()).or_insert((seed, 0));
         *times += 1;

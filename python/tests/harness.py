@@ -43,9 +43,16 @@ def compiled(code: str, name: str, folder: Path) -> tuple[Any, list[str]]:
     return function, [re.findall(r"\w+", word)[-1] for word in words if word and word != "void"]
 
 
+OPEN_EXTENT = 40
+"""What an axis without an extent holds."""
+
+
 def extent(array: Any, sizes: Mapping[str, int]) -> int:
     """How many elements the memory of an argument has."""
-    shape = [int(evaluate(size, dict(sizes))) for size in array.shape]
+    shape = [
+        OPEN_EXTENT if size is None else int(evaluate(size, dict(sizes)))
+        for size in ([None] if array.shape is None else array.shape)
+    ]
     strides = [int(evaluate(tag.stride, dict(sizes))) for tag in array.dim_tags or ()]
     return 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
 

@@ -625,9 +625,33 @@ def complex_numbers() -> lp.TranslationUnit:
     return knl("{[i]: 0<=i<n}", "y[i] = x[i]*x[i]", [arr("y", "n", np.complex128), arr("x", "n", np.complex128), size("n")])
 
 
-@case({"n": 7}, refused="unsigned")
+@case({"n": 7})
 def unsigned_numbers() -> lp.TranslationUnit:
     return knl("{[i]: 0<=i<n}", "y[i] = x[i] + 1", [arr("y", "n", np.uint32), arr("x", "n", np.uint32), size("n")])
+
+
+@case({"n": 7}, refused="difference of unsigned")
+def unsigned_difference() -> lp.TranslationUnit:
+    return knl("{[i]: 0<=i<n}", "y[i] = x[i] - 1", [arr("y", "n", np.uint32), arr("x", "n", np.uint32), size("n")])
+
+
+@case({"n": 7}, {"facet": 3, "side": 2})
+def facet_numbers() -> lp.TranslationUnit:
+    return knl(
+        "{[e, i]: 0<=e<n and 0<=i<4}",
+        """
+        <> f = facet[e] {id=f}
+        y[e, i] = y[e, i] + phi[f, i]*x[e]*phi[f, side[0]] {dep=f}
+        """,
+        [
+            arr("y", "n, 4"),
+            arr("phi", "3, 4"),
+            arr("x", "n"),
+            arr("facet", "n", np.uint32),
+            arr("side", 1, np.uint8),
+            size("n"),
+        ],
+    )
 
 
 # }}}
@@ -963,9 +987,34 @@ def linearized() -> lp.TranslationUnit:
     return lp.linearize(lp.preprocess_program(t_unit))
 
 
-@case({"n": 5}, refused="without an extent")
+@case({"n": 5})
 def without_extent() -> lp.TranslationUnit:
     return knl("{[i]: 0<=i<n}", "y[i] = 2*x[i]", [arr("y", None, strides=(1,)), arr("x", "n"), size("n")])
+
+
+@case({"start": 2, "end": 7}, {"map": 12})
+def pyop2_wrapper() -> lp.TranslationUnit:
+    return knl(
+        ["[start, end] -> {[n]: start<=n<end}", "{[i, j]: 0<=i<3 and 0<=j<2}"],
+        """
+        for n
+            for i, j
+                t[i, j] = x[map[n, i], j] {id=gather}
+            end
+            for i, j
+                y[map[n, i], j] = y[map[n, i], j] + 3*t[i, j]*t[2 - i, j] {dep=gather}
+            end
+        end
+        """,
+        [
+            lp.GlobalArg("y", F64, shape=(None, 2)),
+            lp.GlobalArg("x", F64, shape=(None, 2)),
+            lp.GlobalArg("map", I32, shape=(None, 3)),
+            lp.TemporaryVariable("t", F64, shape=(3, 2), address_space=PRIVATE),
+            size("start"),
+            size("end"),
+        ],
+    )
 
 
 @case({"n": 5}, refused="storage")

@@ -17,7 +17,13 @@ fn scalar_kernel(build: impl FnOnce(&mut Kernel, ExprId) -> ExprId) -> Program {
     let mut kernel = Kernel { name: "deep".to_owned(), ..Kernel::default() };
     for (name, access) in [("x", ArgumentAccess::Read), ("y", ArgumentAccess::Write)] {
         let kind = ArrayKind::Argument(access);
-        kernel.arrays.push(Array { name: name.to_owned(), dtype: Dtype::Float64, shape: Vec::new(), kind });
+        kernel.arrays.push(Array {
+            name: name.to_owned(),
+            dtype: Dtype::Float64,
+            stored: None,
+            shape: Vec::new(),
+            kind,
+        });
     }
     let x = kernel.exprs.access(ArrayId::new(0), []);
     let expression = build(&mut kernel, x);

@@ -1,7 +1,7 @@
 //! The values that costs and checks assume for parameters.
 
 use nestegg_ir::affine::{self, Var};
-use nestegg_ir::{ExprId, Kernel};
+use nestegg_ir::{ExprId, Kernel, unstated};
 use nestegg_isl as isl;
 
 use crate::error::Error;
@@ -10,7 +10,8 @@ use crate::report::{AssumedParameter, ParameterSource};
 /// What is assumed of a parameter that neither the kernel nor the caller says anything about.
 pub const DEFAULT_VALUE: i64 = 100;
 
-/// The value of every parameter: the given one, else the kernel's estimate, else [`DEFAULT_VALUE`].
+/// The value of every parameter: the given one, else the kernel's estimate, else [`DEFAULT_VALUE`]. Extents that the kernel does not state come
+/// last; they [hold what it accesses](unstated).
 ///
 /// # Errors
 /// If a value is given for a parameter that the kernel does not have, or given values do not satisfy the kernel's assumptions.
@@ -30,7 +31,14 @@ pub fn assumed(kernel: &Kernel, given: &[(String, i64)]) -> Result<Vec<AssumedPa
         };
         AssumedParameter { name: parameter.name.clone(), value, source }
     };
-    let res: Vec<AssumedParameter> = kernel.parameters.iter().map(assume).collect();
+    let mut res: Vec<AssumedParameter> =
+        kernel.parameters.iter().filter(|parameter| parameter.is_stated).map(assume).collect();
+    let of_extent = |(name, value): (String, i64)| match given.iter().rev().find(|(known, _)| *known == name) {
+        Some(&(_, value)) => AssumedParameter { name, value, source: ParameterSource::Given },
+        None => AssumedParameter { name, value, source: ParameterSource::Unstated },
+    };
+    let extents = unstated::extents(kernel, &values(&res));
+    res.extend(extents.into_iter().map(of_extent));
     match &kernel.assumptions {
         Some(assumptions) if !given.is_empty() && satisfies(assumptions, &values(&res)) == Some(false) => {
             let known: Vec<String> = res.iter().map(|known| format!("{} = {}", known.name, known.value)).collect();
@@ -71,7 +79,8 @@ pub fn evaluate(kernel: &Kernel, expression: ExprId, values: &[(String, i64)]) -
 }
 
 fn unknown(kernel: &Kernel, name: &str) -> Error {
-    let known: Vec<String> = kernel.parameters.iter().map(|parameter| format!("`{}`", parameter.name)).collect();
+    let known = kernel.stated_parameters().map(|parameter| format!("`{}`", kernel[parameter].name));
+    let known: Vec<String> = known.collect();
     let help = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
     Error::UnknownParameter { kernel: kernel.name.clone(), name: name.to_owned(), help }
 }

@@ -126,6 +126,8 @@ pub enum ParameterSource {
     Estimate,
     /// Neither.
     Default,
+    /// It is an extent that the kernel does not state, and holds what is accessed.
+    Unstated,
 }
 
 /// A temporary of the output.

@@ -73,7 +73,8 @@ impl Counterparts {
 
     fn is_same_array(&self, x: &Array, y: &Array) -> bool {
         let shape = y.shape.iter().map(|size| self.0[size.index()]);
-        shape.eq(x.shape.iter().copied().map(Some)) && (&x.name, x.dtype, &x.kind) == (&y.name, y.dtype, &y.kind)
+        shape.eq(x.shape.iter().copied().map(Some))
+            && (&x.name, x.dtype, x.stored, &x.kind) == (&y.name, y.dtype, y.stored, &y.kind)
     }
 
     fn is_same_instruction(&self, x: &Instruction, y: &Instruction) -> bool {

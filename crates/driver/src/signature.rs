@@ -47,7 +47,7 @@ impl Signature {
 
     /// The call of the function that holds the kernel; `None` if the function lacks something.
     fn call(&self, kernel: &Kernel, symbol: &str) -> Option<String> {
-        let parameters = kernel.parameters.iter().map(|parameter| parameter.name.as_str());
+        let parameters = kernel.stated_parameters().map(|parameter| kernel[parameter].name.as_str());
         let arguments = kernel.arguments().map(|array| kernel[array].name.as_str());
         let passed: Option<Vec<&str>> =
             parameters.chain(arguments).map(|name| self.passed.get(name).map(String::as_str)).collect();

@@ -92,7 +92,9 @@ fn out_of_bounds(kernel: &Kernel, undefined: &Undefined, (dim, extent): (usize, 
     let parameters: Vec<String> =
         parameters.map(|(parameter, value)| format!("{} = {value}", kernel[*parameter].name)).collect();
     let parameters = if parameters.is_empty() { String::new() } else { format!(", for {},", parameters.join(", ")) };
+    let is_unstated = array.shape.get(dim).is_some_and(|&size| kernel.is_unstated(size));
     let holds = match extent {
+        _ if is_unstated => format!("dimension {dim} of `{}` begins at 0", array.name),
         ..=0 => format!("dimension {dim} of `{}`{parameters} has no elements", array.name),
         1 => format!("dimension {dim} of `{}`{parameters} has the index 0 only", array.name),
         n => format!("dimension {dim} of `{}`{parameters} has the indices 0 to {}", array.name, n - 1),

@@ -13,6 +13,7 @@ mod format;
 mod kernel;
 mod schema;
 mod tree;
+mod version;
 mod write;
 mod write_expr;
 

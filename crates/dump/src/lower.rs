@@ -63,6 +63,8 @@ struct Lowering<'k, 's> {
     names: FxHashMap<&'k str, (Entity, Span)>,
     /// The number of dimensions of each array, unless its shape was reported.
     ranks: Vec<Option<usize>>,
+    /// For each array that is read or written by linear subscripts, and so is flat in the kernel: what each of its indices is multiplied with.
+    strides: FxHashMap<ArrayId, Vec<ExprId>>,
     /// Whether the dtype of each array is known.
     has_dtype: Vec<bool>,
     rules: Vec<Rule>,
@@ -90,6 +92,7 @@ pub(crate) fn lower(syntax: &KernelSyntax<'_>, errors: &mut Errors) -> (Program,
         spans: Spans::default(),
         names: FxHashMap::default(),
         ranks: Vec::new(),
+        strides: FxHashMap::default(),
         has_dtype: Vec::new(),
         rules: Vec::new(),
         functions: FxHashMap::default(),

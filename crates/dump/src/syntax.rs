@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use nestegg_ir::{ArgumentAccess, Dtype, InameTag, Number, Op, ReduceOp};
+use nestegg_ir::{ArgumentAccess, Dtype, InameTag, Number, Op, ReduceOp, Stored};
 use nestegg_span::Span;
 
 /// A word and where it stands.
@@ -47,6 +47,8 @@ pub enum NodeKind<'s> {
     Op(Op),
     /// An array element. Operands are the indices.
     Subscript(Name<'s>),
+    /// An array element by its number: the array is seen flat, in row-major order. The operand is the number.
+    Linear(Name<'s>),
     /// A function or a substitution rule: the text form does not tell.
     Apply(Name<'s>),
     /// A function.
@@ -54,11 +56,52 @@ pub enum NodeKind<'s> {
     /// A substitution rule.
     Substitution(Name<'s>),
     /// A reduction over inames; the operand is what is reduced.
-    Reduce(ReduceOp, Vec<Name<'s>>),
+    Reduce(Fold, Vec<Name<'s>>),
     /// A conversion.
     Cast(Dtype),
+    /// In a shape: an extent that is not stated.
+    Unstated,
     /// Stands for what has been reported.
     Error,
+}
+
+/// What a reduction makes of its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// A number.
+    Number(ReduceOp),
+    /// Whether any condition holds; of none, none does.
+    Any,
+    /// Whether all conditions hold; of none, all do.
+    All,
+}
+
+impl Fold {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Number(ReduceOp::Sum),
+        Self::Number(ReduceOp::Product),
+        Self::Number(ReduceOp::Min),
+        Self::Number(ReduceOp::Max),
+        Self::Any,
+        Self::All,
+    ];
+
+    /// Its spelling.
+    #[must_use]
+    pub fn spelling(self) -> &'static str {
+        match self {
+            Self::Number(op) => op.spelling(),
+            Self::Any => "any",
+            Self::All => "all",
+        }
+    }
+
+    /// The one with that spelling.
+    #[must_use]
+    pub fn from_spelling(spelling: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|fold| fold.spelling() == spelling)
+    }
 }
 
 /// An expression.
@@ -101,6 +144,10 @@ impl<'s> Nodes<'s> {
 
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Node<'s>> {
+        self.nodes.iter()
     }
 
     pub(crate) fn children(&self, id: NodeId) -> &[NodeId] {
@@ -189,8 +236,10 @@ pub struct TagsSyntax<'s> {
 pub struct ArraySyntax<'s> {
     /// Its name.
     pub name: Name<'s>,
-    /// Its dtype.
+    /// The dtype of its elements where they are computed with.
     pub dtype: Option<Dtype>,
+    /// Their type in memory, if it is another.
+    pub stored: Option<Stored>,
     /// Its sizes.
     pub shape: Option<Vec<NodeId>>,
     /// What it is.

@@ -147,9 +147,9 @@ fn notation() {
 #[test]
 fn fields() {
     check(
-        "{\"format\": \"nestegg-kernel/2\"}",
+        "{\"format\": \"nestegg-kernel/3\"}",
         expect![[r#"
-        dump::wrong_format 1:12 `"nestegg-kernel/2"`: unknown format `nestegg-kernel/2`
+        dump::wrong_format 1:12 `"nestegg-kernel/3"`: unknown format `nestegg-kernel/3`
     "#]],
     );
     check(

@@ -11,8 +11,9 @@ use proptest::prelude::*;
 
 const TEXT: &str = "kernel k linearized\nparam n : int32 = 3\nassume [n] -> { : n >= 1 }\n\
     domain [n] -> { [i, j] : 0 <= i, j < n }\nmeta {\"a\": [1, null]}\narg A : float64[n, 3] readwrite\n\
+    arg o : uint8[*, 2] read\n\
     table w : float64[2] = [1, -2.5e3]\ntemp t : float64\ntag i vec\nsq(x) := x*x if x > 2 and not (x == 3) else -x**2\n\
-    order b, a\nfor i\n  if i < 2\n    t = sum(j, sq(A[i, 0]))/3 {id=a, if=n > 2:n < 9}\n  else\n    t, = f(1) {id=c}\n  end\nend\n\
+    order b, a\nfor i\n  if i < 2\n    t = sum(j, sq(A[i, 0]))/3 + o[[i]] if reduce(any, j, A[j, 0] > 1) else o[0, 1] {id=a, if=n > 2:n < 9}\n  else\n    t, = f(1) {id=c}\n  end\nend\n\
     code \"x;\" reads A writes A {id=b, dep=a:c}\n";
 
 fn json() -> String {
@@ -54,7 +55,7 @@ proptest! {
 
     #[test]
     fn token_soup(tokens in prop::collection::vec(prop::sample::select(vec![
-        "i", "j", "A", "t", "sq", "(", ")", "[", "]", "{", "}", ",", ":", ":=", "=", "+", "-", "*", "**", "/", "//", "%",
+        "i", "j", "A", "t", "sq", "(", ")", "[", "]", "[[", "*", "any", "uint8", "{", "}", ",", ":", ":=", "=", "+", "-", "*", "**", "/", "//", "%",
         "<", "==", "&", "~", "<<", "if", "else", "and", "not", "for", "end", "sum", "min", "reduce", "cast", "float32",
         "1", "2.5", "2.5f", "1e9", "elif", "with", "...", "nop", "id_prefix", "nosync", "max", ">", "<>", "t*", "\"s\"", "\"\"\"", "id", "dep", "domain", "arg", "temp", "tag", "code", "meta", "order", "\n", "#",
     ]), 0..60)) {

@@ -208,7 +208,7 @@ impl Constructor<'_> {
         }
         let array = ArrayId::new(self.kernel.arrays.len());
         let dtype = data.dtype.dtype();
-        self.kernel.arrays.push(Array { name: name.clone(), dtype, shape, kind: ArrayKind::Temporary });
+        self.kernel.arrays.push(Array { name: name.clone(), dtype, stored: None, shape, kind: ArrayKind::Temporary });
         let indices = self.indices(&dims);
         let new = InsnId::new(self.kernel.instructions.len());
         self.kernel.instructions.push(Instruction {

@@ -397,7 +397,13 @@ fn block_table(
         kernel[array].shape == shape && kernel[array].dtype == dtype && kernel[array].table() == Some(&numbers)
     });
     let array = known.unwrap_or_else(|| {
-        kernel.arrays.push(Array { name: names.new_name("C"), dtype, shape, kind: ArrayKind::Table(numbers) });
+        kernel.arrays.push(Array {
+            name: names.new_name("C"),
+            dtype,
+            stored: None,
+            shape,
+            kind: ArrayKind::Table(numbers),
+        });
         ArrayId::new(kernel.arrays.len() - 1)
     });
     Some((array, point))

@@ -307,6 +307,6 @@ fn loop_inames(kernel: &mut Kernel, names: &mut Names, store: &Store, part: &Par
 
 fn temporary(kernel: &mut Kernel, names: &mut Names, dtype: Dtype, shape: &[usize]) -> ArrayId {
     let shape = shape.iter().map(|&size| kernel.exprs.int(size as i64)).collect();
-    kernel.arrays.push(Array { name: names.new_name("x"), dtype, shape, kind: ArrayKind::Temporary });
+    kernel.arrays.push(Array { name: names.new_name("x"), dtype, stored: None, shape, kind: ArrayKind::Temporary });
     ArrayId::new(kernel.arrays.len() - 1)
 }

@@ -69,6 +69,7 @@ impl NewTables {
         kernel.arrays.push(Array {
             name: names.new_name("B"),
             dtype: self.dtype,
+            stored: None,
             shape: sizes,
             kind: ArrayKind::Table(numbers?.into()),
         });

@@ -18,7 +18,7 @@ mod indices;
 mod selectors;
 
 use indexmap::IndexMap;
-use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind, Dtype, Kernel};
+use nestegg_ir::{ArgumentAccess, ArrayId, ArrayKind, Dtype, Kernel, Stored};
 
 use crate::data::decisions::Decisions;
 use crate::data::indices::Indices;
@@ -273,6 +273,15 @@ impl DataSet<'_> {
     }
 
     fn int_of(&self, argument: &Argument, position: usize) -> i64 {
+        let value = self.any_int_of(argument, position);
+        match argument.layout.stored.map(Stored::range) {
+            None => value,
+            // An unsigned number takes the size of a negative one.
+            Some((least, greatest)) => (if value < least { value.saturating_abs() } else { value }).min(greatest),
+        }
+    }
+
+    fn any_int_of(&self, argument: &Argument, position: usize) -> i64 {
         let hash = self.hash(argument, position);
         let choice = mix(hash ^ 0x51ab);
         if argument.layout.dtype == Dtype::Bool {

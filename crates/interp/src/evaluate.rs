@@ -60,6 +60,12 @@ impl<F: Copy + Default> State<F> {
         values[if values.len() == 1 { 0 } else { point }] != 0
     }
 
+    /// The value of a node of integers at a point; `None` of floats.
+    pub(crate) fn integer(&self, node: NodeId, point: usize) -> Option<i64> {
+        let values = &self.ints[node.index()];
+        values.get(if values.len() == 1 { 0 } else { point }).copied()
+    }
+
     /// The poison of a node at a point of a set that it is on, or of a scalar node.
     pub(crate) fn poison_at(&self, node: NodeId, point: usize) -> u32 {
         match self.poison[node.index()].as_slice() {

@@ -1,7 +1,7 @@
 //! What a run starts from: parameter values and arrays.
 
 use indexmap::IndexMap;
-use nestegg_ir::{Dtype, Kernel};
+use nestegg_ir::{Dtype, Kernel, Stored, unstated};
 
 use crate::data::{Plan, Profile};
 use crate::error::Error;
@@ -63,18 +63,31 @@ pub(crate) fn dyadic(hash: u64, n_bits: u32) -> f64 {
     if hash & 1 == 0 { size } else { -size }
 }
 
-/// The value of each parameter, in the kernel's order.
+/// The value of each parameter, in the kernel's order. Unstated extents that are not given hold what the kernel accesses.
 pub(crate) fn parameter_values(kernel: &Kernel, given: &IndexMap<String, i64>) -> Result<Vec<i64>, Error> {
+    let is_open = |parameter: &nestegg_ir::Parameter| !parameter.is_stated && !given.contains_key(&parameter.name);
+    let chosen = if kernel.parameters.iter().any(is_open) {
+        let given: Vec<(String, i64)> = given.iter().map(|(name, value)| (name.clone(), *value)).collect();
+        unstated::extents(kernel, &given)
+    } else {
+        Vec::new()
+    };
     let value = |parameter: &nestegg_ir::Parameter| {
-        let value = given.get(&parameter.name).copied().or(parameter.estimate);
+        let chosen = chosen.iter().find(|(name, _)| *name == parameter.name).map(|(_, value)| *value);
+        let value = given.get(&parameter.name).copied().or(chosen).or(parameter.estimate);
         value.ok_or_else(|| Error::MissingParameter { name: parameter.name.clone() })
     };
     kernel.parameters.iter().map(value).collect()
 }
 
 /// Given numbers in the form of a world, rounded to the dtype; what is wrong with them, if they do not have it.
-pub(crate) fn data<F>(values: &Values, dtype: Dtype, literal: impl Fn(f64) -> F) -> Result<Data<F>, String> {
+pub(crate) fn data<F>(
+    values: &Values,
+    (dtype, stored): (Dtype, Option<Stored>),
+    literal: impl Fn(f64) -> F,
+) -> Result<Data<F>, String> {
     let is_in_range = |value: &i64| match dtype {
+        _ if stored.is_some_and(|stored| !stored.holds(*value)) => false,
         Dtype::Bool => matches!(value, 0 | 1),
         Dtype::Int32 => i32::try_from(*value).is_ok(),
         _ => true,
@@ -88,7 +101,7 @@ pub(crate) fn data<F>(values: &Values, dtype: Dtype, literal: impl Fn(f64) -> F)
         }
         Values::Ints(values) if !dtype.is_float() => match values.iter().find(|value| !is_in_range(value)) {
             None => Ok(Data::Ints(values.clone())),
-            Some(value) => Err(format!("{value} is no {dtype}")),
+            Some(value) => Err(format!("{value} is no {}", stored.map_or(dtype.name(), Stored::name))),
         },
         _ => Err(format!("its dtype is {dtype}")),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nestegg_ir::{Array, ArrayId, ArrayKind, Dtype, Kernel, Number};
+use nestegg_ir::{Array, ArrayId, ArrayKind, Dtype, Kernel, Number, Stored};
 
 use crate::error::{Error, Trap};
 use crate::source::Source;
@@ -16,6 +16,8 @@ const MAX_HELD: usize = 1 << 33;
 pub(crate) struct Layout {
     pub(crate) name: String,
     pub(crate) dtype: Dtype,
+    /// The integer type that elements must fit, if it is not the dtype.
+    pub(crate) stored: Option<Stored>,
     pub(crate) shape: Vec<i64>,
     pub(crate) strides: Vec<i64>,
     pub(crate) len: usize,
@@ -40,7 +42,7 @@ impl Layout {
             len = len.checked_mul(*extent).ok_or_else(|| size("it is too large"))?;
         }
         let len = usize::try_from(len).map_err(|_| size("it is too large"))?;
-        Ok(Self { name: array.name.clone(), dtype: array.dtype, shape, strides, len })
+        Ok(Self { name: array.name.clone(), dtype: array.dtype, stored: array.stored, shape, strides, len })
     }
 
     /// Whether a run may hold all elements.

@@ -148,7 +148,7 @@ impl Compiled {
             if values.len() != layout.len {
                 return Err(wrong(format!("it has {} elements, not {}", values.len(), layout.len)));
             }
-            let data = data(values, layout.dtype, |value| world.literal(value)).map_err(wrong)?;
+            let data = data(values, (layout.dtype, layout.stored), |value| world.literal(value)).map_err(wrong)?;
             memory[array.index()] = Storage::full(data);
         }
         Ok(memory)

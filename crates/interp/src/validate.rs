@@ -366,11 +366,15 @@ fn arguments_differ(first: &Kernel, second: &Kernel) -> Option<String> {
     }
     first.arguments().zip(second.arguments()).find_map(|(a, b)| {
         let (a, b) = (&first[a], &second[b]);
-        let shapes = a.shape.iter().zip(&b.shape).all(|(&x, &y)| {
-            let (x, y) = (nestegg_ir::affine::of(&first.exprs, x), nestegg_ir::affine::of(&second.exprs, y));
-            x == y
+        let shapes = a.shape.iter().zip(&b.shape).all(|(&x_id, &y_id)| {
+            let (x, y) = (nestegg_ir::affine::of(&first.exprs, x_id), nestegg_ir::affine::of(&second.exprs, y_id));
+            match (first.is_unstated(x_id), second.is_unstated(y_id)) {
+                (false, false) => x == y,
+                (a, b) => a == b,
+            }
         });
-        let same = a.dtype == b.dtype && a.kind == b.kind && a.shape.len() == b.shape.len() && shapes;
+        let same =
+            (a.dtype, a.stored) == (b.dtype, b.stored) && a.kind == b.kind && a.shape.len() == b.shape.len() && shapes;
         (!same).then(|| format!("argument `{}` has another dtype, shape or access", a.name))
     })
 }

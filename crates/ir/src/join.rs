@@ -143,7 +143,7 @@ impl<'a> Joiner<'a> {
                 let sizes = known.shape.iter().zip(&array.shape);
                 let has_same_sizes = |known: ExprId, own: ExprId| self.into.exprs[known] == from.exprs[own];
                 known.name == array.name
-                    && known.dtype == array.dtype
+                    && (known.dtype, known.stored) == (array.dtype, array.stored)
                     && known.kind == array.kind
                     && (known.is_argument()
                         || (known.table().is_some()
@@ -157,7 +157,7 @@ impl<'a> Joiner<'a> {
             let shape = array.shape.iter().map(|&size| self.expr(from, size)).collect();
             let name = self.fresh(&array.name);
             self.arrays.push(ArrayId::new(self.into.arrays.len()));
-            self.into.arrays.push(Array { name, dtype: array.dtype, shape, kind: array.kind.clone() });
+            self.into.arrays.push(Array { name, shape, ..array.clone() });
         }
     }
 

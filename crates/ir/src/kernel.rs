@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::expr::{Expr, Exprs};
 use crate::ids::{ArrayId, DomainId, ExprId, FunctionId, InameId, InameSet, InsnId, ParameterId, SubstitutionId};
 use crate::linearization::Linearization;
-use crate::number::{Dtype, Number};
+use crate::number::{Dtype, Number, Stored};
 
 /// A symbolic integer size, fixed for one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub struct Parameter {
     pub dtype: Dtype,
     /// The value that cost models assume, if given.
     pub estimate: Option<i64>,
+    /// Whether it is a parameter of the kernel's. Otherwise it stands for the extent of an argument that the kernel does not state: it occurs in
+    /// shapes only, no dump names it, and nobody passes it; [`unstated`](crate::unstated) chooses values where one is needed.
+    pub is_stated: bool,
 }
 
 /// How an iname is implemented.
@@ -129,8 +132,10 @@ pub enum ArrayKind {
 pub struct Array {
     /// Its name, a C identifier.
     pub name: String,
-    /// The type of its elements.
+    /// The type of its elements where they are computed with.
     pub dtype: Dtype,
+    /// Their type in memory, if that is another: an integer type of which `dtype` is [the one to compute in](Stored::dtype).
+    pub stored: Option<Stored>,
     /// One size per dimension, row-major: integer expressions in the parameters.
     pub shape: Vec<ExprId>,
     /// Argument, temporary or table.
@@ -138,6 +143,18 @@ pub struct Array {
 }
 
 impl Array {
+    /// The name of the type of its elements in kernel dumps.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        self.stored.map_or(self.dtype.name(), Stored::name)
+    }
+
+    /// Bytes of one element in memory.
+    #[must_use]
+    pub fn element_size(&self) -> u64 {
+        self.stored.map_or(self.dtype.size(), Stored::size)
+    }
+
     /// Whether it comes from outside.
     #[must_use]
     pub fn is_argument(&self) -> bool {
@@ -381,6 +398,17 @@ impl Kernel {
             res.push(left.remove(next));
         }
         res
+    }
+
+    /// Whether a size in a shape is an extent that the kernel does not state.
+    #[must_use]
+    pub fn is_unstated(&self, size: ExprId) -> bool {
+        matches!(self.exprs[size], Expr::Parameter(parameter) if !self[parameter].is_stated)
+    }
+
+    /// The parameters that the kernel states, in order.
+    pub fn stated_parameters(&self) -> impl Iterator<Item = ParameterId> + '_ {
+        self.parameter_ids().filter(|&parameter| self[parameter].is_stated)
     }
 
     /// The arguments, in order.

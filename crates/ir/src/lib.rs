@@ -21,6 +21,7 @@ pub mod order;
 pub mod sequences;
 pub mod sets;
 pub mod types;
+pub mod unstated;
 pub mod verify;
 pub mod walk;
 
@@ -32,4 +33,4 @@ pub use kernel::{
 };
 pub use licence::{Licence, Semantics, Traps};
 pub use linearization::{Item, Linearization, LoopTree};
-pub use number::{Dtype, Float, Number};
+pub use number::{Dtype, Float, Number, Stored};

@@ -69,6 +69,88 @@ impl fmt::Display for Dtype {
     }
 }
 
+/// An integer type in which arrays may be held. Nothing is computed in it: an element that is read has the [dtype](Stored::dtype) that holds all its
+/// values, and what is written must be one of them, as a sum must fit its dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stored {
+    /// 8-bit signed integer.
+    Int8,
+    /// 16-bit signed integer.
+    Int16,
+    /// 8-bit unsigned integer.
+    Uint8,
+    /// 16-bit unsigned integer.
+    Uint16,
+    /// 32-bit unsigned integer.
+    Uint32,
+    /// 64-bit unsigned integer; values from 2^63 on have no place.
+    Uint64,
+}
+
+impl Stored {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Int8, Self::Int16, Self::Uint8, Self::Uint16, Self::Uint32, Self::Uint64];
+
+    /// Its name in kernel dumps: `int8`, `int16`, `uint8`, `uint16`, `uint32`, `uint64`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Int8 => "int8",
+            Self::Int16 => "int16",
+            Self::Uint8 => "uint8",
+            Self::Uint16 => "uint16",
+            Self::Uint32 => "uint32",
+            Self::Uint64 => "uint64",
+        }
+    }
+
+    /// The type of that name in kernel dumps.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|stored| stored.name() == name)
+    }
+
+    /// The type in which its values are computed with.
+    #[must_use]
+    pub fn dtype(self) -> Dtype {
+        match self {
+            Self::Int8 | Self::Int16 | Self::Uint8 | Self::Uint16 => Dtype::Int32,
+            Self::Uint32 | Self::Uint64 => Dtype::Int64,
+        }
+    }
+
+    /// Its least and its greatest value.
+    #[must_use]
+    pub fn range(self) -> (i64, i64) {
+        match self {
+            Self::Int8 => (i64::from(i8::MIN), i64::from(i8::MAX)),
+            Self::Int16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+            Self::Uint8 => (0, i64::from(u8::MAX)),
+            Self::Uint16 => (0, i64::from(u16::MAX)),
+            Self::Uint32 => (0, i64::from(u32::MAX)),
+            Self::Uint64 => (0, i64::MAX),
+        }
+    }
+
+    /// Whether it has that value.
+    #[must_use]
+    pub fn holds(self, value: i64) -> bool {
+        let (least, greatest) = self.range();
+        (least..=greatest).contains(&value)
+    }
+
+    /// Bytes of one element in C.
+    #[must_use]
+    pub fn size(self) -> u64 {
+        match self {
+            Self::Int8 | Self::Uint8 => 1,
+            Self::Int16 | Self::Uint16 => 2,
+            Self::Uint32 => 4,
+            Self::Uint64 => 8,
+        }
+    }
+}
+
 /// A finite float literal; equality and hash are those of its bits (so `0.0` and `-0.0` differ).
 #[derive(Clone, Copy)]
 pub struct Float(f64);

@@ -25,6 +25,7 @@ fn program(within: &[usize], expression: impl FnOnce(&mut Kernel) -> ExprId) -> 
     kernel.arrays.push(Array {
         name: "y".to_owned(),
         dtype: Dtype::Float64,
+        stored: None,
         shape: Vec::new(),
         kind: ArrayKind::Temporary,
     });

@@ -285,6 +285,8 @@ impl Realize {
                 && !self.shared.contains(insn, term.expr)
                 && self.can_open(term.expr, Some(op))
                 && self.has_dtype(term.expr, self.kernel[target.array].dtype)
+                // Sums on the way need not fit a narrow type.
+                && self.kernel[target.array].stored.is_none()
                 && !reads(exprs, [term.expr], target.array)
         });
         (op, direct, rest)
@@ -322,7 +324,7 @@ impl Realize {
             .unzip();
         let array = ArrayId::new(self.kernel.arrays.len());
         let name = self.names.entity("red");
-        self.kernel.arrays.push(Array { name, dtype, shape, kind: ArrayKind::Temporary });
+        self.kernel.arrays.push(Array { name, dtype, stored: None, shape, kind: ArrayKind::Temporary });
         let element = self.kernel.exprs.access(array, indices.clone());
         let assignee = Assignee { array, indices: indices.into() };
         let new = self.add_instruction(insn, "red", assignee, reduction);

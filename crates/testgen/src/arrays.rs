@@ -37,7 +37,7 @@ impl Builder<'_> {
         let name = format!("{letter}{}", id.index());
         let exprs = &mut self.kernel.exprs;
         let sizes = shape.iter().map(|size| size.expr(0, exprs)).collect();
-        self.kernel.arrays.push(Array { name, dtype, shape: sizes, kind });
+        self.kernel.arrays.push(Array { name, dtype, stored: None, shape: sizes, kind });
         self.arrays.push(ArrayInfo { role, shape, bound: INPUT_BOUND, defined: None, is_blocked: false });
         match role {
             Role::Input | Role::Index(_) | Role::Table => self.readable.push(id),

@@ -280,7 +280,7 @@ impl<'a> Builder<'a> {
         let value = least + self.pick(&[0, 1, 2, 5]);
         let dtype = if self.chance(self.knobs.integer / 2) { Dtype::Int64 } else { Dtype::Int32 };
         let name = ["n", "m", "l"][n].to_owned();
-        self.kernel.parameters.push(nestegg_ir::Parameter { name, dtype, estimate: Some(value) });
+        self.kernel.parameters.push(nestegg_ir::Parameter { name, dtype, estimate: Some(value), is_stated: true });
         self.parameters.push(ParameterInfo { least, value });
         ParameterId::new(n)
     }

@@ -49,6 +49,7 @@ mod lookup;
 pub mod mutate;
 mod rules;
 mod scaling;
+mod second;
 mod space;
 pub mod spell;
 mod statements;
@@ -60,6 +61,7 @@ use nestegg_ir::{Linearization, Program};
 pub use choices::{Choices, FromBytes, Seeded};
 pub use knobs::Knobs;
 pub use scaling::{Scaling, scaling};
+pub use second::second_version;
 
 /// A kernel, and what a run of it needs.
 #[derive(Clone, Debug)]

@@ -101,7 +101,7 @@ impl Maker {
 
     fn array(&mut self, name: String, shape: &[i64], kind: ArrayKind) -> ArrayId {
         let shape = shape.iter().map(|&size| self.kernel.exprs.int(size)).collect();
-        self.kernel.arrays.push(Array { name, dtype: Dtype::Float64, shape, kind });
+        self.kernel.arrays.push(Array { name, dtype: Dtype::Float64, stored: None, shape, kind });
         ArrayId::new(self.kernel.arrays.len() - 1)
     }
 

@@ -140,7 +140,7 @@ impl Profile {
         let bytes = |array: &nestegg_ir::Array| {
             let extents = array.shape.iter().map(|&extent| value(kernel, &affine::of(&kernel.exprs, extent)?, values));
             let size = extents.map(|extent| extent.map(|extent| extent.max(0) as f64)).product::<Option<f64>>();
-            size.unwrap_or(1.0) * array.dtype.size() as f64
+            size.unwrap_or(1.0) * array.element_size() as f64
         };
         let mut names = vec![String::new(); nest.loops.len()];
         for (idx, one) in nest.loops.iter().enumerate() {
@@ -151,7 +151,7 @@ impl Profile {
         }
         let sized = Sized {
             bytes: kernel.arrays.iter().map(bytes).collect(),
-            element: kernel.arrays.iter().map(|array| array.dtype.size()).collect(),
+            element: kernel.arrays.iter().map(nestegg_ir::Array::element_size).collect(),
             is_local: kernel.arrays.iter().map(nestegg_ir::Array::is_temporary).collect(),
             is_table: kernel.arrays.iter().map(|array| array.table().is_some()).collect(),
             nest,

@@ -653,6 +653,8 @@ pub(crate) fn value(kernel: &Kernel, size: &Affine, values: &[(String, i64)]) ->
     size.terms.iter().try_fold(size.constant, |sum, (var, coefficient)| {
         let Var::Parameter(parameter) = var else { return None };
         let given = values.iter().find(|(name, _)| *name == kernel[*parameter].name).map(|(_, value)| *value);
+        // Values of unstated extents hold what a run accesses; an estimate is more.
+        let given = given.filter(|_| kernel[*parameter].is_stated);
         sum.checked_add(given.or(kernel[*parameter].estimate)?.checked_mul(*coefficient)?)
     })
 }

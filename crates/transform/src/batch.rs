@@ -29,8 +29,8 @@ use nestegg_ir::inline::{RecursiveRule, inline_substitutions};
 use nestegg_ir::linearization::{NestingError, conditions_mut, from_tree, to_tree};
 use nestegg_ir::names::Names;
 use nestegg_ir::{
-    ArgumentAccess, ArrayKind, Dtype, InameId, InstructionKind, Kernel, LinearizedKernel, LoopTree, Op, Parameter,
-    ParameterId,
+    ArgumentAccess, ArrayId, ArrayKind, Dtype, InameId, InstructionKind, Kernel, LinearizedKernel, LoopTree, Op,
+    Parameter, ParameterId,
 };
 
 use lanes::{Element, Lanes};
@@ -110,6 +110,11 @@ pub enum BatchError {
     /// C text.
     #[error("instruction `{0}` is opaque: its text says nothing of several elements")]
     Opaque(String),
+    /// An argument whose elements cannot lie behind each other.
+    #[error(
+        "`{0}` has no stated extent, so nobody knows where the next element's begins: state it, or share the argument"
+    )]
+    Unstated(String),
     /// A layout that a loop in the kernel cannot have.
     #[error("the elements are those of the kernel's own loop over `{0}`: its arguments keep their layout")]
     Layout(String),
@@ -158,6 +163,11 @@ pub fn batch(program: &LinearizedKernel, options: &BatchOptions) -> Result<Batch
             Some(why) => reason = Some(why),
         }
     }
+    let is_open = |array: &ArrayId| kernel[*array].shape.iter().any(|&size| kernel.is_unstated(size));
+    let own = |array: &ArrayId| !options.shared.contains(&kernel[*array].name);
+    if let Some(array) = kernel.arguments().find(|array| own(array) && is_open(array)) {
+        return Err(BatchError::Unstated(kernel[array].name.clone()));
+    }
     Ok(elements(kernel, &tree, options, reason))
 }
 
@@ -187,7 +197,12 @@ fn elements(mut kernel: Kernel, tree: &[LoopTree], options: &BatchOptions, reaso
     let width = i64::from(options.width);
     let n_elements = names.new_name_like("n_elements");
     let parameter = ParameterId::new(kernel.parameters.len());
-    kernel.parameters.push(Parameter { name: n_elements.clone(), dtype: Dtype::Int64, estimate: Some(ESTIMATE) });
+    kernel.parameters.push(Parameter {
+        name: n_elements.clone(),
+        dtype: Dtype::Int64,
+        estimate: Some(ESTIMATE),
+        is_stated: true,
+    });
     let own = kernel.arguments().filter(|&array| !options.shared.contains(&kernel[array].name));
     let own: Vec<_> = own.collect();
     let varying = varying::varying(&kernel, tree, &own, None);

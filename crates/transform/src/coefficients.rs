@@ -49,7 +49,7 @@ pub fn coefficients(linearized: &LinearizedKernel) -> Coefficients {
     let name = Names::new(&kernel).new_name("literals");
     let shape = vec![kernel.exprs.int(literals.len() as i64)];
     let kind = ArrayKind::Argument(ArgumentAccess::Read);
-    kernel.arrays.push(Array { name, dtype: Dtype::Float64, shape, kind });
+    kernel.arrays.push(Array { name, dtype: Dtype::Float64, stored: None, shape, kind });
     values.push((array, literals));
     Coefficients { linearized: LinearizedKernel { kernel, linearization: linearized.linearization.clone() }, values }
 }

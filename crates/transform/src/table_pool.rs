@@ -59,6 +59,7 @@ impl TablePool {
         self.new.push(Array {
             name: self.names.new_name(stem),
             dtype: contents.dtype,
+            stored: None,
             shape: contents.shape.iter().map(|&size| exprs.int(size as i64)).collect(),
             kind: ArrayKind::Table(contents.values.clone()),
         });

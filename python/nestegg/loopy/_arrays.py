@@ -21,6 +21,9 @@ from nestegg.errors import Unsupported
 
 DTYPES = {"bool", "int32", "int64", "float32", "float64"}
 
+STORED = {"int8", "int16", "uint8", "uint16", "uint32", "uint64"}
+"""What arrays hold and nothing is computed in."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -33,7 +36,7 @@ class Layout:
     strides
         The strides of a flat array.
     shape
-        The shape of the format's array, in loopy's expressions; it has one axis more than there are ``axes`` where
+        The shape of the format's array, in loopy's expressions; the first extent is ``None`` if it is not stated. It has one axis more than there are ``axes`` where
         elements do not lie side by side.
     """
 
@@ -72,10 +75,22 @@ def dtype_name(dtype: Any, place: str) -> str:
         raise Unsupported(f"the type {dtype} has no place in the format", place)
     name = "bool" if numpy_dtype.kind == "b" else str(numpy_dtype.name)
     if name not in DTYPES:
-        what = {"c": "complex numbers have", "u": "unsigned integers have", "i": "small integers have"}
+        what = {"c": "complex numbers have", "u": "conversions to unsigned integers have", "i": "conversions to small integers have"}
         reason = what.get(numpy_dtype.kind, f"the type {name} has")
         raise Unsupported(f"{reason} no place in the format (dtype {name})", place)
     return name
+
+
+def element_name(dtype: Any, place: str) -> str:
+    """The format's name of the type of an array's elements.
+
+    Raises
+    ------
+    Unsupported
+        If the format does not have it.
+    """
+    name = str(getattr(getattr(dtype, "numpy_dtype", dtype), "name", dtype))
+    return name if name in STORED else dtype_name(dtype, place)
 
 
 def layout(array: ArrayBase, place: str, *, is_linear: bool, owns_memory: bool) -> Layout:
@@ -84,14 +99,19 @@ def layout(array: ArrayBase, place: str, *, is_linear: bool, owns_memory: bool) 
     Raises
     ------
     Unsupported
-        If it has no extent, or its memory is no array of numbers.
+        If its memory is no array of numbers.
     """
     shape = array.shape
-    if shape is None or shape is auto:
-        raise Unsupported("an array without an extent: give it a shape", place)
-    if any(extent is None for extent in shape):
-        raise Unsupported("an array without an extent along one axis: give it a shape", place)
+    if shape is auto:
+        raise Unsupported("an array whose shape loopy has not found", place)
+    if shape is None and len(array.dim_tags or ()) <= 1:
+        shape = (None,)
+    if shape is None:
+        raise Unsupported("an array of several axes without a shape: give it one", place)
     shape = tuple(shape)
+    is_open = any(extent is None for extent in shape)
+    if is_open and owns_memory:
+        raise Unsupported("a temporary without an extent: give it a shape", place)
     offset = getattr(array, "offset", 0)
     if offset is not None and not (isinstance(offset, (int, np.integer)) and int(offset) == 0):
         raise Unsupported("an array that begins at an offset", place)
@@ -112,13 +132,15 @@ def layout(array: ArrayBase, place: str, *, is_linear: bool, owns_memory: bool) 
         raise Unsupported("an array whose strides are arguments", place)
     if not is_linear:
         by_stride = _permutation(shape, strides)
-        if by_stride is not None:
+        if by_stride is not None and not any(shape[axis] is None for axis in by_stride[1:]):
             return Layout(by_stride, tuple(strides), tuple(shape[axis] for axis in by_stride))
         padded = _padded(shape, strides)
-        if padded is not None:
+        if padded is not None and None not in padded[2][1:]:
             return Layout(*padded, is_padded=True)
     if any(isinstance(stride, int) and stride < 0 for stride in strides):
         raise Unsupported("an array with a negative stride", place)
+    if is_open:
+        return Layout(None, tuple(strides), (None,))
     last: list[Any] = [1]
     for extent, stride in zip(shape, strides, strict=True):
         if isinstance(extent, int) and isinstance(stride, int):

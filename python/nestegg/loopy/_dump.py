@@ -37,12 +37,13 @@ from loopy.type_inference import TypeReader
 from pymbolic import primitives as p
 
 from nestegg.errors import Unsupported
-from nestegg.loopy._arrays import Layout, dtype_name, layout
+from nestegg.loopy._arrays import STORED, Layout, dtype_name, element_name, layout
 from nestegg.loopy._from_json import names_in
 from nestegg.loopy._order import Nesting, Step, in_order, linearize, with_list_order
 from nestegg.loopy._to_json import Json, ToJson, function_name, negated
 
-FORMAT = "nestegg-kernel/1"
+FORMATS = ("nestegg-kernel/1", "nestegg-kernel/2")
+"""The second has extents that are not stated, and further integer types of arrays."""
 
 META = "loopy"
 """The member of ``meta`` with what only loopy needs."""
@@ -191,7 +192,9 @@ class _Dump:
         instructions = [self._instruction(by_id[id]) for id in order]
         if linearization is None:
             self._add_dependences(instructions)
-        kernel: dict[str, Json] = {"format": FORMAT, "name": entry.name}
+        is_open = any(None in layout.shape for layout in self.layouts.values())
+        has_stored = any(array["dtype"] in STORED for array in [*arguments, *temporaries])
+        kernel: dict[str, Json] = {"format": FORMATS[is_open or has_stored], "name": entry.name}
         meta = self._meta()
         if meta:
             kernel["meta"] = {META: meta}
@@ -259,7 +262,7 @@ class _Dump:
         depends = DependencyMapper(composite_leaves=False)
         for array in self.layouts.values():
             for extent in array.shape:
-                if not isinstance(extent, (int, np.integer)):
+                if extent is not None and not isinstance(extent, (int, np.integer)):
                     names |= {variable.name for variable in depends(extent)}
         names -= self.entry.all_inames()
         scalars = {arg.name: arg for arg in self.entry.args if isinstance(arg, ValueArg)}
@@ -291,16 +294,20 @@ class _Dump:
         for domain in self._used_domains():
             yield set_text(domain)
 
-    def _argument(self, arg: Any) -> Json:
+    def _argument(self, arg: Any) -> dict[str, Json]:
         place = f"argument {arg.name}"
         access = {(True, True): "readwrite", (False, True): "write"}.get((arg.is_input, arg.is_output), "read")
         shape = self.layouts[arg.name].shape if arg.name in self.layouts else ()
         return {
             "name": arg.name,
-            "dtype": dtype_name(arg.dtype, place),
-            "shape": [self.sizes.index(extent) for extent in shape],
+            "dtype": element_name(arg.dtype, place),
+            "shape": [self._size(extent) for extent in shape],
             "access": access,
         }
+
+    def _size(self, extent: Any) -> Json:
+        """An extent, or nothing if it is not stated."""
+        return None if extent is None else self.sizes.index(extent)
 
     def _temporary_layout(self, temporary: TemporaryVariable, is_linear: bool) -> Layout:
         place = f"temporary {temporary.name}"
@@ -311,10 +318,10 @@ class _Dump:
             return Layout(tuple(range(len(found.axes))), found.strides, tuple(temporary.shape))
         return found
 
-    def _temporary(self, temporary: TemporaryVariable) -> Json:
+    def _temporary(self, temporary: TemporaryVariable) -> dict[str, Json]:
         place = f"temporary {temporary.name}"
         initializer = None
-        dtype = dtype_name(temporary.dtype, place)
+        dtype = element_name(temporary.dtype, place)
         shape = [self.sizes.index(extent) for extent in self.layouts[temporary.name].shape]
         if temporary.initializer is not None:
             if any(temporary.name in insn.assignee_var_names() for insn in self.instructions):
@@ -358,7 +365,7 @@ class _Dump:
             if found is not None and not found.is_plain:
                 layouts[arg.name] = {
                     "axes": None if found.axes is None else list(found.axes),
-                    "shape": [self.sizes.index(extent) for extent in arg.shape],
+                    "shape": [self._size(extent) for extent in arg.shape or (None,)],
                     "strides": [self.sizes.index(stride) for stride in found.strides],
                 }
         if layouts:

@@ -21,7 +21,7 @@ import islpy as isl
 import loopy as lp
 import numpy as np
 from loopy.kernel.data import AddressSpace
-from loopy.symbolic import LinearSubscript
+from loopy.symbolic import LinearSubscript, TypeCast
 from loopy.types import NumpyType
 from pymbolic import primitives as p
 from pytools import UniqueNameGenerator
@@ -73,7 +73,8 @@ def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = Non
         like = None
     if kernel["linearization"] is None:
         is_ordered = any("sequential" in iname["tags"] for iname in kernel.get("inames") or [])
-        if not is_ordered and not any(needs_saved_condition(insn) for insn in kernel["instructions"]):
+        converted = unsigned(kernel)
+        if not is_ordered and not any(needs_saved_condition(insn, converted) for insn in kernel["instructions"]):
             found = _Load(kernel, like, target).t_unit()
             if lp.has_schedulable_iname_nesting(found[entry_name(found)]):
                 return found
@@ -114,8 +115,9 @@ class _Load:
         self.shapes = {array["name"]: array["shape"] for array in kernel["arguments"] + kernel["temporaries"]}
         insns = json.dumps(kernel["instructions"])
         self.is_double = "float32" not in insns + json.dumps(kernel["arguments"] + kernel["temporaries"])
-        self.has_casts = '"cast"' in insns
+        self.has_casts = '"cast"' in insns or bool(unsigned(kernel))
         self.has_extrema = any(f'"reduce", "{word}"' in insns for word in ("min", "max"))
+        self.unsigned = unsigned(kernel)
         self.floats = {
             array["name"]
             for array in kernel["arguments"] + kernel["temporaries"]
@@ -296,7 +298,7 @@ class _Load:
             else:
                 insn = self.instructions[rest[0]]
                 around = list(conditions)
-                if needs_saved_condition(insn):
+                if needs_saved_condition(insn, self.unsigned):
                     around = [self._saved([*conditions, *insn["predicates"]], runs, names)]
                     self.instructions[rest[0]] = {**insn, "predicates": []}
                 runs.append(_Run(rest[0], tuple(names.values()), dict(names), around))
@@ -313,7 +315,7 @@ class _Load:
     ) -> Any:
         """A condition as a predicate; it is saved first if what it guards may change it."""
         read = names_in(condition)
-        if read & COMPUTED:
+        if read & (COMPUTED | self.unsigned):
             return self._saved([*around, condition], runs, names)
         depth = 0
         for word, *rest in inside:
@@ -356,7 +358,7 @@ class _Load:
             "predicates": conjunction(predicates),
         }
         if insn["kind"] == "assignment":
-            return lp.Assignment(read(insn["assignee"]), read(insn["expression"]), **common)
+            return lp.Assignment(unconverted(read(insn["assignee"])), read(insn["expression"]), **common)
         if insn["kind"] == "call":
             call = read(["call", insn["function"], *insn["arguments"]])
             return lp.CallInstruction(tuple(read(assignee) for assignee in insn["assignees"]), call, **common)
@@ -385,9 +387,15 @@ class _Load:
             layout = self.layouts.get(found)
             if layout is not None and found in self.shapes and self.shapes[found]:
                 raise Error(f"the array `{found}` stands without indices")
-            return p.Variable(names.get(found, found))
+            return converted(found, p.Variable(names.get(found, found)))
+
+        def converted(array: str, element: Any) -> Any:
+            return TypeCast(np.dtype(np.int64), element) if array in self.unsigned else element
 
         def access(array: str, indices: tuple[Any, ...]) -> Any:
+            return converted(array, element(array, indices))
+
+        def element(array: str, indices: tuple[Any, ...]) -> Any:
             layout = self.layouts.get(array)
             if not indices:
                 return p.Variable(array)
@@ -424,7 +432,11 @@ class _Load:
                 arg.copy(dtype=NumpyType(dtypes[arg.name])) if arg.dtype is None and arg.name in dtypes else arg
                 for arg in self.like.args
             ]
-        size = self._reader({})
+        reader = self._reader({})
+
+        def size(extent: Json) -> Any:
+            return None if extent is None else reader(extent)
+
         found: dict[str, Any] = {}
         for parameter in self.kernel.get("parameters") or []:
             found[parameter["name"]] = lp.ValueArg(parameter["name"], np.dtype(parameter["dtype"]))
@@ -513,6 +525,11 @@ class _Counting(FromJson):
         return super().__call__(expr)
 
 
+def unconverted(element: Any) -> Any:
+    """An element of an array, where it is written."""
+    return element.child if isinstance(element, TypeCast) else element
+
+
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The dtype of that name."""
     return np.dtype(name)
@@ -524,9 +541,15 @@ def conjunction(predicates: list[Any]) -> frozenset[Any]:
     return frozenset(unique if len(unique) < 2 else [p.LogicalAnd(tuple(unique))])
 
 
-def needs_saved_condition(insn: Json) -> bool:
+def needs_saved_condition(insn: Json, converted: set[str]) -> bool:
     """Whether an instruction writes what its predicates read, or they compute what loopy does not find in predicates."""
-    return bool(names_in(insn["predicates"]) & (written(insn) | COMPUTED))
+    return bool(names_in(insn["predicates"]) & (written(insn) | COMPUTED | converted))
+
+
+def unsigned(kernel: dict[str, Json]) -> set[str]:
+    """The arrays whose elements C would compute with modulo a power of two; the format takes them for int64."""
+    arrays = kernel["arguments"] + kernel["temporaries"]
+    return {array["name"] for array in arrays if array["dtype"] in ("uint32", "uint64")}
 
 
 def has_constant_bounds(kernel: lp.LoopKernel, iname: str) -> bool:

@@ -83,6 +83,8 @@ class ToJson(Mapper[Json, [str]]):
         if dtype.kind == "b":
             return self.condition(expr)
         if dtype.kind != "f" and self.kind(expr) == "f":
+            if dtype.kind == "u":
+                raise Unsupported("the conversion of a float to an unsigned integer has no place in the format", self.place)
             return ["cast", dtype_name(dtype, self.place), self.rec(expr, self.context(expr))]
         return self.rec(expr, context_of(dtype))
 
@@ -198,10 +200,20 @@ class ToJson(Mapper[Json, [str]]):
 
     # {{{ arithmetic
 
+    def refuse_unsigned(self, expr: Any) -> None:
+        """C computes differences of unsigned integers modulo a power of two, the format as they are.
+
+        Those of 8 and 16 bits C takes for an ``int``.
+        """
+        if any(self.type_of(element).name in ("uint32", "uint64") for element in elements(expr)):
+            raise Unsupported(f"the difference of unsigned integers `{expr}` has no place in the format", self.place)
+
     def map_sum(self, expr: Any, context: str) -> Json:
         children = list(expr.children)
         if len(children) == 1:
             return self.rec(children[0], context)
+        if any(negated(child) is not None or is_negative(child) for child in children):
+            self.refuse_unsigned(expr)
         if len(children) == 2 and negated(children[1]) is not None and negated(children[0]) is None:
             return ["-", self.rec(children[0], context), self.rec(negated(children[1]), context)]
         return ["+", *(self.rec(child, context) for child in children)]
@@ -209,8 +221,11 @@ class ToJson(Mapper[Json, [str]]):
     def map_product(self, expr: Any, context: str) -> Json:
         inner = negated(expr)
         if inner is not None:
+            self.refuse_unsigned(expr)
             return ["-", self.rec(inner, context)]
         children = list(expr.children)
+        if any(is_negative(child) for child in children):
+            self.refuse_unsigned(expr)
         if len(children) == 1:
             return self.rec(children[0], context)
         return ["*", *(self.rec(child, context) for child in children)]
@@ -255,12 +270,14 @@ class ToJson(Mapper[Json, [str]]):
         return ["max", *(self.rec(child, context) for child in expr.children)]
 
     def map_left_shift(self, expr: Any, context: str) -> Json:
+        self.refuse_unsigned(expr)
         return ["<<", self.rec(expr.shiftee, "i"), self.rec(expr.shift, "i")]
 
     def map_right_shift(self, expr: Any, context: str) -> Json:
         return [">>", self.rec(expr.shiftee, "i"), self.rec(expr.shift, "i")]
 
     def map_bitwise_not(self, expr: Any, context: str) -> Json:
+        self.refuse_unsigned(expr)
         return ["~", self.rec(expr.child, "i")]
 
     def map_bitwise_or(self, expr: Any, context: str) -> Json:
@@ -277,6 +294,10 @@ class ToJson(Mapper[Json, [str]]):
     # {{{ what only loopy has
 
     def map_type_cast(self, expr: Any, context: str) -> Json:
+        is_element = isinstance(expr.child, (p.Variable, p.Subscript, LinearSubscript))
+        if is_element and expr.type.numpy_dtype == np.int64 and self.type_of(expr.child).name in ("uint32", "uint64"):
+            # An unsigned element is an int64 in the format.
+            return self.element(expr.child)
         dtype = dtype_name(expr.type, self.place)
         return ["cast", dtype, self.rec(expr.child, self.context(expr.child))]
 
@@ -340,6 +361,28 @@ def negated(expr: Any) -> Any:
     if not (isinstance(first, (int, np.integer)) and not isinstance(first, bool) and int(first) == -1):
         return None
     return rest[0] if len(rest) == 1 else p.Product(tuple(rest))
+
+
+def elements(expr: Any) -> list[Any]:
+    """The names and elements of arrays that an expression computes with: not those in subscripts, calls and conversions."""
+    found = []
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, (p.Variable, p.Subscript, LinearSubscript)):
+            found.append(part)
+        elif isinstance(part, (p.Sum, p.Product)):
+            waiting.extend(part.children)
+        elif isinstance(part, (p.LeftShift, p.RightShift)):
+            waiting.append(part.shiftee)
+        elif isinstance(part, p.BitwiseNot):
+            waiting.append(part.child)
+    return found
+
+
+def is_negative(expr: Any) -> bool:
+    """Whether an expression is a negative literal."""
+    return isinstance(expr, (int, np.integer)) and not isinstance(expr, bool) and int(expr) < 0
 
 
 def context_of(dtype: np.dtype[Any]) -> str:

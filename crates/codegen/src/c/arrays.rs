@@ -29,6 +29,8 @@ pub(crate) enum Extent {
     Number(i64),
     /// An expression in the parameters.
     Text(Text),
+    /// Nobody says: the first dimension of an argument, of which only the others matter to where an element is.
+    Unstated,
 }
 
 /// Where an array is.
@@ -175,6 +177,9 @@ impl Arrays {
         array: &Array,
         size: ExprId,
     ) -> Result<Extent, CodegenError> {
+        if kernel.is_unstated(size) {
+            return Ok(Extent::Unstated);
+        }
         let affine = affine::of(&kernel.exprs, size);
         if let Some(number) = affine.as_ref().and_then(Affine::as_constant) {
             return if number >= 0 {
@@ -236,17 +241,18 @@ impl Arrays {
 pub(crate) fn n_elements(extents: &[Extent]) -> Option<i64> {
     extents.iter().try_fold(1_i64, |n, extent| match extent {
         Extent::Number(size) => n.checked_mul(*size),
-        Extent::Text(_) => None,
+        Extent::Text(_) | Extent::Unstated => None,
     })
 }
 
-/// The number of elements as a `size_t`.
+/// The number of elements as a `size_t`; an unstated extent, which no local array has, counts as one.
 pub(crate) fn n_elements_text(extents: &[Extent]) -> String {
     let factors: Vec<String> = extents
         .iter()
         .map(|extent| match extent {
             Extent::Number(size) => format!("(size_t){size}"),
             Extent::Text(text) => format!("(size_t){}", text.at_least(Precedence::Prefix)),
+            Extent::Unstated => "(size_t)1".to_owned(),
         })
         .collect();
     factors.join("*")
@@ -261,7 +267,7 @@ fn flat(indices: &[Text], extents: &[Extent]) -> Text {
         .skip(1)
         .map(|extent| match extent {
             Extent::Number(size) => Some(*size),
-            Extent::Text(_) => None,
+            Extent::Text(_) | Extent::Unstated => None,
         })
         .collect();
     let Some(inner) = inner else { return horner(indices, extents, widen) };
@@ -309,6 +315,8 @@ fn horner(indices: &[Text], extents: &[Extent], widen: impl Fn(&Text) -> Text) -
                 let size = match extent {
                     Extent::Number(size) => long(*size),
                     Extent::Text(text) => text.clone(),
+                    // The first extent has no part in where an element is.
+                    Extent::Unstated => long(1),
                 };
                 spread(&[Text::product(&[outer, size]), index.clone()])
             }

@@ -4,7 +4,7 @@
 //! Linear in the DAG below the roots.
 
 use nestegg_ir::types::Types;
-use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, InameSet, Kernel, Number, Op};
+use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, InameSet, Kernel, Number, Op, Stored};
 
 use super::arrays::Arrays;
 use super::lanes::Lanes;
@@ -236,7 +236,13 @@ pub(crate) fn read_element(
 ) -> Text {
     let text = element(symbols, arrays, array, indices);
     let is_mask = kernel[array].dtype == Dtype::Bool && arrays.is_held(array) && !arrays.is_vector;
-    if is_mask { text.cast(Dtype::Int32, Dtype::Bool) } else { text }
+    // C computes with unsigned numbers modulo a power of two; those that fit an `int` it takes for one.
+    let is_unsigned = matches!(kernel[array].stored, Some(Stored::Uint32 | Stored::Uint64));
+    match () {
+        () if is_mask => text.cast(Dtype::Int32, Dtype::Bool),
+        () if is_unsigned => Text::prefix("(int64_t)", text),
+        () => text,
+    }
 }
 
 /// The number that an expression is: a literal, or one negated.

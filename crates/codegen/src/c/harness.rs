@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use nestegg_ir::walk::OperandsFirst;
-use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, Kernel, Number, Op};
+use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, Kernel, Number, Op, Stored, unstated};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::error::CodegenError;
 use super::names::identifiers;
-use super::text::type_name;
+use super::text::{stored_name, stored_type, type_name};
 use super::{CText, literal};
 
 /// The fixed part of the program.
@@ -86,15 +86,25 @@ pub fn harness(kernel: &Kernel, functions: &[&CText], options: &HarnessOptions) 
     let mut arguments = Vec::new();
     for (at, id) in kernel.arguments().enumerate() {
         let n = n_elements(kernel, id, &values)?;
-        let dtype = kernel[id].dtype;
+        let (dtype, ty) = (kernel[id].dtype, stored_name(&kernel[id]));
         let contents = options.given.get(&kernel[id].name).filter(|given| given.len() == n);
         if let Some(given) = contents.filter(|given| !given.is_empty()) {
             let list: Vec<String> = given.iter().map(|&value| literal::literal(value, dtype).text).collect();
-            let ty = type_name(dtype);
             let _ = writeln!(out, "static const {ty} given_{at}[{n}] = {{\n    {}\n}};", list.join(",\n    "));
         }
         let limit = limits.get(&id).copied().unwrap_or(8).max(1);
-        arguments.push(Argument { at, id, n, dtype, given: contents.is_some_and(|given| !given.is_empty()), limit });
+        let limit = kernel[id].stored.map_or(limit, |stored| limit.min(stored.range().1));
+        let size = kernel[id].element_size();
+        arguments.push(Argument {
+            at,
+            id,
+            n,
+            dtype,
+            ty,
+            size,
+            given: contents.is_some_and(|given| !given.is_empty()),
+            limit,
+        });
     }
     let n_sets = n_sets(&arguments, options.mode);
     let _ =
@@ -111,6 +121,9 @@ struct Argument {
     id: ArrayId,
     n: usize,
     dtype: Dtype,
+    /// The C type of its elements, and their bytes.
+    ty: String,
+    size: u64,
     given: bool,
     /// Integers are below it.
     limit: i64,
@@ -119,7 +132,7 @@ struct Argument {
 /// How many sets of arguments each function has.
 fn n_sets(arguments: &[Argument], mode: Mode) -> usize {
     let Mode::Time { n_sets, .. } = mode else { return 1 };
-    let bytes = arguments.iter().map(|argument| argument.n.saturating_mul(argument.dtype.size() as usize));
+    let bytes = arguments.iter().map(|argument| argument.n.saturating_mul(argument.size as usize));
     let bytes = bytes.fold(0, usize::saturating_add).max(1);
     (BYTES_IN_TURN / bytes).min(n_sets as usize).max(1)
 }
@@ -128,8 +141,7 @@ fn n_sets(arguments: &[Argument], mode: Mode) -> usize {
 fn write_prepare(arguments: &[Argument], n_sets: usize, seed: u64, out: &mut String) {
     out.push_str("static void prepare(int function)\n{\n    (void)function;\n");
     let _ = writeln!(out, "    for (int set = 0; set < {n_sets}; ++set) {{");
-    for Argument { at, n, dtype, given, limit, .. } in arguments {
-        let ty = type_name(*dtype);
+    for Argument { at, n, dtype, ty, given, limit, .. } in arguments {
         let target = format!("arguments[function][set][{at}]");
         let _ = writeln!(out, "    if (!{target}) {target} = allocate({n}u, sizeof({ty}));");
         if *given {
@@ -150,13 +162,12 @@ fn write_call(kernel: &Kernel, functions: &[&CText], arguments: &[Argument], val
     out.push_str("static int call(int function, int set)\n{\n    (void)set;\n    switch (function) {\n");
     for (idx, function) in functions.iter().enumerate() {
         let mut list: Vec<String> = kernel
-            .parameter_ids()
-            .zip(values)
-            .map(|(id, &value)| literal::literal(Number::Int(value), kernel[id].dtype).text)
+            .stated_parameters()
+            .map(|id| (id, values[id.index()]))
+            .map(|(id, value)| literal::literal(Number::Int(value), kernel[id].dtype).text)
             .collect();
-        list.extend(arguments.iter().map(|Argument { at, id, dtype, .. }| {
+        list.extend(arguments.iter().map(|Argument { at, id, ty, .. }| {
             let by_value = kernel[*id].shape.is_empty() && !kernel[*id].is_writable();
-            let ty = type_name(*dtype);
             let pointer = format!("({ty} *)arguments[{idx}][set][{at}]");
             if by_value { format!("*{pointer}") } else { pointer }
         }));
@@ -175,13 +186,12 @@ fn write_main(
 ) {
     let written: Vec<&Argument> = arguments.iter().filter(|argument| kernel[argument.id].is_writable()).collect();
     out.push_str("static void print_outputs(int function)\n{\n    (void)function;\n");
-    for Argument { at, id, n, dtype, .. } in &written {
+    for Argument { at, id, n, ty, .. } in &written {
         let _ = writeln!(out, "    printf(\"output %d {} {n}\\n\", function);", kernel[*id].name);
-        let _ = writeln!(out, "    print_{}(arguments[function][0][{at}], {n}u);", type_name(*dtype));
+        let _ = writeln!(out, "    print_{ty}(arguments[function][0][{at}], {n}u);");
     }
     out.push_str("}\n\nstatic double difference(int function)\n{\n    double greatest = 0.0;\n    (void)function;\n");
-    for Argument { at, n, dtype, .. } in &written {
-        let ty = type_name(*dtype);
+    for Argument { at, n, ty, .. } in &written {
         let pair = format!("arguments[0][0][{at}], arguments[function][0][{at}]");
         let _ = writeln!(out, "    greatest = fmax(greatest, difference_{ty}({pair}, {n}u));");
     }
@@ -195,8 +205,9 @@ fn write_main(
     // A function that is mentioned is used: compilers do not complain.
     let mut mentioned =
         vec!["run_print".to_owned(), "run_time".to_owned(), "print_outputs".to_owned(), "difference".to_owned()];
-    for dtype in Dtype::ALL {
-        mentioned.extend(["fill", "print", "difference"].map(|name| format!("{name}_{}", type_name(dtype))));
+    let stored = Stored::ALL.map(stored_type);
+    for ty in Dtype::ALL.map(|dtype| type_name(dtype).to_owned()).into_iter().chain(stored) {
+        mentioned.extend(["fill", "print", "difference"].map(|name| format!("{name}_{ty}")));
     }
     out.push_str("int main(void)\n{\n");
     for name in mentioned {
@@ -207,8 +218,11 @@ fn write_main(
 
 /// The value of each parameter, in the kernel's order.
 fn parameter_values(kernel: &Kernel, given: &BTreeMap<String, i64>) -> Result<Vec<i64>, CodegenError> {
+    let known: Vec<(String, i64)> = given.iter().map(|(name, value)| (name.clone(), *value)).collect();
+    let extents = unstated::extents(kernel, &known);
     let value = |parameter: &nestegg_ir::Parameter| {
-        let value = given.get(&parameter.name).copied().or(parameter.estimate);
+        let chosen = extents.iter().find(|(name, _)| *name == parameter.name).map(|(_, value)| *value);
+        let value = given.get(&parameter.name).copied().or(chosen).or(parameter.estimate);
         value.ok_or_else(|| CodegenError::NoValue { parameter: parameter.name.clone() })
     };
     kernel.parameters.iter().map(value).collect()
@@ -364,14 +378,14 @@ pub fn read_times(text: &str) -> Option<Times> {
 /// An argument whose size is not a number.
 pub fn each_element(kernel: &Kernel, function: &CText, symbol: &str, shared: &[String]) -> Result<CText, CodegenError> {
     let (mut list, mut call) = (Vec::new(), Vec::new());
-    for id in kernel.parameter_ids() {
+    for id in kernel.stated_parameters() {
         let name = format!("p{}", id.index());
         list.push(format!("{} {name}", type_name(kernel[id].dtype)));
         call.push(name);
     }
     list.push("int64_t n_elements".to_owned());
     for (at, id) in kernel.arguments().enumerate() {
-        let (name, ty) = (format!("a{at}"), type_name(kernel[id].dtype));
+        let (name, ty) = (format!("a{at}"), stored_name(&kernel[id]));
         let n = n_elements(kernel, id, &vec![0; kernel.parameters.len()])?;
         let by_value = kernel[id].shape.is_empty() && !kernel[id].is_writable();
         let constant = if kernel[id].is_writable() { "" } else { "const " };

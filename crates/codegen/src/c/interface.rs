@@ -6,11 +6,11 @@
 
 use std::fmt::Write;
 
-use nestegg_ir::{ArgumentAccess, Array, ArrayId, ArrayKind, Dtype};
+use nestegg_ir::{ArgumentAccess, Array, ArrayId, ArrayKind, Dtype, Stored};
 
 use super::arrays::{Extent, Storage};
 use super::layout::{comment, harmless};
-use super::text::type_name;
+use super::text::{stored_name, stored_type, type_name};
 use super::writer::Writer;
 
 /// Prototype and header of one function.
@@ -29,7 +29,7 @@ impl<'w, 'k> Interface<'w, 'k> {
         let kernel = self.writer.kernel;
         let constant = if definition { "const " } else { "" };
         let mut list: Vec<String> = kernel
-            .parameter_ids()
+            .stated_parameters()
             .map(|id| format!("{constant}{} {}", type_name(kernel[id].dtype), self.writer.symbols.parameter(id)))
             .collect();
         list.extend(kernel.arguments().map(|id| self.argument(id, definition)));
@@ -41,9 +41,9 @@ impl<'w, 'k> Interface<'w, 'k> {
     }
 
     fn argument(&self, id: ArrayId, definition: bool) -> String {
-        let Array { dtype, kind, .. } = &self.writer.kernel[id];
-        let name = &self.writer.symbols.arrays[id.index()];
-        let ty = type_name(*dtype);
+        let array = &self.writer.kernel[id];
+        let (kind, name) = (&array.kind, &self.writer.symbols.arrays[id.index()]);
+        let ty = stored_name(array);
         if self.writer.arrays.layout(id).storage == Storage::Variable {
             return if definition { format!("const {ty} {name}") } else { format!("{ty} {name}") };
         }
@@ -69,7 +69,7 @@ impl<'w, 'k> Interface<'w, 'k> {
     fn description(&self) -> String {
         let kernel = self.writer.kernel;
         let mut lines = vec!["Sizes first, then the arguments in the kernel's order.".to_owned()];
-        for id in kernel.parameter_ids() {
+        for id in kernel.stated_parameters() {
             lines.push(format!("  {}: size, {}", self.writer.symbols.parameter(id), kernel[id].dtype));
         }
         for id in kernel.arguments() {
@@ -87,7 +87,9 @@ impl<'w, 'k> Interface<'w, 'k> {
     }
 
     fn describe(&self, id: ArrayId) -> String {
-        let Array { dtype, kind, shape, .. } = &self.writer.kernel[id];
+        let array = &self.writer.kernel[id];
+        let Array { kind, shape, .. } = array;
+        let dtype = array.type_name();
         let access = match kind {
             ArrayKind::Argument(ArgumentAccess::Read) => "read",
             ArrayKind::Argument(ArgumentAccess::Write) => "written",
@@ -107,6 +109,7 @@ impl<'w, 'k> Interface<'w, 'k> {
             .map(|extent| match extent {
                 Extent::Number(size) => size.to_string(),
                 Extent::Text(text) => text.text.clone(),
+                Extent::Unstated => "?".to_owned(),
             })
             .collect();
         harmless(&sizes.join(", "))
@@ -135,7 +138,9 @@ pub(crate) fn includes(text: &str) -> String {
     if uses(type_name(Dtype::Bool)) {
         res.push_str("#include <stdbool.h>\n");
     }
-    if uses(type_name(Dtype::Int32)) || uses(type_name(Dtype::Int64)) {
+    let stored = Stored::ALL.map(stored_type);
+    let integers = [type_name(Dtype::Int32), type_name(Dtype::Int64)];
+    if integers.into_iter().chain(stored.iter().map(String::as_str)).any(uses) {
         res.push_str("#include <stdint.h>\n");
     }
     if !res.is_empty() {

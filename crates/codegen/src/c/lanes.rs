@@ -189,8 +189,14 @@ impl Lanes {
             };
             self.held[id.index()] = match array.kind {
                 _ if uses.is_empty() || array.shape.is_empty() => Held::Not,
-                ArrayKind::Temporary if ends && uses.iter().all(|i| rest_is_free(&i[..i.len() - 1])) => Held::Last,
-                ArrayKind::Argument(_) if array.dtype != Dtype::Bool && inner_is_constant(1) => {
+                ArrayKind::Temporary
+                    if ends && array.stored.is_none() && uses.iter().all(|i| rest_is_free(&i[..i.len() - 1])) =>
+                {
+                    Held::Last
+                }
+                ArrayKind::Argument(_)
+                    if array.dtype != Dtype::Bool && array.stored.is_none() && inner_is_constant(1) =>
+                {
                     let first = |indices: &&[ExprId]| {
                         element.as_ref().is_some_and(|element| is(indices[0], element)) && rest_is_free(&indices[1..])
                     };

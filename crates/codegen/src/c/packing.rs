@@ -229,7 +229,7 @@ impl Writer<'_> {
             .iter()
             .map(|extent| match extent {
                 Extent::Number(size) => format!("[{}]", (*size).max(1)),
-                Extent::Text(_) => "[1]".to_owned(),
+                Extent::Text(_) | Extent::Unstated => "[1]".to_owned(),
             })
             .collect()
     }

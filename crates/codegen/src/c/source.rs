@@ -23,7 +23,7 @@ use super::layout::{self, Code};
 use super::names::identifiers;
 use super::statements::Temporaries;
 use super::temporaries::Place;
-use super::text::{Precedence, Text, type_name};
+use super::text::{Precedence, Text, stored_name, type_name};
 use super::writer::{Signature, Writer};
 use super::{CText, facts, literal, loops, math, vectors};
 
@@ -350,7 +350,7 @@ impl Preamble {
 
 /// Parameters and arguments that the body does not mention.
 fn unused<'a>(writer: &'a Writer<'_>, used: &FxHashSet<&str>) -> Vec<&'a str> {
-    let parameters = writer.symbols.parameters.iter().map(String::as_str);
+    let parameters = writer.kernel.stated_parameters().map(|id| writer.symbols.parameter(id));
     let arguments = writer.kernel.arguments().map(|id| writer.symbols.arrays[id.index()].as_str());
     parameters.chain(arguments).filter(|name| !used.contains(name)).collect()
 }
@@ -375,7 +375,7 @@ fn table(writer: &Writer<'_>, temporaries: &Temporaries, id: ArrayId, out: &mut 
         let rows = texts.chunks(size).map(|row| format!("{{{}}}", row.join(", ")));
         texts = rows.collect();
     }
-    let line = format!("static const {} {name}{dims} = {};", type_name(array.dtype), texts.join(", "));
+    let line = format!("static const {} {name}{dims} = {};", stored_name(array), texts.join(", "));
     layout::print(&[Code::Line(line)], 0, out);
     out.push('\n');
 }
@@ -386,7 +386,7 @@ fn sizes(writer: &Writer<'_>, id: ArrayId) -> Vec<i64> {
     extents
         .map(|extent| match extent {
             Extent::Number(size) => (*size).max(1),
-            Extent::Text(_) => 1,
+            Extent::Text(_) | Extent::Unstated => 1,
         })
         .collect()
 }
@@ -411,7 +411,7 @@ fn declared_at_top(writer: &Writer<'_>, temporaries: &Temporaries) -> Vec<Code> 
             res.push(Code::line(format!("{} {name} = {{0}};", writer.element_type(array, true))));
         } else {
             let zero = literal::literal(nestegg_ir::Number::Int(0), array.dtype);
-            res.push(Code::line(format!("{} {name} = {};", type_name(array.dtype), zero.text)));
+            res.push(Code::line(format!("{} {name} = {};", stored_name(array), zero.text)));
         }
         if !declared.is_read {
             res.push(Code::line(format!("(void){name};")));

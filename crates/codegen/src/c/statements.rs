@@ -22,7 +22,7 @@ use super::layout::{Code, harmless};
 use super::loops::Loop;
 use super::plan::{ROOT, RegionId};
 use super::temporaries::{Declaration, Place};
-use super::text::{Precedence, Text, type_name};
+use super::text::{Precedence, Text, stored_type, type_name};
 use super::writer::{Signature, Writer};
 
 /// How many blocks an instruction may nest in C.
@@ -214,6 +214,9 @@ impl Writer<'_> {
         let value = texts.next().unwrap_or_else(|| Text::primary("0"));
         let source = update.map_or(expression, |update| update.1);
         let mut value = self.convert(source, value, dtype);
+        if let Some(narrow) = self.kernel[assignee.array].stored {
+            value = Text::prefix(&format!("({})", stored_type(narrow)), value);
+        }
         let target = self.target(assignee, texts);
         let is_held = self.arrays.is_held(assignee.array);
         let is_added = self.lanes.as_ref().is_some_and(|lanes| lanes.ways.get(&assignee.array) == Some(&Way::Added));
@@ -325,6 +328,9 @@ fn guarded(mut code: Vec<Code>, conditions: Vec<Text>, mut regions: Vec<Vec<Code
 /// The operator and operand of `x op= operand`, if an assignment is that and C computes it in the same dtype.
 fn update(writer: &Writer<'_>, instruction: &Instruction) -> Option<(&'static str, ExprId)> {
     let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
+    if writer.kernel[assignee.array].stored.is_some() {
+        return None;
+    }
     let (op, rest) = update_of(writer.kernel, instruction)?;
     let operator = match op {
         Op::Add => "+",

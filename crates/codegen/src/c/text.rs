@@ -3,7 +3,7 @@
 //! Parentheses are put where C needs them, and where gcc's or clang's `-Wall` asks for them (`&&` inside `||`, arithmetic inside
 //! shifts and bit operations); nowhere else.
 
-use nestegg_ir::Dtype;
+use nestegg_ir::{Array, Dtype, Stored};
 
 /// How tightly an expression's outermost operator binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -180,6 +180,16 @@ pub(crate) fn type_name(dtype: Dtype) -> &'static str {
         Dtype::Float32 => "float",
         Dtype::Float64 => "double",
     }
+}
+
+/// The C type of an integer in memory.
+pub(crate) fn stored_type(stored: Stored) -> String {
+    format!("{}_t", stored.name())
+}
+
+/// The C type of an array's elements in memory.
+pub(crate) fn stored_name(array: &Array) -> String {
+    array.stored.map_or_else(|| type_name(array.dtype).to_owned(), stored_type)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::lanes::Lanes;
 use super::math;
 use super::packing::INLINE;
 use super::plan::{is_known, whole_exponent};
-use super::text::{Precedence, Text, type_name};
+use super::text::{Precedence, Text, stored_name, type_name};
 use super::writer::Writer;
 
 impl Writer<'_> {
@@ -48,7 +48,7 @@ impl Writer<'_> {
 
     /// The C type of the elements of an array.
     pub(crate) fn element_type(&self, array: &Array, is_held: bool) -> String {
-        if is_held { self.lanes_type(array.dtype) } else { type_name(array.dtype).to_owned() }
+        if is_held { self.lanes_type(array.dtype) } else { stored_name(array) }
     }
 
     /// The vector type of a dtype; of truth values, a mask.

@@ -113,6 +113,7 @@ impl Report {
                 ParameterSource::Given => "given",
                 ParameterSource::Estimate => "the kernel's estimate",
                 ParameterSource::Default => "no estimate, the default",
+                ParameterSource::Unstated => "not stated, holds what is accessed",
             };
             story.line(&format!("assuming {} = {} ({source})", parameter.name, parameter.value));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nestegg_ir::{Expr, Kernel, Number, Op, Program};
+use nestegg_ir::{Expr, Kernel, Number, Op, Program, unstated};
 
 use crate::validation::is_assumed;
 
@@ -25,20 +25,30 @@ const N_DECISIVE: usize = 5;
 /// each number that bounds a loop or is compared with. At a small size loops are short and their ends matter.
 pub(super) fn sizes(programs: [&Program; 2], values: &[(String, i64)]) -> Vec<Vec<(String, i64)>> {
     let mut res = vec![values.to_vec()];
+    let first = programs[0].kernel();
+    let is_stated = |name: &String| first.stated_parameters().any(|parameter| first[parameter].name == *name);
+    let values: Vec<&(String, i64)> = values.iter().filter(|(name, _)| is_stated(name)).collect();
     if values.is_empty() {
         return res;
     }
-    let all = |value: i64| values.iter().map(|(name, _)| (name.clone(), value)).collect::<Vec<_>>();
+    // Extents that are not stated hold what the first program accesses at these values.
+    let with_extents = |mut values: Vec<(String, i64)>| {
+        let extents = unstated::extents(first, &values);
+        values.extend(extents);
+        values
+    };
+    let all = |value: i64| with_extents(values.iter().map(|(name, _)| (name.clone(), value)).collect());
     let beside = |number: i64| [number - 1, number, number + 1].map(all);
     let of_both = |numbers: fn(&Kernel) -> BTreeSet<i64>| {
         programs.iter().flat_map(|program| numbers(program.kernel())).collect::<BTreeSet<i64>>()
     };
     let mut add = |candidate: Vec<(String, i64)>, max_sizes: usize| {
-        if res.len() < max_sizes && !res.contains(&candidate) && is_assumed(programs[0].kernel(), &candidate) {
+        if res.len() < max_sizes && !res.contains(&candidate) && is_assumed(first, &candidate) {
             res.push(candidate);
         }
     };
-    add((SMALL..).zip(values).map(|(value, (name, _))| (name.clone(), value)).collect(), MAX_SIZES);
+    let different = (SMALL..).zip(&values).map(|(value, (name, _))| (name.clone(), value)).collect();
+    add(with_extents(different), MAX_SIZES);
     [0, 1, 2, SMALL, 7].map(all).into_iter().for_each(|candidate| add(candidate, MAX_SIZES));
     let decisive = of_both(decisive).into_iter().filter(|&number| number <= MAX_DECISIVE).take(N_DECISIVE);
     decisive.flat_map(beside).for_each(|candidate| add(candidate, usize::MAX));

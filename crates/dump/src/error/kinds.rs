@@ -89,11 +89,20 @@ pub enum ReadError {
         at: Span,
     },
     #[error("unknown format `{format}`")]
-    #[diagnostic(code(dump::wrong_format), help("this version reads `nestegg-kernel/1`"))]
+    #[diagnostic(code(dump::wrong_format), help("this version reads `nestegg-kernel/1` and `nestegg-kernel/2`"))]
     WrongFormat {
         format: String,
         #[label("not a format that is known")]
         at: Span,
+    },
+    #[error("{what} is new in version 2 of the format")]
+    #[diagnostic(code(dump::needs_version), help("write `\"format\": \"nestegg-kernel/2\"`"))]
+    NeedsVersion {
+        what: &'static str,
+        #[label("version 1 does not have it")]
+        at: Span,
+        #[label("says version 1")]
+        format: Span,
     },
     #[error("the integer `{text}` does not fit 64 bits")]
     #[diagnostic(code(dump::integer_too_large), help("write it with a point or an exponent if it is a float"))]
@@ -117,7 +126,12 @@ pub enum ReadError {
         at: Span,
     },
     #[error("unknown dtype `{word}`")]
-    #[diagnostic(code(dump::unknown_dtype), help("dtypes are `bool`, `int32`, `int64`, `float32` and `float64`"))]
+    #[diagnostic(
+        code(dump::unknown_dtype),
+        help(
+            "dtypes are `bool`, `int32`, `int64`, `float32` and `float64`; arrays may also hold `int8`, `int16`, `uint8`, `uint16`, `uint32` and `uint64`"
+        )
+    )]
     UnknownDtype {
         word: String,
         #[label("not a dtype")]
@@ -154,7 +168,7 @@ pub enum ReadError {
         help: Option<String>,
     },
     #[error("unknown reduction `{word}`")]
-    #[diagnostic(code(dump::unknown_reduction), help("reductions are `sum`, `product`, `min` and `max`"))]
+    #[diagnostic(code(dump::unknown_reduction), help("reductions are `sum`, `product`, `min`, `max`, `any` and `all`"))]
     UnknownReduction {
         word: String,
         #[label("not a reduction")]
@@ -570,6 +584,13 @@ pub enum ReadError {
     LoopsNestedTooDeep {
         limit: usize,
         #[label("too deep from here on")]
+        at: Span,
+    },
+    #[error("a call leaves its results in `{name}`, which holds another type in memory than it is computed with")]
+    #[diagnostic(code(dump::narrow_result), help("call it with a temporary of a dtype, and assign that"))]
+    NarrowResult {
+        name: String,
+        #[label("this call")]
         at: Span,
     },
     #[error("the instruction `{id}` runs twice")]

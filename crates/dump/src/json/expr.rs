@@ -2,16 +2,16 @@
 //!
 //! A list of what is still to do instead of recursion: linear in the text at any depth.
 
-use nestegg_ir::{Arity, Dtype, Float, Number, Op, ReduceOp};
+use nestegg_ir::{Arity, Dtype, Float, Number, Op, Stored};
 use nestegg_span::Span;
 
 use super::fields::Reader;
 use super::tree::{Value, ValueId};
 use crate::error::{ReadError, nearest};
-use crate::syntax::{NodeId, NodeKind, Nodes};
+use crate::syntax::{Fold, NodeId, NodeKind, Nodes};
 
 /// The heads of expressions that are no operators.
-const FORMS: [&str; 5] = ["[]", "call", "reduce", "subst", "cast"];
+const FORMS: [&str; 6] = ["[]", "[[]]", "call", "reduce", "subst", "cast"];
 
 enum Task<'s> {
     Visit(ValueId),
@@ -84,6 +84,12 @@ impl<'t, 's> Reader<'t, 's> {
         let head = self.string(head, "an operator")?;
         match &*head.text {
             "[]" => self.named(id, rest, "a subscript", NodeKind::Subscript),
+            "[[]]" => {
+                if rest.len() != 2 {
+                    return self.arity(id, "a linear subscript", "a name and one index", rest.len());
+                }
+                self.named(id, rest, "a linear subscript", NodeKind::Linear)
+            }
             "call" => self.named(id, rest, "a call", NodeKind::Call),
             "subst" => self.named(id, rest, "a substitution", NodeKind::Substitution),
             "cast" => {
@@ -99,7 +105,7 @@ impl<'t, 's> Reader<'t, 's> {
                 };
                 let op_span = self.tree.span(op);
                 let word = self.string(op, "a reduction")?.text;
-                let op = ReduceOp::from_spelling(&word);
+                let op = Fold::from_spelling(&word);
                 let at = self.tree.span(inames);
                 let inames = self.strings(inames, "the inames of a reduction", "an iname");
                 if op.is_none() {
@@ -152,6 +158,18 @@ impl<'t, 's> Reader<'t, 's> {
         let at = self.tree.span(id);
         self.errors.push(ReadError::WrongArity { what: what.to_owned(), expected: expected.to_owned(), found, at });
         None
+    }
+
+    /// The type of an array's elements: the dtype to compute in, and the type in memory if it is another.
+    pub(crate) fn element_type(&mut self, id: ValueId) -> Option<(Dtype, Option<Stored>)> {
+        let stored = match self.tree.value(id) {
+            Value::String(word) => Stored::from_name(word),
+            _ => None,
+        };
+        match stored {
+            Some(stored) => Some((stored.dtype(), Some(stored))),
+            None => Some((self.dtype(id)?, None)),
+        }
     }
 
     /// A dtype.

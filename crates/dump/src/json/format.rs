@@ -1,4 +1,4 @@
-//! The fields of `nestegg-kernel/1`, as data.
+//! The fields of `nestegg-kernel/1` and `/2`, as data.
 //!
 //! # Output
 //! [`KERNEL`], and the objects in it. The reader takes fields from here (which there are, which must be there, which may be null), and
@@ -6,10 +6,10 @@
 //! # Not done
 //! What a name stands for and how shapes, types and loops fit together is checked in lowering, and no schema says it.
 
-use nestegg_ir::{ArgumentAccess, Dtype, InameTag};
+use nestegg_ir::{ArgumentAccess, Dtype, InameTag, Stored};
 
-/// The only format.
-pub(crate) const FORMAT: &str = "nestegg-kernel/1";
+/// The formats that are read, oldest first.
+pub(crate) const FORMATS: [&str; 2] = ["nestegg-kernel/1", "nestegg-kernel/2"];
 
 /// A kind of JSON object.
 #[derive(Debug)]
@@ -58,6 +58,8 @@ pub(crate) enum Holds {
     Words(fn() -> Vec<&'static str>),
     /// An expression.
     Expression,
+    /// A list of sizes, of which the first may be `null`.
+    OpenShape,
     /// A number, or nested lists of numbers.
     Table,
     /// An item of a linearization.
@@ -80,8 +82,8 @@ const fn optional(name: &'static str, holds: Holds, doc: &'static str) -> Field 
     Field { name, is_required: false, may_be_null: true, holds, doc }
 }
 
-fn dtypes() -> Vec<&'static str> {
-    Dtype::ALL.map(Dtype::name).to_vec()
+fn element_types() -> Vec<&'static str> {
+    Dtype::ALL.map(Dtype::name).into_iter().chain(Stored::ALL.map(Stored::name)).collect()
 }
 
 fn integer_dtypes() -> Vec<&'static str> {
@@ -148,8 +150,12 @@ pub(crate) const ARGUMENT: Object = Object {
     what: "an argument",
     fields: &[
         required("name", Holds::Name, "Its name."),
-        required("dtype", Holds::Words(dtypes), "The type of its elements."),
-        required("shape", Holds::List(&Holds::Expression), "Its sizes, row-major; empty for a scalar."),
+        required("dtype", Holds::Words(element_types), "The type of its elements."),
+        required(
+            "shape",
+            Holds::OpenShape,
+            "Its sizes, row-major; empty for a scalar. The first is `null` if it is not stated (since version 2).",
+        ),
         required("access", Holds::Words(accesses), "What the kernel does to it."),
     ],
     kinds: &[],
@@ -160,7 +166,7 @@ pub(crate) const TEMPORARY: Object = Object {
     what: "a temporary",
     fields: &[
         required("name", Holds::Name, "Its name."),
-        required("dtype", Holds::Words(dtypes), "The type of its elements."),
+        required("dtype", Holds::Words(element_types), "The type of its elements."),
         required("shape", Holds::List(&Holds::Expression), "Its sizes, row-major; empty for a scalar."),
         required_or_null("initializer", Holds::Table, "The numbers of a read-only table."),
     ],

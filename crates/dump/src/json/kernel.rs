@@ -5,13 +5,14 @@ use nestegg_span::Source;
 
 use super::expr::shortened;
 use super::fields::{Fields, Reader, nameless};
-use super::format::{ARGUMENT, FORMAT, INAME, INSTRUCTION, KERNEL, PARAMETER, SUBSTITUTION, TEMPORARY};
+use super::format::{ARGUMENT, FORMATS, INAME, INSTRUCTION, KERNEL, PARAMETER, SUBSTITUTION, TEMPORARY};
 use super::tree::{self, Value, ValueId, minified};
+use super::version::newer;
 use crate::error::{Errors, ReadError};
 use crate::syntax::{
     ArrayKindSyntax, ArraySyntax, ConditionSyntax, InstructionKindSyntax, InstructionSyntax, ItemKindSyntax,
-    ItemSyntax, KernelSyntax, Name, NodeId, Nodes, ParameterSyntax, SubstitutionSyntax, TableItem, TableSyntax,
-    TagsSyntax,
+    ItemSyntax, KernelSyntax, Name, NodeId, NodeKind, Nodes, ParameterSyntax, SubstitutionSyntax, TableItem,
+    TableSyntax, TagsSyntax,
 };
 
 /// Reads a dump; what is wrong goes to `errors`.
@@ -32,9 +33,8 @@ pub(crate) fn read<'s>(source: &'s Source, errors: &mut Errors) -> Option<Kernel
 impl<'t, 's> Reader<'t, 's> {
     fn kernel(&mut self, root: ValueId, source: &'s Source) -> Option<KernelSyntax<'s>> {
         let fields = self.object(root, &KERNEL)?;
-        if let Some(format) = self.string_field(&fields, "format")
-            && format.text != FORMAT
-        {
+        let format = self.string_field(&fields, "format");
+        if let Some(format) = format.as_ref().filter(|format| !FORMATS.contains(&&*format.text)) {
             self.errors.push(ReadError::WrongFormat { format: shortened(&format.text), at: format.span });
             return None;
         }
@@ -82,6 +82,11 @@ impl<'t, 's> Reader<'t, 's> {
             kernel.linearization = (self.errors.len() == n_errors).then_some(items);
         }
         self.finish(&fields);
+        if let Some(format) = format.filter(|format| *format.text == *FORMATS[0])
+            && let Some((what, at)) = newer(&kernel)
+        {
+            self.errors.push(ReadError::NeedsVersion { what, at, format: format.span });
+        }
         kernel.has_lost_names = self.has_lost_names;
         kernel.has_lost_ids = self.has_lost_ids;
         Some(kernel)
@@ -124,18 +129,31 @@ impl<'t, 's> Reader<'t, 's> {
         Some(TagsSyntax { name: name?, tags })
     }
 
-    fn array(&mut self, fields: &Fields<'t, 's>, nodes: &mut Nodes<'s>) -> (Option<Name<'s>>, ArraySyntax<'s>) {
+    /// `may_be_open` says whether `null` may stand for the first size.
+    fn array(
+        &mut self,
+        fields: &Fields<'t, 's>,
+        nodes: &mut Nodes<'s>,
+        may_be_open: bool,
+    ) -> (Option<Name<'s>>, ArraySyntax<'s>) {
         let name = self.string_field(fields, "name");
-        let dtype = self.field(fields, "dtype").and_then(|id| self.dtype(id));
+        let (dtype, stored) = self
+            .field(fields, "dtype")
+            .and_then(|id| self.element_type(id))
+            .map_or((None, None), |(a, b)| (Some(a), b));
         let shape = self.field(fields, "shape").and_then(|id| self.list(id, "`shape`"));
-        let shape = shape.map(|sizes| sizes.iter().map(|&size| self.expression(size, nodes)).collect());
+        let mut size = |(dim, &size): (usize, &ValueId)| match self.tree.value(size) {
+            Value::Null if may_be_open && dim == 0 => nodes.push(NodeKind::Unstated, self.tree.span(size), &[]),
+            _ => self.expression(size, nodes),
+        };
+        let shape = shape.map(|sizes| sizes.iter().enumerate().map(&mut size).collect());
         let placeholder = nameless(fields.span());
-        (name, ArraySyntax { name: placeholder, dtype, shape, kind: ArrayKindSyntax::Temporary })
+        (name, ArraySyntax { name: placeholder, dtype, stored, shape, kind: ArrayKindSyntax::Temporary })
     }
 
     fn argument(&mut self, id: ValueId, nodes: &mut Nodes<'s>) -> Option<ArraySyntax<'s>> {
         let fields = self.object(id, &ARGUMENT)?;
-        let (name, array) = self.array(&fields, nodes);
+        let (name, array) = self.array(&fields, nodes, true);
         // What the access is matters to no other check than those of writes, which `readwrite` passes.
         let mut access = ArgumentAccess::ReadWrite;
         if let Some(word) = self.string_field(&fields, "access") {
@@ -150,7 +168,7 @@ impl<'t, 's> Reader<'t, 's> {
 
     fn temporary(&mut self, id: ValueId, nodes: &mut Nodes<'s>) -> Option<ArraySyntax<'s>> {
         let fields = self.object(id, &TEMPORARY)?;
-        let (name, mut array) = self.array(&fields, nodes);
+        let (name, mut array) = self.array(&fields, nodes, false);
         if let Some(id) = self.field(&fields, "initializer") {
             array.kind = ArrayKindSyntax::Table(self.table(id));
         }

@@ -9,18 +9,19 @@
 //! What depends on other parts of the dump (defined names, ranks, types, domains, the nesting of loops) and doubled fields: a schema cannot say
 //! it, the reader does.
 
-use nestegg_ir::{Arity, Dtype, Op, ReduceOp};
+use nestegg_ir::{Arity, Dtype, Op};
 use serde_json::{Map, Value, json};
 
-use super::format::{FORMAT, Field, Holds, KERNEL, Object};
+use super::format::{FORMATS, Field, Holds, KERNEL, Object};
 use crate::lower::{FUNCTION_WORDS, RESERVED_WORDS};
+use crate::syntax::Fold;
 
-/// The JSON schema of `nestegg-kernel/1`, as text that ends with a line break; the same bytes on every machine.
+/// The JSON schema of `nestegg-kernel/1` and `nestegg-kernel/2`, as text that ends with a line break; the same bytes on every machine.
 #[must_use]
 pub fn json_schema() -> String {
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": FORMAT,
+        "title": "nestegg-kernel",
         "description": "A kernel: instructions over loop variables (inames), each run once for every point of its domain.",
     });
     let (Some(schema), Value::Object(kernel)) = (schema.as_object_mut(), object(&KERNEL)) else {
@@ -87,13 +88,18 @@ fn property(field: &Field, kind: Option<&str>) -> Value {
 fn value(holds: &Holds) -> Value {
     match holds {
         Holds::Anything => json!({}),
-        Holds::Format => json!({ "const": FORMAT }),
+        Holds::Format => json!({ "enum": FORMATS }),
         Holds::Kind | Holds::Text => json!({ "type": "string" }),
         Holds::Name => reference("name"),
         Holds::FunctionName => reference("function"),
         Holds::Integer => json!({ "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX }),
         Holds::Words(words) => json!({ "enum": words() }),
         Holds::Expression => reference("expression"),
+        Holds::OpenShape => json!({
+            "type": "array",
+            "prefixItems": [{ "anyOf": [reference("expression"), { "type": "null" }] }],
+            "items": reference("expression"),
+        }),
         Holds::Table => reference("table"),
         Holds::Item => reference("item"),
         Holds::List(items) => json!({ "type": "array", "items": value(items) }),
@@ -120,11 +126,12 @@ fn expression() -> Value {
     let text = || json!({ "type": "string" });
     let word = |word: &str| json!({ "const": word });
     let dtypes = Dtype::ALL.map(Dtype::name);
-    let reductions = ReduceOp::ALL.map(ReduceOp::spelling);
+    let reductions = Fold::ALL.map(Fold::spelling);
     let inames = json!({ "type": "array", "items": text(), "minItems": 1 });
     let mut forms = vec![text(), json!({ "type": "number" })];
     forms.extend(operators());
     forms.extend(["[]", "subst"].map(|head| with_operands(&[word(head), text()], 0)));
+    forms.push(sequence(&[word("[[]]"), text(), reference("expression")]));
     forms.push(with_operands(&[word("call"), reference("function")], 0));
     forms.push(sequence(&[word("reduce"), json!({ "enum": reductions }), inames, reference("expression")]));
     forms.push(sequence(&[word("cast"), json!({ "enum": dtypes }), reference("expression")]));

@@ -6,7 +6,7 @@ use nestegg_ir::{
     Array, ArrayKind, Assignee, Dtype, ExprId, Instruction, InstructionKind, Item, Kernel, Number, Program,
 };
 
-use super::format::FORMAT;
+use super::version::version;
 use super::write_expr::write_expr;
 use crate::share::writable;
 
@@ -35,15 +35,16 @@ impl<'k> Writer<'k> {
     fn header(&mut self) {
         let kernel = self.kernel;
         self.out.push_str("{\"format\": ");
-        self.string(FORMAT);
+        self.string(version(kernel));
         self.out.push_str(",\n\"name\": ");
         self.string(&kernel.name);
         if let Some(meta) = &kernel.meta {
             self.out.push_str(",\n\"meta\": ");
             self.out.push_str(meta);
         }
-        if !kernel.parameters.is_empty() {
-            self.list("parameters", &kernel.parameters, |writer, parameter| {
+        let parameters: Vec<_> = kernel.stated_parameters().map(|id| &kernel[id]).collect();
+        if !parameters.is_empty() {
+            self.list("parameters", &parameters, |writer, parameter| {
                 writer.out.push_str("{\"name\": ");
                 writer.string(&parameter.name);
                 writer.out.push_str(", \"dtype\": ");
@@ -83,9 +84,12 @@ impl<'k> Writer<'k> {
         self.out.push_str("{\"name\": ");
         self.string(&array.name);
         self.out.push_str(", \"dtype\": ");
-        self.string(array.dtype.name());
+        self.string(array.type_name());
         self.out.push_str(", \"shape\": ");
-        self.inline(&array.shape, |writer, &size| writer.expr(size));
+        self.inline(&array.shape, |writer, &size| match writer.kernel.is_unstated(size) {
+            true => writer.out.push_str("null"),
+            false => writer.expr(size),
+        });
         match &array.kind {
             ArrayKind::Argument(access) => {
                 self.out.push_str(", \"access\": ");

@@ -3,7 +3,7 @@
 //! # Method
 //! Top-down over the nodes of one expression: what reductions are around each. Then bottom-up: the DAG.
 
-use nestegg_ir::{Expr, ExprId, InameId, InameSet, Number, Op, SubstitutionId};
+use nestegg_ir::{Expr, ExprId, InameId, InameSet, Number, Op, ReduceOp, SubstitutionId};
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ use super::types::{self, Need, Type};
 use super::{Entity, Lowering};
 use crate::MAX_EXPRESSION_DEPTH;
 use crate::error::{Mismatch, ReadError};
-use crate::syntax::{Name, NodeId, NodeKind};
+use crate::syntax::{Fold, Name, NodeId, NodeKind};
 
 /// What has a value where an expression stands.
 pub(super) struct Scope<'a> {
@@ -193,6 +193,11 @@ impl<'k, 's> Lowering<'k, 's> {
         let operands = || -> Box<[ExprId]> { children.iter().map(|child| self.exprs[child.index()]).collect() };
         let (expr, ty) = match kind {
             NodeKind::Error => return None,
+            NodeKind::Unstated => {
+                let reason = "only the first size of an argument may be left open".to_owned();
+                self.errors.push(ReadError::WrongSize { reason, at });
+                return None;
+            }
             NodeKind::Number(number) => {
                 let ty = if matches!(number, Number::Int(_)) { Type::Int } else { Type::Float };
                 (Expr::Number(*number), ty)
@@ -224,6 +229,22 @@ impl<'k, 's> Lowering<'k, 's> {
                 if self.ranks[array.index()].is_some_and(|rank| rank != children.len()) {
                     return None;
                 }
+                let indices = self.element(array, indices);
+                (Expr::Access { array, indices }, ty)
+            }
+            NodeKind::Linear(name) => {
+                let indices = operands();
+                if matches!(scope.place, Place::Size) {
+                    let reason = "a size holds no array elements".to_owned();
+                    self.errors.push(ReadError::WrongSize { reason, at });
+                    return None;
+                }
+                let array = self.array(name)?;
+                self.check_linear(array, name, children);
+                let ty = if self.has_dtype[array.index()] { Type::of(self.kernel[array].dtype) } else { Type::Unknown };
+                if self.ranks[array.index()] == Some(0) {
+                    return None;
+                }
                 (Expr::Access { array, indices }, ty)
             }
             NodeKind::Apply(name) => match self.names.get(&*name.text) {
@@ -242,20 +263,34 @@ impl<'k, 's> Lowering<'k, 's> {
                 None => return self.call(name, children),
             },
             NodeKind::Substitution(name) => return self.application(name, node, scope, reductions),
-            NodeKind::Reduce(op, _) => {
+            NodeKind::Reduce(fold, _) => {
                 let own = reductions.own.get(node.index() - reductions.first).copied().flatten();
                 let inames: Box<[InameId]> = own.map_or([].into(), |own| reductions.bounds[own].inames.clone().into());
                 let body = operands()[0];
                 let ty = self.types[children[0].index()];
-                self.check(children[0], Need::Number, || format!("the reduction `{}` takes", op.spelling()));
+                let need = if matches!(fold, Fold::Number(_)) { Need::Number } else { Need::Bool };
+                self.check(children[0], need, || format!("the reduction `{}` takes", fold.spelling()));
                 if inames.is_empty() {
                     return None;
                 }
-                (Expr::Reduce { op: *op, inames, body }, ty)
+                match fold {
+                    Fold::Number(op) => (Expr::Reduce { op: *op, inames, body }, ty),
+                    Fold::Any => (self.number_of(inames, body, (1, 0), Op::Ne), Type::Bool),
+                    Fold::All => (self.number_of(inames, body, (0, 1), Op::Eq), Type::Bool),
+                }
             }
             NodeKind::Cast(dtype) => (Expr::Cast { dtype: *dtype, operand: operands()[0] }, Type::of(*dtype)),
         };
         Some((self.kernel.exprs.intern(expr), ty))
+    }
+
+    /// How the number of points compares with zero, where each counts as the first number if the condition holds there, else as the second.
+    fn number_of(&mut self, inames: Box<[InameId]>, condition: ExprId, numbers: (i64, i64), op: Op) -> Expr {
+        let exprs = &mut self.kernel.exprs;
+        let (first, second, zero) = (exprs.int(numbers.0), exprs.int(numbers.1), exprs.int(0));
+        let body = exprs.op(Op::If, [condition, first, second]);
+        let number = exprs.intern(Expr::Reduce { op: ReduceOp::Sum, inames, body });
+        Expr::Op { op, operands: [number, zero].into() }
     }
 
     fn variable(

@@ -82,6 +82,11 @@ impl<'k, 's> Lowering<'k, 's> {
                     values.push(self.expression(argument, &mut scope).0);
                     self.check(argument, Need::Number, || format!("the function `{}` takes", function.text));
                 }
+                let narrow = assignees.iter().position(|assignee| self.kernel[assignee.array].stored.is_some());
+                if let Some(idx) = narrow {
+                    let (name, at) = (self.kernel[assignees[idx].array].name.clone(), insn.id.span);
+                    self.errors.push(ReadError::NarrowResult { name, at });
+                }
                 if assignees.is_empty() {
                     self.errors.push(ReadError::NoAssignee { at: insn.id.span });
                 }
@@ -151,7 +156,7 @@ impl<'k, 's> Lowering<'k, 's> {
         let syntax = self.syntax;
         let name = match &syntax.nodes[node].kind {
             NodeKind::Name(text) => Name { text: text.clone(), span: syntax.nodes.span(node) },
-            NodeKind::Subscript(name) => name.clone(),
+            NodeKind::Subscript(name) | NodeKind::Linear(name) => name.clone(),
             NodeKind::Error => return None,
             _ => {
                 let what = "this expression".to_owned();
@@ -170,8 +175,17 @@ impl<'k, 's> Lowering<'k, 's> {
             }
         };
         self.check_writable(array, &name);
-        self.check_indices(array, &name, indices);
-        Some(Assignee { array, indices: lowered })
+        let indices = match syntax.nodes[node].kind {
+            NodeKind::Linear(_) => {
+                self.check_linear(array, &name, indices);
+                lowered
+            }
+            _ => {
+                self.check_indices(array, &name, indices);
+                self.element(array, lowered)
+            }
+        };
+        Some(Assignee { array, indices })
     }
 
     fn check_writable(&mut self, array: ArrayId, name: &Name<'_>) {
@@ -218,6 +232,17 @@ impl<'k, 's> Lowering<'k, 's> {
             return;
         }
         for &index in indices {
+            self.check(index, Need::Int, || format!("an index of `{}` is", name.text));
+        }
+    }
+
+    /// Checks the number of an element.
+    pub(super) fn check_linear(&mut self, array: ArrayId, name: &Name<'_>, index: &[NodeId]) {
+        if self.ranks[array.index()] == Some(0) {
+            let (rank, found) = ("no dimensions".to_owned(), "a linear subscript".to_owned());
+            self.errors.push(ReadError::WrongRank { name: name.text.to_string(), rank, found, at: name.span });
+        }
+        for &index in index {
             self.check(index, Need::Int, || format!("an index of `{}` is", name.text));
         }
     }

@@ -146,7 +146,12 @@ impl<'k, 's> Lowering<'k, 's> {
                 self.errors.push(ReadError::ParameterDtype { name, dtype: dtype.name(), at });
             }
             let dtype = parameter.dtype.map_or(Dtype::Int32, |(dtype, _)| dtype);
-            self.kernel.parameters.push(Parameter { name: name.text.to_string(), dtype, estimate: parameter.estimate });
+            self.kernel.parameters.push(Parameter {
+                name: name.text.to_string(),
+                dtype,
+                estimate: parameter.estimate,
+                is_stated: true,
+            });
             self.spans.parameters.push(name.span);
         }
     }
@@ -167,6 +172,7 @@ impl<'k, 's> Lowering<'k, 's> {
             self.kernel.arrays.push(Array {
                 name: array.name.text.to_string(),
                 dtype: array.dtype.unwrap_or(Dtype::Float64),
+                stored: array.stored,
                 shape: Vec::new(),
                 kind,
             });

@@ -12,7 +12,7 @@ use super::lexer::Token;
 use super::parser::{Parsed, Parser, Reported};
 use crate::error::{Mismatch, ReadError};
 use crate::json::arity_text;
-use crate::syntax::{Name, NodeId, NodeKind};
+use crate::syntax::{Fold, Name, NodeId, NodeKind};
 
 /// How tightly operators bind, loosest first.
 pub(super) mod level {
@@ -65,7 +65,8 @@ enum Bracket<'s> {
     Subscript(Name<'s>),
     Apply(Name<'s>),
     Op(Op),
-    Reduce(ReduceOp, Vec<Name<'s>>),
+    Linear(Name<'s>),
+    Reduce(Fold, Vec<Name<'s>>),
     Cast(Dtype),
 }
 
@@ -156,6 +157,10 @@ impl<'s> Parser<'s, '_> {
         let span = self.span();
         let name = Name { text: Cow::Borrowed(word), span };
         match self.peek_nth(1) {
+            Token::OpenBracket if self.peek_nth(2) == Token::OpenBracket => {
+                self.bump();
+                self.bracket(state, Bracket::Linear(name));
+            }
             Token::OpenBracket => self.bracket(state, Bracket::Subscript(name)),
             Token::OpenParen => match (word, Dtype::from_name(word)) {
                 (_, Some(dtype)) => self.bracket(state, Bracket::Cast(dtype)),
@@ -193,12 +198,12 @@ impl<'s> Parser<'s, '_> {
     fn reduction(&mut self, state: &mut State<'s>, word: &'s str) -> Parsed<()> {
         let start = self.bump();
         self.bump();
-        let op = match ReduceOp::from_spelling(word) {
+        let op = match ReduceOp::from_spelling(word).map(Fold::Number) {
             Some(op) => op,
             None => {
                 let op = self.word("a reduction")?;
                 self.expect(Token::Comma, "`,`")?;
-                ReduceOp::from_spelling(&op.text).ok_or_else(|| {
+                Fold::from_spelling(&op.text).ok_or_else(|| {
                     self.errors.push(ReadError::UnknownReduction { word: op.text.to_string(), at: op.span });
                     Reported
                 })?
@@ -281,7 +286,9 @@ impl<'s> Parser<'s, '_> {
                     self.reduce(state, 0);
                     let is_bracket = self.peek() == Token::CloseBracket;
                     match state.open.last() {
-                        Some(Open::Bracket { kind, .. }) if matches!(kind, Bracket::Subscript(_)) == is_bracket => {
+                        Some(Open::Bracket { kind, .. })
+                            if matches!(kind, Bracket::Subscript(_) | Bracket::Linear(_)) == is_bracket =>
+                        {
                             self.close(state)?;
                             continue;
                         }
@@ -310,6 +317,7 @@ impl<'s> Parser<'s, '_> {
                 self.errors.push(ReadError::TextSyntax { mismatch, at: span, help });
                 Err(Reported)
             }
+            Some(Open::Bracket { kind: Bracket::Linear(_), .. }) => Err(self.expected("an operator or `]]`")),
             Some(Open::Bracket { kind: Bracket::Subscript(_), .. }) => Err(self.expected("an operator, `,` or `]`")),
             Some(Open::Bracket { kind: Bracket::Apply(_) | Bracket::Op(_), .. }) => {
                 Err(self.expected("an operator, `,` or `)`"))
@@ -400,6 +408,12 @@ impl<'s> Parser<'s, '_> {
             // What stands in parentheses is one operand already.
             Bracket::Group => return Ok(()),
             Bracket::Subscript(name) => NodeKind::Subscript(name),
+            Bracket::Linear(name) => {
+                let end = self.expect(Token::CloseBracket, "`]`: a linear subscript ends with `]]`")?;
+                let operands = state.done.split_off(state.done.len() - n_operands);
+                state.done.push(self.kernel.nodes.push(NodeKind::Linear(name), start.to(end), &operands));
+                return Ok(());
+            }
             Bracket::Apply(name) => NodeKind::Apply(name),
             Bracket::Reduce(op, inames) => NodeKind::Reduce(op, inames),
             Bracket::Cast(dtype) => NodeKind::Cast(dtype),

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::parser::Parser;
 use crate::error::ReadError;
-use crate::syntax::{InstructionKindSyntax, NodeId, NodeKind};
+use crate::syntax::{Fold, InstructionKindSyntax, NodeId, NodeKind};
 
 /// What is known of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,8 +131,11 @@ impl Parser<'_, '_> {
                 NodeKind::Number(Number::Float(_)) => Known::Float,
                 // What has no other meaning is an iname.
                 NodeKind::Name(text) => types.get(&**text).copied().unwrap_or(Known::Dtype(Dtype::Int32)),
-                NodeKind::Subscript(name) => types.get(&*name.text).copied().unwrap_or(Known::Unclear),
+                NodeKind::Subscript(name) | NodeKind::Linear(name) => {
+                    types.get(&*name.text).copied().unwrap_or(Known::Unclear)
+                }
                 NodeKind::Cast(dtype) => Known::Dtype(*dtype),
+                NodeKind::Reduce(Fold::Any | Fold::All, _) => Known::Dtype(Dtype::Bool),
                 NodeKind::Reduce(..) => joined(children),
                 NodeKind::Apply(name) if types.contains_key(&*name.text) => Known::Unclear,
                 NodeKind::Apply(_) | NodeKind::Call(_) => float(joined(children)),
@@ -146,7 +149,7 @@ impl Parser<'_, '_> {
                     },
                     _ => joined(children),
                 },
-                NodeKind::Substitution(_) | NodeKind::Error => Known::Unclear,
+                NodeKind::Substitution(_) | NodeKind::Unstated | NodeKind::Error => Known::Unclear,
             };
             found.insert(node, known);
         }

@@ -57,7 +57,8 @@ impl<'s> Parser<'s, '_> {
         if self.skip(Token::Less).is_none() {
             return self.expression();
         }
-        let dtype = if self.peek() == Token::Greater { None } else { Some(self.dtype()?.0) };
+        let element = if self.peek() == Token::Greater { None } else { Some(self.element_type()?) };
+        let (dtype, stored) = element.map_or((None, None), |(dtype, stored)| (Some(dtype), stored));
         self.expect(Token::Greater, "`>`")?;
         let node = self.expression()?;
         let NodeKind::Name(text) = &self.kernel.nodes[node].kind else {
@@ -72,7 +73,7 @@ impl<'s> Parser<'s, '_> {
             self.untyped.push(name.clone());
         }
         let kind = ArrayKindSyntax::Temporary;
-        self.kernel.arrays.push(ArraySyntax { name, dtype, shape: Some(Vec::new()), kind });
+        self.kernel.arrays.push(ArraySyntax { name, dtype, stored, shape: Some(Vec::new()), kind });
         Ok(node)
     }
 

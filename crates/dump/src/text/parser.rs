@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use nestegg_ir::Dtype;
+use nestegg_ir::{Dtype, Stored};
 use nestegg_span::{Source, Span};
 
 use super::lexer::{Token, tokens};
@@ -259,6 +259,18 @@ impl<'s> Parser<'s, '_> {
                 self.errors.push(error);
                 Err(Reported)
             }
+        }
+    }
+
+    /// The type of an array's elements: the dtype to compute in, and the type in memory if it is another.
+    pub(super) fn element_type(&mut self) -> Parsed<(Dtype, Option<Stored>)> {
+        let stored = if self.peek() == Token::Word { Stored::from_name(self.slice(self.span())) } else { None };
+        match stored {
+            Some(stored) => {
+                self.bump();
+                Ok((stored.dtype(), Some(stored)))
+            }
+            None => Ok((self.dtype()?.0, None)),
         }
     }
 

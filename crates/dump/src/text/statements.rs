@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use nestegg_ir::linearization::MAX_NESTING;
-use nestegg_ir::{ArgumentAccess, Dtype, InameTag, Number};
+use nestegg_ir::{ArgumentAccess, InameTag, Number};
 use nestegg_span::Span;
 
 use super::instructions::Options;
@@ -178,27 +178,33 @@ impl<'s> Parser<'s, '_> {
         Ok(())
     }
 
-    /// `NAME : dtype[size, …]`.
-    fn array(&mut self) -> Parsed<(Name<'s>, Dtype, Vec<NodeId>)> {
+    /// `NAME : dtype[size, …]`; `*` is a size that is not stated.
+    fn array(&mut self) -> Parsed<ArraySyntax<'s>> {
         self.bump();
         let name = self.word("a name")?;
         self.expect(Token::Colon, "`:` and a dtype")?;
-        let (dtype, _) = self.dtype()?;
+        let (dtype, stored) = self.element_type()?;
         let mut shape = Vec::new();
         if self.skip(Token::OpenBracket).is_some() {
             loop {
-                shape.push(self.expression()?);
+                shape.push(match self.peek() {
+                    Token::Star => {
+                        let at = self.bump();
+                        self.kernel.nodes.push(NodeKind::Unstated, at, &[])
+                    }
+                    _ => self.expression()?,
+                });
                 if self.skip(Token::Comma).is_none() {
                     break;
                 }
             }
             self.expect(Token::CloseBracket, "`,` or `]`")?;
         }
-        Ok((name, dtype, shape))
+        Ok(ArraySyntax { name, dtype: Some(dtype), stored, shape: Some(shape), kind: ArrayKindSyntax::Temporary })
     }
 
-    fn push_array(&mut self, (name, dtype, shape): (Name<'s>, Dtype, Vec<NodeId>), kind: ArrayKindSyntax) {
-        self.kernel.arrays.push(ArraySyntax { name, dtype: Some(dtype), shape: Some(shape), kind });
+    fn push_array(&mut self, array: ArraySyntax<'s>, kind: ArrayKindSyntax) {
+        self.kernel.arrays.push(ArraySyntax { kind, ..array });
     }
 
     fn argument(&mut self) -> Parsed<()> {

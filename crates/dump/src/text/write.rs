@@ -46,7 +46,7 @@ impl<'k> Writer<'k> {
         if let Some(meta) = &kernel.meta {
             let _ = writeln!(self.out, "meta {meta}");
         }
-        for parameter in &kernel.parameters {
+        for parameter in kernel.stated_parameters().map(|id| &kernel[id]) {
             let _ = write!(self.out, "param {} : {}", parameter.name, parameter.dtype);
             if let Some(estimate) = parameter.estimate {
                 let _ = write!(self.out, " = {estimate}");
@@ -95,7 +95,7 @@ impl<'k> Writer<'k> {
             ArrayKind::Temporary => "temp",
             ArrayKind::Table(_) => "table",
         };
-        let _ = write!(self.out, "{keyword} {} : {}", array.name, array.dtype);
+        let _ = write!(self.out, "{keyword} {} : {}", array.name, array.type_name());
         if !array.shape.is_empty() {
             self.list("[", &array.shape, "]");
         }
@@ -279,7 +279,10 @@ impl<'k> Writer<'k> {
             if idx > 0 {
                 self.out.push_str(", ");
             }
-            self.expr(expr);
+            match self.kernel.is_unstated(expr) {
+                true => self.out.push('*'),
+                false => self.expr(expr),
+            }
         }
         self.out.push_str(close);
     }

@@ -94,7 +94,7 @@ impl<W: Batch> Machine<'_, W> {
         point: usize,
         place: impl FnOnce() -> Result<usize, Trap>,
     ) -> Result<Stored, Trap> {
-        let Action::Store { address, value, .. } = &unit.action else { return Ok(Stored::Nothing) };
+        let Action::Store { array, address, value, .. } = &unit.action else { return Ok(Stored::Nothing) };
         let mut gap = self.doubt.clone();
         if let Some(mask) = unit.mask {
             match self.check(state, unit, mask, point) {
@@ -106,7 +106,15 @@ impl<W: Batch> Machine<'_, W> {
         }
         let is_doubtful = gap.is_some();
         match self.check(state, unit, *value, point) {
-            Ok(()) => {}
+            Ok(()) => {
+                let narrow = self.code.layouts[array.index()].stored;
+                if let (Some(narrow), Some(value)) = (narrow, state.integer(*value, point))
+                    && !narrow.holds(value)
+                    && !is_doubtful
+                {
+                    return Err(Trap::IntegerOverflow);
+                }
+            }
             Err(trap) if trap.is_gap() || is_doubtful => gap = Some(trap),
             Err(trap) => return Err(trap),
         }

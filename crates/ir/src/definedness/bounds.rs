@@ -10,7 +10,10 @@ use super::sites::{Context, ContextId};
 use super::space::{Space, Witness};
 use crate::affine::Affine;
 use crate::domains::DomainError;
-use crate::ids::{ArrayId, InameId};
+use crate::ids::{ArrayId, ExprId, InameId};
+
+/// Stands for an extent that the kernel does not state: only indices below zero are outside.
+const UNSTATED: i64 = 1 << 62;
 
 /// What an access is asked: its context, an index and the extent.
 type Question = (ContextId, Affine, Affine);
@@ -26,7 +29,11 @@ pub(super) struct Extents {
 impl Extents {
     pub(super) fn new(space: &Space<'_>) -> Self {
         let arrays = space.kernel.arrays.iter();
-        let shapes = arrays.map(|array| array.shape.iter().map(|&size| space.extent(size)).collect()).collect();
+        let extent = |&size: &ExprId| match space.kernel.is_unstated(size) {
+            true => Some(Affine::constant(UNSTATED)),
+            false => space.extent(size),
+        };
+        let shapes = arrays.map(|array| array.shape.iter().map(extent).collect()).collect();
         Self { shapes, answers: RefCell::default() }
     }
 

@@ -49,7 +49,8 @@ impl<'k> Space<'k> {
     ) -> Result<Self, DomainError> {
         let value = |parameter: &crate::Parameter| {
             let given = given.iter().rev().find(|(name, _)| *name == parameter.name).map(|(_, value)| *value);
-            given.or(parameter.estimate)
+            // What holds an unstated extent is whatever is accessed.
+            given.or(parameter.estimate).filter(|_| parameter.is_stated)
         };
         Ok(Self {
             kernel,

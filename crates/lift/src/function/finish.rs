@@ -92,7 +92,13 @@ impl<'f> Lift<'f> {
             if !is_argument && !is_read && !is_written && !matches!(kind, ArrayKindSyntax::Table(_)) {
                 continue;
             }
-            let syntax = ArraySyntax { name: name(&array_name, span), dtype: Some(dtype), shape: Some(sizes), kind };
+            let syntax = ArraySyntax {
+                name: name(&array_name, span),
+                dtype: Some(dtype),
+                stored: None,
+                shape: Some(sizes),
+                kind,
+            };
             if is_argument { arguments.push((span, syntax)) } else { locals.push(syntax) }
         }
         // In the order of the function's parameters.

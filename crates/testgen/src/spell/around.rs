@@ -37,7 +37,13 @@ pub(super) fn under_true(linearized: &LinearizedKernel) -> Option<LinearizedKern
 pub(super) fn under_flag(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let mut res = linearized.clone();
     let name = fresh(&res.kernel, "active");
-    let flag = Array { name, dtype: Dtype::Int32, shape: Vec::new(), kind: ArrayKind::Argument(ArgumentAccess::Read) };
+    let flag = Array {
+        name,
+        dtype: Dtype::Int32,
+        stored: None,
+        shape: Vec::new(),
+        kind: ArrayKind::Argument(ArgumentAccess::Read),
+    };
     let array = add_argument(&mut res, flag);
     let exprs = &mut res.kernel.exprs;
     let (value, zero) = (exprs.access(array, []), exprs.int(0));

@@ -58,7 +58,7 @@ fn kept(linearized: &LinearizedKernel, is_wanted: impl Fn(&InameSet) -> bool) ->
         let indices: Box<[ExprId]> = inames.iter().map(|&iname| exprs.iname(iname)).collect();
         let array = ArrayId::new(res.kernel.arrays.len());
         let access = exprs.access(array, indices.clone());
-        res.kernel.arrays.push(Array { name: name.clone(), dtype, shape, kind: ArrayKind::Temporary });
+        res.kernel.arrays.push(Array { name: name.clone(), dtype, stored: None, shape, kind: ArrayKind::Temporary });
         let kind = InstructionKind::Assignment { assignee: Assignee { array, indices }, expression };
         let id_of = format!("store_{name}");
         let within = inames.clone();

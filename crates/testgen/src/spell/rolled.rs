@@ -158,7 +158,13 @@ impl Stack {
         let shape = std::iter::once(extent).chain(kernel[self.tables[0]].shape.iter().copied()).collect();
         let stack = ArrayId::new(kernel.arrays.len());
         let name = fresh(kernel, "stack");
-        kernel.arrays.push(Array { name, dtype: Dtype::Float64, shape, kind: ArrayKind::Table(Arc::from(values)) });
+        kernel.arrays.push(Array {
+            name,
+            dtype: Dtype::Float64,
+            stored: None,
+            shape,
+            kind: ArrayKind::Table(Arc::from(values)),
+        });
         let exprs = &mut kernel.exprs;
         let at = exprs.iname(iname);
         let coefficient = exprs.access(coefficients, [at]);
@@ -173,7 +179,13 @@ impl Stack {
         let name = fresh(kernel, "coefficients");
         let extent = kernel.exprs.int(self.tables.len() as i64);
         let id = name.clone();
-        kernel.arrays.push(Array { name, dtype: Dtype::Float64, shape: vec![extent], kind: ArrayKind::Temporary });
+        kernel.arrays.push(Array {
+            name,
+            dtype: Dtype::Float64,
+            stored: None,
+            shape: vec![extent],
+            kind: ArrayKind::Temporary,
+        });
         for (idx, (is_negative, factors)) in self.coefficients.iter().enumerate() {
             let exprs = &mut kernel.exprs;
             let value = match factors.as_slice() {

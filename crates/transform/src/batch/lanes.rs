@@ -171,7 +171,13 @@ impl Lanes {
         let (array, insn) = (ArrayId::new(self.kernel.arrays.len()), InsnId::new(self.kernel.instructions.len()));
         let name = self.names.new_name("mask");
         let shape = vec![self.n_lanes];
-        self.kernel.arrays.push(Array { name: name.clone(), dtype: Dtype::Bool, shape, kind: ArrayKind::Temporary });
+        self.kernel.arrays.push(Array {
+            name: name.clone(),
+            dtype: Dtype::Bool,
+            stored: None,
+            shape,
+            kind: ArrayKind::Temporary,
+        });
         self.varying.push(true);
         let assignee = Assignee { array, indices: Box::new([self.exprs[1]]) };
         self.kernel.instructions.push(Instruction {

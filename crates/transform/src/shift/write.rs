@@ -124,7 +124,13 @@ impl Writer<'_> {
         let extents = hull.iter().map(|interval| interval.extent().unwrap_or_default());
         let shape = extents.map(|extent| extent.to_size(&mut self.kernel.exprs)).collect();
         let array = ArrayId::new(self.kernel.arrays.len());
-        self.kernel.arrays.push(Array { name: name.clone(), dtype: self.dtype, shape, kind: ArrayKind::Temporary });
+        self.kernel.arrays.push(Array {
+            name: name.clone(),
+            dtype: self.dtype,
+            stored: None,
+            shape,
+            kind: ArrayKind::Temporary,
+        });
         let inames: Vec<InameId> = hull.iter().map(|interval| self.iname(&name, interval)).collect();
         self.done.clear();
         self.inames.clone_from(&inames);
@@ -375,7 +381,7 @@ impl Writer<'_> {
         let name = self.fresh("c");
         let array = ArrayId::new(self.kernel.arrays.len());
         let kind = ArrayKind::Temporary;
-        self.kernel.arrays.push(Array { name: name.clone(), dtype: self.dtype, shape: Vec::new(), kind });
+        self.kernel.arrays.push(Array { name: name.clone(), dtype: self.dtype, stored: None, shape: Vec::new(), kind });
         let kind = InstructionKind::Assignment { assignee: Assignee { array, indices: Box::new([]) }, expression };
         let insn = self.instruction(&format!("set_{name}"), kind, Vec::new());
         self.first.push(Item::Run(insn));

@@ -1,0 +1,33 @@
+//! Which version of the format a kernel needs.
+//!
+//! Version 2 adds extents that are not stated, further integer types in memory, linear subscripts, and the reductions `any` and `all`. The last two
+//! become what version 1 has. A file that uses what version 1 does not have says so, and what is written says version 1 wherever that
+//! is enough.
+
+use nestegg_ir::Kernel;
+use nestegg_span::Span;
+
+use super::format::FORMATS;
+use crate::syntax::{Fold, KernelSyntax, NodeKind};
+
+/// The oldest version that holds a kernel.
+pub(crate) fn version(kernel: &Kernel) -> &'static str {
+    let has_open_shapes = kernel.parameters.iter().any(|parameter| !parameter.is_stated);
+    let has_stored = kernel.arrays.iter().any(|array| array.stored.is_some());
+    FORMATS[usize::from(has_open_shapes || has_stored)]
+}
+
+/// The first part of a kernel that version 1 does not have, in words.
+pub(crate) fn newer(kernel: &KernelSyntax<'_>) -> Option<(&'static str, Span)> {
+    let sizes = kernel.arrays.iter().flat_map(|array| array.shape.iter().flatten());
+    let mut open = sizes.filter(|&&size| matches!(kernel.nodes[size].kind, NodeKind::Unstated));
+    let open = open.next().map(|&size| ("an extent that is not stated", kernel.nodes.span(size)));
+    let other = kernel.nodes.iter().find_map(|node| match node.kind {
+        NodeKind::Linear(_) => Some(("a linear subscript", node.span)),
+        NodeKind::Reduce(Fold::Any | Fold::All, _) => Some(("a reduction of conditions", node.span)),
+        _ => None,
+    });
+    let mut stored = kernel.arrays.iter().filter(|array| array.stored.is_some());
+    open.or(other)
+        .or_else(|| stored.next().map(|array| ("an integer type other than `int32` and `int64`", array.name.span)))
+}

@@ -1,0 +1,174 @@
+//! Extents that a kernel does not state, chosen so that they hold what it accesses.
+//!
+//! # Input
+//! A kernel, and values for its parameters; those without one take their estimate.
+//! # Output
+//! For each [unstated](crate::Parameter::is_stated) extent a value, by the name of the parameter that stands for it.
+//! # Method
+//! Bounds of every index by interval arithmetic over the DAG, inames between the ends of their domains. What is read from arguments is taken for
+//! an index below [`N_VALUES`]: whoever draws data draws it so that it fits the extents. Temporaries have the bounds of what is assigned to them.
+//! # Complexity
+//! Linear in the expressions, a few times; one projection of a domain for each iname.
+//! # Not done
+//! Conditions narrow nothing, and a temporary that keeps growing has bounds that may not hold: then a run says which access is outside.
+
+use nestegg_isl as isl;
+
+use crate::domains::Domains;
+use crate::expr::{Expr, Op};
+use crate::ids::{ExprId, InameId, ParameterId};
+use crate::inline::expand_substitutions;
+use crate::kernel::{ArrayKind, InstructionKind, Kernel};
+use crate::number::Number;
+
+/// Numbers that come as data are taken to be below it where they serve as indices.
+const N_VALUES: i64 = 16;
+
+/// Temporaries may be computed from temporaries so many times.
+const MAX_ROUNDS: usize = 4;
+
+/// The least and the greatest value of an expression.
+type Range = (i64, i64);
+
+const DATA: Range = (0, N_VALUES - 1);
+
+/// A value for each unstated extent. `values` are values of parameters, before the kernel's estimates.
+#[must_use]
+pub fn extents(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
+    let unstated: Vec<ParameterId> = kernel.parameter_ids().filter(|&id| !kernel[id].is_stated).collect();
+    if unstated.is_empty() {
+        return Vec::new();
+    }
+    let mut expanded = kernel.clone();
+    // A kernel with a rule that needs itself is refused elsewhere; its rules count as data.
+    let kernel = if expand_substitutions(&mut expanded, &mut []).is_ok() { &expanded } else { kernel };
+    let value = |id: ParameterId| {
+        let given = values.iter().rev().find(|(name, _)| *name == kernel[id].name).map(|(_, value)| *value);
+        given.or(kernel[id].estimate)
+    };
+    let values: Vec<Option<i64>> = kernel.parameter_ids().map(value).collect();
+    let bounds = bounds(kernel, &values);
+    let greatest = |array: &crate::Array, id: ParameterId| {
+        let is_own = |size: &ExprId| matches!(kernel.exprs[*size], Expr::Parameter(own) if own == id);
+        array.shape.first().is_some_and(is_own)
+    };
+    let extent = |&id: &ParameterId| {
+        let own = kernel.array_ids().find(|&array| greatest(&kernel[array], id));
+        let read = kernel.exprs.iter().filter_map(|(_, expr)| match expr {
+            Expr::Access { array, indices } if Some(*array) == own => indices.first(),
+            _ => None,
+        });
+        let written = kernel.instructions.iter().flat_map(|instruction| instruction.assignees());
+        let written =
+            written.filter(|assignee| Some(assignee.array) == own).filter_map(|assignee| assignee.indices.first());
+        let last = read.chain(written).map(|index| bounds[index.index()].1).max().unwrap_or(0);
+        (kernel[id].name.clone(), last.max(0).saturating_add(1))
+    };
+    unstated.iter().map(extent).collect()
+}
+
+/// The bounds of every expression.
+fn bounds(kernel: &Kernel, values: &[Option<i64>]) -> Vec<Range> {
+    let context = isl::Context::new();
+    let domains = Domains::new(&context, kernel).ok();
+    let iname = |id: InameId| domains.as_ref().and_then(|domains| ends(kernel, domains, id, values));
+    let inames: Vec<Range> = kernel.iname_ids().map(|id| iname(id).unwrap_or(DATA)).collect();
+    let mut arrays: Vec<Range> = kernel.arrays.iter().map(|array| table(&array.kind).unwrap_or(DATA)).collect();
+    let mut res = Vec::new();
+    for _ in 0..MAX_ROUNDS {
+        res = with_arrays(kernel, values, &inames, &arrays);
+        let mut assigned: Vec<Option<Range>> = vec![None; kernel.arrays.len()];
+        for instruction in &kernel.instructions {
+            let value = match &instruction.kind {
+                InstructionKind::Assignment { expression, .. } => res[expression.index()],
+                InstructionKind::Call { .. } | InstructionKind::Opaque { .. } => DATA,
+            };
+            for array in instruction.written_arrays().into_iter().filter(|&array| kernel[array].is_temporary()) {
+                let known = &mut assigned[array.index()];
+                *known = Some(known.map_or(value, |known| union(known, value)));
+            }
+        }
+        let is_same = arrays.iter().zip(&assigned).all(|(known, new)| new.is_none_or(|new| new == *known));
+        if is_same {
+            break;
+        }
+        for (known, new) in arrays.iter_mut().zip(assigned) {
+            *known = new.unwrap_or(*known);
+        }
+    }
+    res
+}
+
+/// The bounds of every expression, where elements of arrays have the given ones. Operands come before operations.
+fn with_arrays(kernel: &Kernel, values: &[Option<i64>], inames: &[Range], arrays: &[Range]) -> Vec<Range> {
+    let mut res: Vec<Range> = Vec::with_capacity(kernel.exprs.len());
+    for (_, expr) in kernel.exprs.iter() {
+        let of = |id: &ExprId| res[id.index()];
+        let range = match expr {
+            Expr::Number(Number::Int(value)) => (*value, *value),
+            Expr::Iname(iname) => inames[iname.index()],
+            Expr::Parameter(id) => values[id.index()].map_or(DATA, |value| (value, value)),
+            Expr::Access { array, .. } => arrays[array.index()],
+            Expr::Cast { operand, .. } => of(operand),
+            Expr::Reduce { body, .. } => of(body),
+            Expr::Op { op, operands } => {
+                let operands: Vec<Range> = operands.iter().map(of).collect();
+                operation(*op, &operands)
+            }
+            _ => DATA,
+        };
+        res.push(range);
+    }
+    res
+}
+
+fn operation(op: Op, operands: &[Range]) -> Range {
+    let fold = |f: fn(Range, Range) -> Range| operands.iter().copied().reduce(f).unwrap_or(DATA);
+    match (op, operands) {
+        (Op::Add, _) => fold(|a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1))),
+        (Op::Sub, [a, b]) => (a.0.saturating_sub(b.1), a.1.saturating_sub(b.0)),
+        (Op::Neg, [a]) => (a.1.saturating_neg(), a.0.saturating_neg()),
+        (Op::Mul, _) => fold(product),
+        (Op::FloorDiv, [a, (divisor, same)]) if divisor == same && *divisor > 0 => {
+            (a.0.div_euclid(*divisor), a.1.div_euclid(*divisor))
+        }
+        (Op::Mod, [_, b]) if b.1 > 0 => (0, b.1 - 1),
+        (Op::Min, _) => fold(|a, b| (a.0.min(b.0), a.1.min(b.1))),
+        (Op::Max, _) => fold(|a, b| (a.0.max(b.0), a.1.max(b.1))),
+        (Op::If, [_, a, b]) => union(*a, *b),
+        (Op::BitAnd, _) => (0, operands.iter().map(|range| range.1).min().unwrap_or(0).max(0)),
+        _ => DATA,
+    }
+}
+
+fn product(a: Range, b: Range) -> Range {
+    let all = [a.0.saturating_mul(b.0), a.0.saturating_mul(b.1), a.1.saturating_mul(b.0), a.1.saturating_mul(b.1)];
+    all.iter().fold((i64::MAX, i64::MIN), |range, &value| (range.0.min(value), range.1.max(value)))
+}
+
+fn union(a: Range, b: Range) -> Range {
+    (a.0.min(b.0), a.1.max(b.1))
+}
+
+/// The ends of the values of an iname, if there are both.
+fn ends(kernel: &Kernel, domains: &Domains, iname: InameId, values: &[Option<i64>]) -> Option<Range> {
+    let fixed: Vec<(&str, i64)> = kernel
+        .parameters
+        .iter()
+        .zip(values)
+        .filter_map(|(parameter, value)| Some((parameter.name.as_str(), (*value)?)))
+        .collect();
+    let set = domains.of(&std::iter::once(iname).collect()).ok()?.fix_params(&fixed).ok()?;
+    let name = &kernel[iname].name;
+    Some((set.dim_min_val(name).ok()??, set.dim_max_val(name).ok()??))
+}
+
+/// The least and the greatest number of a table.
+fn table(kind: &ArrayKind) -> Option<Range> {
+    let ArrayKind::Table(values) = kind else { return None };
+    let values = values.iter().map(|value| match value {
+        Number::Int(value) => *value,
+        Number::Float(value) => value.get() as i64,
+    });
+    values.map(|value| (value, value)).reduce(union)
+}
