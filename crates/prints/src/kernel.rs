@@ -499,6 +499,7 @@ fn built(kernel: &Kernel, print: &Print<'_>) -> Known<KernelSyntax<'static>> {
         res.arrays.push(ArraySyntax {
             name: name(&array.name, array.at),
             dtype: Some(dtype),
+            stored: None,
             shape: Some(shape),
             kind,
         });

@@ -3,7 +3,7 @@
 //! C decides what a number means in loopy: a condition is a number, a number is a condition, and a quotient of integers depends on where it
 //! stands. The format keeps conditions and numbers apart and has one quotient, so each is written out; the same as the Python package does.
 
-use nestegg_dump::syntax::{Name, NodeId, NodeKind, Nodes};
+use nestegg_dump::syntax::{Fold, Name, NodeId, NodeKind, Nodes};
 use nestegg_ir::{Dtype, Number, Op, ReduceOp};
 use nestegg_span::Span;
 use rustc_hash::FxHashMap;
@@ -198,7 +198,7 @@ impl Writer<'_> {
         let yes = self.int(i64::from(is_any), at)?;
         let no = self.int(i64::from(!is_any), at)?;
         let one = self.op(Op::If, at, &[condition, yes, no])?;
-        let sum = self.push(NodeKind::Reduce(ReduceOp::Sum, names(inames, at)), at, &[one])?;
+        let sum = self.push(NodeKind::Reduce(Fold::Number(ReduceOp::Sum), names(inames, at)), at, &[one])?;
         let zero = self.int(0, at)?;
         self.op(if is_any { Op::Ne } else { Op::Eq }, at, &[sum, zero])
     }
@@ -251,7 +251,7 @@ impl Writer<'_> {
             Kind::Reduce(reduction, inames) => match reduction {
                 Reduction::Op(op) => {
                     let inner = self.numbers(&expr.of, around)?;
-                    self.push(NodeKind::Reduce(*op, names(inames, at)), at, &inner)
+                    self.push(NodeKind::Reduce(Fold::Number(*op), names(inames, at)), at, &inner)
                 }
                 Reduction::Any | Reduction::All => {
                     let condition = self.any_or_all(*reduction, inames, expr)?;

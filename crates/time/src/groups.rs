@@ -7,7 +7,7 @@
 //! # Method
 //! Runs of consecutive stores are cut into vectors, from their values down: where all lanes do the same operation, it is one
 //! for all of them; where all are the same value, it is spread out; consecutive elements are one load; numbers are
-//! nothing. Other values are put together lane by lane. Where sums may be reassociated, signs and constant factors belong to one another. A scalar operation is
+//! nothing. Other values are put together lane by lane. Terms that some lanes add and others subtract are computed both ways and blended. A scalar operation is
 //! saved if nothing but vectors needs its value. A group of stores that saves nothing stays as it is.
 //! # Complexity
 //! For each group at most [`MAX_LANES`] tuples of lanes, to a depth of [`MAX_DEPTH`]; a sort of the stores.
@@ -79,11 +79,12 @@ enum Node {
     Load(ArrayId, Affine),
     /// Terms, and whether each is subtracted.
     Sum(Vec<(bool, ExprId)>),
-    /// Factors and divisors; whether a number is among the factors.
+    /// Factors and divisors; whether a number is among the factors, and whether signs and numbers make it negative.
     Product {
         factors: Vec<ExprId>,
         divisors: Vec<ExprId>,
         has_number: bool,
+        is_negative: bool,
     },
     Other,
 }
@@ -267,7 +268,7 @@ impl Blocks<'_> {
                         false => factors.push(id),
                     }
                 }
-                Node::Product { factors, divisors, has_number }
+                Node::Product { factors, divisors, has_number, is_negative: self.is_negative(id) }
             }
             _ => Node::Other,
         }
@@ -320,22 +321,27 @@ impl Blocks<'_> {
     ) -> Option<Plan> {
         let mut columns: Vec<Vec<ExprId>> = Vec::new();
         let mut signs: Vec<bool> = Vec::new();
+        // Of products with a number, by column: whether the first lane adds it, and whether another lane does not.
+        let mut of_numbers: Vec<Option<(bool, bool)>> = Vec::new();
         let mut n_fused = 0.0;
         let mut computed = Vec::with_capacity(nodes.len());
         for (lane, node) in nodes.iter().enumerate() {
             let Node::Sum(terms) = node else { return None };
-            let mut keyed: Vec<(u8, bool, ExprId)> = terms
+            // Of a product with a number: whether it is subtracted.
+            let mut keyed: Vec<(u8, bool, ExprId, Option<bool>)> = terms
                 .iter()
                 .map(|&(is_negative, id)| {
                     let (is_flipped, value) = self.resolve(id, at);
+                    let is_subtracted = is_negative != is_flipped;
                     match self.node(value) {
-                        Node::Load(..) => (0, is_negative, id),
-                        // A number takes the sign.
-                        Node::Product { has_number: true, .. } => (1, false, id),
-                        Node::Product { .. } => (2, is_negative != is_flipped, id),
-                        Node::Sum(_) => (3, is_negative != is_flipped, id),
-                        Node::Number => (4, false, id),
-                        Node::Other => (5, is_negative != is_flipped, id),
+                        Node::Load(..) => (0, is_negative, id, None),
+                        Node::Product { has_number: true, is_negative: of_numbers, .. } => {
+                            (1, false, id, Some(is_subtracted != of_numbers))
+                        }
+                        Node::Product { .. } => (2, is_subtracted, id, None),
+                        Node::Sum(_) => (3, is_subtracted, id, None),
+                        Node::Number => (4, false, id, None),
+                        Node::Other => (5, is_subtracted, id, None),
                     }
                 })
                 .collect();
@@ -344,21 +350,47 @@ impl Blocks<'_> {
             let fused = if self.fuses { of_products } else { 0.0 };
             computed.push((resolved[lane].1, (terms.len() as f64 - 1.0 - fused).max(0.0)));
             if lane == 0 {
+                of_numbers = keyed.iter().map(|term| term.3.map(|first| (first, false))).collect();
                 columns = keyed.iter().map(|term| vec![term.2]).collect();
                 signs = keyed.iter().map(|term| term.1).collect();
-                let is_product = |term: &&(u8, bool, ExprId)| matches!(term.0, 1 | 2);
-                n_fused = if self.fuses { keyed.iter().filter(is_product).count() as f64 } else { 0.0 };
+                n_fused =
+                    if self.fuses { keyed.iter().filter(|term| matches!(term.0, 1 | 2)).count() as f64 } else { 0.0 };
                 continue;
             }
             if keyed.len() != columns.len() || keyed.iter().zip(&signs).any(|(term, sign)| term.1 != *sign) {
                 return None;
             }
             columns.iter_mut().zip(&keyed).for_each(|(column, term)| column.push(term.2));
+            for (known, term) in of_numbers.iter_mut().zip(&keyed) {
+                if let (Some((first, is_mixed)), Some(found)) = (known, term.3) {
+                    *is_mixed |= *first != found;
+                }
+            }
         }
-        let vector = (columns.len() as f64 - 1.0 - n_fused.min(columns.len() as f64 - 1.0)).max(0.0);
-        let mut res = Plan { vector, computed, ..Plan::default() };
+        // What some lanes add and others subtract is done both ways, and the right lanes are taken: compilers do not give the sign to the number.
+        let n_mixed = of_numbers.iter().flatten().filter(|(_, is_mixed)| *is_mixed).count() as f64;
+        let vector = (columns.len() as f64 - 1.0 - n_fused.min(columns.len() as f64 - 1.0)).max(0.0) + n_mixed;
+        let mut res = Plan { vector, moved: n_mixed, computed, ..Plan::default() };
         columns.iter().for_each(|column| res.add(self.plan(column, at, (depth + 1, &mut *left))));
         Some(res)
+    }
+
+    /// Whether the signs and numbers in a product make it negative.
+    fn is_negative(&self, root: ExprId) -> bool {
+        let mut res = false;
+        let mut pending = vec![root];
+        while let Some(id) = pending.pop() {
+            match &self.kernel.exprs[id] {
+                Expr::Op { op: Op::Mul | Op::Div, operands } => pending.extend(operands),
+                Expr::Op { op: Op::Neg, operands } => {
+                    res = !res;
+                    pending.push(operands[0]);
+                }
+                Expr::Number(number) if number.to_f64() < 0.0 => res = !res,
+                _ => {}
+            }
+        }
+        res
     }
 
     fn is_product(&self, id: ExprId) -> bool {
@@ -378,7 +410,7 @@ impl Blocks<'_> {
         let (mut has_any_number, mut have_all_numbers) = (false, true);
         let mut computed = Vec::with_capacity(nodes.len());
         for (lane, node) in nodes.iter().enumerate() {
-            let Node::Product { factors, divisors, has_number } = node else { return None };
+            let Node::Product { factors, divisors, has_number, .. } = node else { return None };
             if factors.len() > MAX_FACTORS {
                 return None;
             }

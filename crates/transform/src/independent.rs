@@ -193,7 +193,7 @@ fn reached(kernel: &Kernel, domains: &Domains, write: &Access, read: &Access) ->
         let iname = affine.as_iname().filter(|iname| own.contains(iname) && !swept.contains(iname))?;
         let extent = affine::of(&kernel.exprs, extent).and_then(|extent| extent.as_constant());
         let is_whole = extent.is_some() && runs(kernel, domains, iname) == extent;
-        if !is_whole && !(w == r && is_in_both(iname)) {
+        if !(is_whole || w == r && is_in_both(iname)) {
             return None;
         }
         swept.push(iname);

@@ -1,7 +1,6 @@
 //! Compiles emitted C with every compiler of this machine, runs it, and compares it with the interpreter.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
