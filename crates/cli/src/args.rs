@@ -148,6 +148,9 @@ pub struct OptimizeArgs {
     /// The story of the run: on standard output if the result goes to a file, else on standard error
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub report: ReportFormat,
+    /// Leave out of the report how long each stage took: then it is the same on every run
+    #[arg(long)]
+    pub no_seconds: bool,
     /// Write the events of the run into a file, a line of JSON for each; the same on every run [default: not]
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -444,6 +447,9 @@ pub struct StrategyArgs {
     /// The level, as for `optimize`; operations are counted
     #[arg(long, visible_alias = "strategy", value_name = "LEVEL|FILE", value_parser = Level, default_value = PLAIN_STRATEGY)]
     pub level: String,
+    /// What may be done to floats [default: what the strategy says, else `reassociate`]
+    #[arg(long, value_enum)]
+    pub float: Option<Float>,
     /// A file with further rules, or a folder of such files; may be repeated
     #[arg(long, value_name = "FILE|FOLDER")]
     pub rules: Vec<PathBuf>,

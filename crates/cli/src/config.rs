@@ -130,6 +130,8 @@ pub struct OptimizeConfig {
     pub driver: Config,
     /// The form of the report.
     pub report: ReportFormat,
+    /// Whether it says how long each stage took.
+    pub tells_seconds: bool,
     /// Where results are kept.
     pub cache: Option<Cache>,
     /// Where the events of the run go.
@@ -192,11 +194,7 @@ impl OptimizeConfig {
         let driver = Config {
             strategy: strategy(&args.level)?,
             rules: read_rules(&args.rules)?,
-            float: args.float.map(|float| match float {
-                Float::Strict => Licence::Strict,
-                Float::Reassociate => Licence::Reassociate,
-                Float::Fast => Licence::Fast,
-            }),
+            float: args.float.map(licence),
             traps: match args.traps {
                 Traps::Ignore => nestegg_ir::Traps::Ignore,
                 Traps::Keep => nestegg_ir::Traps::Keep,
@@ -234,6 +232,7 @@ impl OptimizeConfig {
             emit,
             driver,
             report,
+            tells_seconds: !args.no_seconds,
             cache: args.cache.as_deref().map(Cache::open).transpose()?,
             trace: args.trace,
             n_tuned,
@@ -267,12 +266,22 @@ pub fn of_strategy(args: &StrategyArgs) -> Result<Config, Failure> {
     let config = Config {
         strategy: strategy(&args.level)?,
         rules: read_rules(&args.rules)?,
+        float: args.float.map(licence),
         parameters: args.parameters.values.clone(),
         validation: Validation::Explained,
         ..Config::of_operations()
     };
     rules::check(&config)?;
     Ok(config)
+}
+
+/// What a flag allows.
+pub fn licence(float: Float) -> Licence {
+    match float {
+        Float::Strict => Licence::Strict,
+        Float::Reassociate => Licence::Reassociate,
+        Float::Fast => Licence::Fast,
+    }
 }
 
 /// Reads rule files, and of folders all that are in them, by name.

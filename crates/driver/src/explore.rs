@@ -13,8 +13,8 @@ use nestegg_egraph::encode;
 use nestegg_egraph::judge::Judge;
 use nestegg_egraph::pattern::Functions;
 use nestegg_egraph::saturate::{Saturation, saturate};
-use nestegg_ir::Kernel;
 use nestegg_ir::domains::Domains;
+use nestegg_ir::{Kernel, Licence};
 use nestegg_rules::{ResolvedStrategy, RuleBook};
 use nestegg_span::Source;
 
@@ -37,6 +37,8 @@ pub struct Explored<'a> {
     pub book: &'a RuleBook,
     /// The strategy that ran.
     pub strategy: &'a ResolvedStrategy<'a>,
+    /// What may be done to floats; rules of the strategy that need more do not run.
+    pub licence: Licence,
     /// What it did.
     pub saturation: &'a Saturation,
 }
@@ -63,6 +65,7 @@ pub fn explore<T>(source: &Source, config: &Config, look: impl FnOnce(Explored<'
             functions: &functions,
             book,
             strategy,
+            licence: semantics.licence,
             saturation: &saturation,
         }))
     })

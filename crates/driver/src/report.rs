@@ -66,7 +66,7 @@ pub struct Report {
     /// Results that were timed, in the order in which they were ranked, if any were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tuned: Vec<Tuned>,
-    /// Each stage with its time, in order.
+    /// Each stage with its time, in order; none if nobody wants to know.
     pub stages: Vec<Stage>,
 }
 

@@ -5,11 +5,11 @@
 //! # Output
 //! For each rule: variables that nothing uses; parts of left sides that the normal form of sums and products never has, with what stands
 //! there instead; values that go into a reduction, or out of one, without a condition that they are free of its inames; a rule that
-//! adds nothing to another one.
+//! applies to what it makes, with ever larger forms; a rule that adds nothing to another one.
 //! # Complexity
 //! Linear in each rule; pairs of rules for the last.
 //! # Not done
-//! Whether a rule is true: that is for the [judge](crate::judge), which sees it fire.
+//! Whether a rule is true: that is for the [judge](crate::judge), which sees it fire. Rules that grow only together are not looked for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,6 +52,10 @@ pub fn lint(book: &RuleBook, is_asked: impl Fn(&Rule) -> bool) -> Vec<Warning> {
                     hidden(rhs, &mut warn);
                 }
                 moved(rule, &mut warn);
+                growing(rule, (lhs, rhs), &mut warn);
+                if *is_two_way {
+                    growing(rule, (rhs, lhs), &mut warn);
+                }
                 if let Some(general) = earlier.iter().find(|general| covers(general, rule)) {
                     let what = format!("`{}` gives the same forms wherever this rule applies", general.name);
                     warn(rule.span, what, "remove one of the two, or its condition".to_owned());
@@ -254,6 +258,51 @@ fn moved(rule: &Rule, warn: &mut impl FnMut(Span, String, String)) {
             break;
         }
     }
+}
+
+/// Parts of a right side to which the rule applies again so that the form grows, and grows again, without a condition on what grows.
+fn growing(rule: &Rule, (lhs, rhs): (&Pattern, &Pattern), warn: &mut impl FnMut(Span, String, String)) {
+    let RuleKind::Pattern { when, .. } = &rule.kind else { return };
+    let asked: Vec<&Name> = when.iter().flat_map(|when| when.tests()).flat_map(Test::variables).collect();
+    for (id, node) in rhs.nodes() {
+        let mut stands: BTreeMap<String, String> = BTreeMap::new();
+        if !matches!(node, PatternNode::Apply { .. } | PatternNode::Reduce { .. })
+            || !stands_for(lhs, lhs.root(), rhs, id, &mut stands)
+        {
+            continue;
+        }
+        let grows = |name: &&String| {
+            !asked.iter().any(|asked| **asked == ***name) && stands[*name].starts_with('(') && returns(&stands, name)
+        };
+        if let Some(name) = stands.keys().find(grows) {
+            let what =
+                format!("it applies to `{}`, which it makes itself, and `?{name}` grows each time", part(rhs, id));
+            let help =
+                format!("add a condition on `?{name}`, or run the rule in a phase of your own with few `:passes`");
+            warn(rhs.span(id), what, help);
+            return;
+        }
+    }
+}
+
+/// Whether what a variable stands for depends on the variable itself, at once or by way of others.
+fn returns(stands: &BTreeMap<String, String>, name: &str) -> bool {
+    let variables = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| c.is_whitespace() || c == '(' || c == ')');
+        words.filter_map(|word| word.strip_prefix('?')).map(ToOwned::to_owned).collect()
+    };
+    let mut seen: Vec<String> = Vec::new();
+    let mut pending: Vec<String> = stands.get(name).map(|text| variables(text)).unwrap_or_default();
+    while let Some(next) = pending.pop() {
+        if next == name {
+            return true;
+        }
+        if !seen.contains(&next) {
+            pending.extend(stands.get(&next).map(|text| variables(text)).unwrap_or_default());
+            seen.push(next);
+        }
+    }
+    false
 }
 
 /// Whether the general rule produces every form that the special rule produces.

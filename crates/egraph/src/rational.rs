@@ -111,6 +111,15 @@ impl Rational {
         }
     }
 
+    /// Whether its denominator is a power of two.
+    #[must_use]
+    pub fn is_dyadic(&self) -> bool {
+        match &self.0 {
+            Repr::Small(_, denom) => denom.unsigned_abs().is_power_of_two(),
+            Repr::Big(big) => big.denom().magnitude().count_ones() == 1,
+        }
+    }
+
     /// What dyadic numbers are computed by one way, and others by the other.
     fn computed(
         &self,
@@ -267,8 +276,7 @@ impl Rational {
         if self.to_exact_f64().is_some() {
             return vec![self.clone()];
         }
-        let is_dyadic = self.to_big().denom().magnitude().count_ones() == 1;
-        let most = if is_dyadic { usize::MAX } else { 2 };
+        let most = if self.is_dyadic() { usize::MAX } else { 2 };
         let mut res = Vec::new();
         let mut missing = self.clone();
         while res.len() < most {

@@ -63,3 +63,20 @@ fn rules_in_the_shadow_of_others_are_named() {
     let all = warnings(&["(rule one (tan (- ?x)) (- (tan ?x)))", "(rule two (tan (- (sin ?x))) (- (tan (sin ?x))))"]);
     assert_eq!(all, ["rule `two`: `one` gives the same forms wherever this rule applies"]);
 }
+
+#[test]
+fn rules_that_grow_without_bound_are_named() {
+    let halves = "(rule trial (exp ?x) (* (exp (/ ?x 2)) (exp (/ ?x 2))))";
+    let grows = "rule `trial`: it applies to `(exp (/ ?x 2))`, which it makes itself, and `?x` grows each time";
+    assert_eq!(warnings(&[halves]), [grows]);
+    let around = "(rule trial (pow ?x ?y) (pow ?y (* 2 ?x)))";
+    assert!(warnings(&[around])[0].contains("`?y` grows each time"), "by way of another variable");
+    for ends in [
+        "(rule trial (tan (tan ?x)) (tan ?x))",
+        "(rule trial (exp ?x) (* (exp (/ ?x 2)) (exp (/ ?x 2))) :when (> ?x 1000))",
+        "(rule trial (atan2 ?x ?y) (atan2 ?y ?x))",
+        "(rule trial (pow ?x ?y) (pow ?x (* 2 3)) :when (== ?y 6))",
+    ] {
+        assert!(warnings(&[ends]).is_empty(), "{ends}: {:?}", warnings(&[ends]));
+    }
+}

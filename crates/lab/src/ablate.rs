@@ -7,14 +7,19 @@
 //! without over operations with it.
 //! # Method
 //! A strategy that extends the given one takes the part out; everything else stays. Kernels and parts run in parallel, and the answers are in the
-//! order of the strategy, whatever the number of threads.
+//! order of the strategy, whatever the number of threads. A pattern rule that equated nothing in any e-graph of a kernel is not left out there: the run
+//! would be the same.
 //! # Complexity
-//! One run for each kernel and part.
+//! One run for each kernel, and one for each kernel and part that has something to do there.
+
+use std::collections::BTreeSet;
 
 use nestegg_driver::config::{Config, Strategy, Validation};
 use nestegg_driver::rules::rule_book;
+use nestegg_driver::trace::Event;
 use nestegg_driver::{Error, optimize};
-use nestegg_rules::{OptionValue, Rule, RuleBook};
+use nestegg_egraph::pattern::take_turns;
+use nestegg_rules::{OptionValue, Rule, RuleBook, RuleKind};
 use nestegg_span::Source;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -82,30 +87,76 @@ pub fn ablate(
     done: impl Fn() + Sync,
 ) -> Result<Vec<Ablated>, Error> {
     let config = Config { validation: Validation::On, ..config.clone() };
-    let whole: Vec<Result<u128, Error>> = sources
+    let traced = Config { traces: true, ..config.clone() };
+    let whole: Vec<Result<Whole, Error>> = sources
         .par_iter()
         .map(|source| {
-            let res = optimize(source, &config).map(|optimized| optimized.report.after.total);
+            let res = optimize(source, &traced)
+                .map(|optimized| Whole { operations: optimized.report.after.total, active: active(&optimized.events) });
             done();
             res
         })
         .collect();
-    let whole: Vec<u128> = whole.into_iter().collect::<Result<_, _>>()?;
+    let whole: Vec<Whole> = whole.into_iter().collect::<Result<_, _>>()?;
     let book = rule_book(&config.rules)?;
     let one = |part: &Part| {
         let config = without(&config, &book, level, part);
         nestegg_driver::rules::check(&config)?;
+        let needs_action = is_idle_where_silent(&book, level, part);
         let after: Vec<Option<u128>> = sources
             .par_iter()
-            .map(|source| {
-                let res = optimize(source, &config).ok().map(|optimized| optimized.report.after.total);
+            .zip(&whole)
+            .map(|(source, whole)| {
+                let is_silent = whole.active.as_ref().is_some_and(|active| !active.contains(&part.name));
+                let res = if needs_action && is_silent {
+                    Some(whole.operations)
+                } else {
+                    optimize(source, &config).ok().map(|optimized| optimized.report.after.total)
+                };
                 done();
                 res
             })
             .collect();
+        let whole: Vec<u128> = whole.iter().map(|whole| whole.operations).collect();
         Ok(summary(part, sources, &whole, &after))
     };
     parts.par_iter().map(one).collect::<Vec<Result<Ablated, Error>>>().into_iter().collect()
+}
+
+/// A kernel with the whole strategy.
+struct Whole {
+    operations: u128,
+    /// The rules that equated something in one of its e-graphs; `None` if a seed failed, of whose rules nothing is told.
+    active: Option<BTreeSet<String>>,
+}
+
+fn active(events: &[Event]) -> Option<BTreeSet<String>> {
+    let mut res = BTreeSet::new();
+    for event in events {
+        match event {
+            Event::Failed { .. } => return None,
+            Event::Pass { rules, .. } => res.extend(rules.iter().map(|rule| rule.rule.clone())),
+            _ => {}
+        }
+    }
+    Some(res)
+}
+
+/// Whether a part can be left out of a run in which it equated nothing without another effect: a pattern rule of the strategy, unless its neighbours in a
+/// phase take turns once it is gone.
+fn is_idle_where_silent(book: &RuleBook, level: &str, part: &Part) -> bool {
+    let Ok(strategy) = book.resolve(level) else { return false };
+    let is_it = |rule: &&Rule| part.kind == "rule" && *rule.name == *part.name;
+    let is_pattern = |rule: &&Rule| matches!(rule.kind, RuleKind::Pattern { .. });
+    let mut phases = strategy.phases.iter().filter(|phase| phase.rules.iter().any(is_it)).peekable();
+    phases.peek().is_some()
+        && phases.all(|phase| {
+            phase.rules.iter().filter(|rule| is_it(rule)).all(is_pattern)
+                && !phase
+                    .rules
+                    .windows(3)
+                    .any(|rules| is_it(&rules[1]) && take_turns(rules[0], rules[2]) && !take_turns(rules[0], rules[1]))
+        })
 }
 
 /// The configuration without a part.
@@ -178,6 +229,30 @@ fn summary(part: &Part, sources: &[Source], whole: &[u128], after: &[Option<u128
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_that_do_nothing_are_not_left_out() {
+        let book = rule_book(&[]).unwrap();
+        let is_idle = |name: &str| {
+            let part = Part { kind: "rule".to_owned(), name: name.to_owned() };
+            is_idle_where_silent(&book, "O2", &part)
+        };
+        assert!(is_idle("pull-invariant") && is_idle("pythagoras"));
+        assert!(!is_idle("group-sum"), "code may have effects that no event tells");
+        assert!(!is_idle("nobody"));
+        let pass = |rule: &str| Event::Pass {
+            seed: "rolled".to_owned(),
+            phase: "hoist".to_owned(),
+            pass: 1,
+            rules: vec![nestegg_driver::trace::RuleInPass { rule: rule.to_owned(), equated: 1, new: 0 }],
+            nodes: 1,
+            classes: 1,
+        };
+        let found = active(&[pass("a"), pass("b"), pass("a")]).unwrap();
+        assert_eq!(found.into_iter().collect::<Vec<String>>(), ["a", "b"]);
+        let failed = Event::Failed { seed: "split".to_owned(), reason: "of size".to_owned() };
+        assert!(active(&[pass("a"), failed]).is_none());
+    }
 
     #[test]
     fn every_part_of_every_level_can_be_left_out() {

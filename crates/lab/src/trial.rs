@@ -11,6 +11,7 @@ use indexmap::IndexMap;
 use nestegg_driver::config::Config;
 use nestegg_driver::explore::explore;
 use nestegg_driver::{Error, optimize, parameters};
+use nestegg_ir::Licence;
 use nestegg_span::Source;
 use serde::Serialize;
 
@@ -27,6 +28,9 @@ pub struct Trial {
     pub with: Side,
     /// How often each of them fired.
     pub fired: IndexMap<String, usize>,
+    /// Those that did not run, because the licence does not grant what they need; each with the licence that does.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub left_out: IndexMap<String, &'static str>,
     /// Seconds of each rule, those that take turns together, by phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Vec<RuleSeconds>>,
@@ -61,14 +65,17 @@ pub struct RuleSeconds {
 pub fn trial(source: &Source, config: &Config, with_seconds: bool) -> Result<Trial, Error> {
     let bare = Config { rules: Vec::new(), ..config.clone() };
     let (input, without, _) = side(source, &bare)?;
-    let (_, with, saturation) = side(source, config)?;
+    let (_, with, (saturation, licence)) = side(source, config)?;
     let book = nestegg_driver::rules::rule_book(&config.rules)?;
-    let own = book.rules.values().filter(|rule| config.rules.iter().any(|file| file.name == rule.source.name));
-    let fired = own.map(|rule| {
+    let own = || book.rules.values().filter(|rule| config.rules.iter().any(|file| file.name == rule.source.name));
+    let fired = own().map(|rule| {
         let name = rule.name.to_string();
         let times = saturation.fired.get(&name).copied().unwrap_or(0);
         (name, times)
     });
+    let needed = own().map(|rule| (rule, Licence::needed(rule.tags.iter().map(|tag| tag.as_str()))));
+    let left_out =
+        needed.filter(|(_, needed)| *needed > licence).map(|(rule, needed)| (rule.name.to_string(), needed.name()));
     let seconds = with_seconds.then(|| {
         let seconds = saturation.seconds.iter();
         seconds
@@ -76,18 +83,19 @@ pub fn trial(source: &Source, config: &Config, with_seconds: bool) -> Result<Tri
             .collect()
     });
     let (kernel, input) = input;
-    Ok(Trial { kernel, input, without, with, fired: fired.collect(), seconds })
+    Ok(Trial { kernel, input, without, with, fired: fired.collect(), left_out: left_out.collect(), seconds })
 }
 
-type Record = nestegg_egraph::saturate::Saturation;
+/// What the rules did, and what they might do to floats.
+type Record = (nestegg_egraph::saturate::Saturation, Licence);
 
 fn side(source: &Source, config: &Config) -> Result<((String, u128), Side, Record), Error> {
     let optimized = optimize(source, config)?;
-    let record = explore(source, config, |explored| explored.saturation.clone())?;
+    let record = explore(source, config, |explored| (explored.saturation.clone(), explored.licence))?;
     let assumed = parameters::assumed(&optimized.program.kernel, &config.parameters)?;
     let values = parameters::values(&assumed);
     let estimate = nestegg_time::estimate(&optimized.program, &values, &config.machine).ok();
-    let nodes = record.phases.iter().map(|phase| (phase.name.clone(), phase.n_nodes)).collect();
+    let nodes = record.0.phases.iter().map(|phase| (phase.name.clone(), phase.n_nodes)).collect();
     let report = &optimized.report;
     let side = Side {
         operations: report.after.total,

@@ -18,7 +18,7 @@ use nestegg_egraph::judge::{Meaning, term};
 use nestegg_egraph::lint::lint;
 use nestegg_egraph::pattern::PatternRule;
 use nestegg_egraph::pattern::near::{Miss, Near, near};
-use nestegg_ir::Kernel;
+use nestegg_ir::{Kernel, Licence};
 use nestegg_rules::RuleKind;
 use nestegg_span::Source;
 
@@ -40,7 +40,7 @@ pub fn why_not(source: &Source, config: &Config, rule: &str) -> Result<Option<An
 }
 
 fn answer(explored: Explored<'_>, name: &str) -> Option<Answer> {
-    let Explored { kernel, graph, functions, book, strategy, saturation } = explored;
+    let Explored { kernel, graph, functions, book, strategy, licence, saturation } = explored;
     let rule = book.rules.get(name)?;
     let fired = saturation.fired.get(name).copied().unwrap_or(0);
     let mut text = format!("`{name}` fires {} on `{}` at {}\n", times(fired), kernel.name, strategy.name);
@@ -51,18 +51,30 @@ fn answer(explored: Explored<'_>, name: &str) -> Option<Answer> {
         .map(|phase| phase.name.as_str())
         .collect();
     if phases.is_empty() {
-        let _ = writeln!(
-            text,
-            "{} does not run it: no phase names it, or the licence does not grant what it needs",
-            strategy.name
-        );
+        let needed = Licence::needed(rule.tags.iter().map(|tag| tag.as_str()));
+        let _ = match needed <= licence {
+            true => writeln!(text, "{} does not run it: no phase names it", strategy.name),
+            false => writeln!(
+                text,
+                "{} does not run it: it is `{}`, which `--float {}` grants and `{}` does not",
+                strategy.name,
+                needed.tag(),
+                needed.name(),
+                licence.name()
+            ),
+        };
     }
     let RuleKind::Pattern { lhs, rhs, when, is_two_way } = &rule.kind else {
         text.push_str("it is guided: its search is code, of which nothing more is known\n");
         return Some(Answer { fired, text });
     };
     if fired > 0 {
-        let _ = writeln!(text, "it runs in {}", phases.join(", "));
+        let _ = writeln!(
+            text,
+            "it runs in the phase{} `{}`",
+            if phases.len() == 1 { "" } else { "s" },
+            phases.join("`, `")
+        );
         return Some(Answer { fired, text });
     }
     for warning in lint(book, |own| own.name == rule.name) {

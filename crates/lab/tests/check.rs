@@ -10,7 +10,7 @@ use nestegg_rules::{Rule, RuleBook};
 use nestegg_span::Source;
 
 /// Rules that are wrong, and what is wrong with each.
-const UNSOUND: [(&str, &str); 24] = [
+const UNSOUND: [(&str, &str); 25] = [
     ("(sqrt (* ?x ?x)) ?x :tag reassociate", "lacks `(nonnegative ?x)`"),
     ("(fabs ?x) ?x :tag exact", "lacks `(nonnegative ?x)`"),
     ("(fabs ?x) ?x :when (nonzero ?x) :tag exact", "has the wrong condition"),
@@ -42,12 +42,13 @@ const UNSOUND: [(&str, &str); 24] = [
     ),
     ("(* (sum (?q...) ?a) (sum (?q...) ?b)) (sum (?q...) (* ?a ?b)) :tag reassociate", "shares inames"),
     ("(sum (?q) ?t) 1 :when (table ?t) :tag reassociate", "asks for any table"),
+    ("(erfc (- ?x)) (erfc ?x) :tag reassociate", "forgets that erfc is not even"),
     ("(* ?a ?b) (* ?a ?b 1.0000001) :tag reassociate", "is nearly right"),
     ("(+ ?a ?b) (+ ?a ?b 0.000000000000000000000000000001) :tag reassociate", "is wrong by less than floats show"),
 ];
 
 /// Rules that are right.
-const SOUND: [&str; 10] = [
+const SOUND: [&str; 12] = [
     "(+ (* ?a ?c) (* ?b ?c) ?rest...) (+ (* (+ ?a ?b) ?c) ?rest...) :tag reassociate",
     "(sqrt (* ?x ?x)) (fabs ?x) :tag reassociate",
     "(* (sqrt ?a) (sqrt ?b)) (sqrt (* ?a ?b)) :tag reassociate",
@@ -58,6 +59,8 @@ const SOUND: [&str; 10] = [
     "(min (?q...) (- ?a)) (- (max (?q...) ?a)) :when (float ?a) :tag reassociate",
     "(* (sum (?q...) ?a) (sum (?r...) ?b)) (sum (?q... ?r...) (* ?a ?b)) :tag reassociate",
     "(* (exp ?x) (exp ?y)) <-> (exp (+ ?x ?y)) :tag finite-only",
+    "(* (?d... divisor) ?a...) (* ?a... (/ 1 (* (inverse ?d...)))) :when (and (some ?a...) (some ?d...)) :tag finite-only",
+    "(erf (- ?x)) (- (erf ?x)) :tag exact",
 ];
 
 /// Rules that nothing can be said of.

@@ -186,8 +186,8 @@ fn summary(rows: &[Row]) -> String {
                 report.before.total.to_string(),
                 report.after.total.to_string(),
                 ratio_in_digits(report.ratio()),
-                format!("{:.3}", report.seconds()),
-                format!("{:.3}", report.seconds_of_validation()),
+                seconds(report, report.seconds()),
+                seconds(report, report.seconds_of_validation()),
                 validated(report).to_owned(),
             ]),
             Err(_) => {
@@ -214,6 +214,11 @@ fn summary(rows: &[Row]) -> String {
         rows.len() - done.len(),
         ratio_in_digits(geometric_mean(done.iter().map(|report| report.ratio())))
     )
+}
+
+/// Seconds of a report that has some.
+fn seconds(report: &Report, seconds: f64) -> String {
+    if report.stages.is_empty() { "-".to_owned() } else { format!("{seconds:.3}") }
 }
 
 fn validated(report: &Report) -> &'static str {

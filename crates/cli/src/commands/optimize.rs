@@ -199,14 +199,24 @@ pub fn optimized(
         let kernel = nestegg_driver::read(source).ok().map(|read| read.program.kernel().name.clone());
         Failed { kernel, failure }
     };
+    let told = |mut done: Done| {
+        if !config.tells_seconds {
+            done.report.stages.clear();
+        }
+        done
+    };
     // What is no kernel is told by the run itself.
     if let (Some(cache), Ok(read)) = (&config.cache, nestegg_driver::read(source)) {
         let fetched = kept(source, (cache, &read.program), config, &driver, patience).map_err(failed)?;
         if let Some(fetched) = fetched {
-            return Ok(fetched);
+            return Ok(match fetched {
+                Fetched::Kept(done) => Fetched::Kept(told(done)),
+                Fetched::Made(done) => Fetched::Made(told(done)),
+                Fetched::Busy => Fetched::Busy,
+            });
         }
     }
-    products(source, config, &driver).map(Fetched::Made).map_err(failed)
+    products(source, config, &driver).map(told).map(Fetched::Made).map_err(failed)
 }
 
 /// Extras are kept only if the run asks for them, under these names.

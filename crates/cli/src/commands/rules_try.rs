@@ -1,6 +1,7 @@
 //! `nestegg rules try`: kernels with and without rules.
 
 use comfy_table::{CellAlignment, Table, presets};
+use indexmap::IndexMap;
 use nestegg_driver::config::Config;
 use nestegg_driver::rules;
 use nestegg_lab::trial::{Trial, trial};
@@ -66,6 +67,11 @@ fn text(trials: &[Trial]) -> String {
         ]);
     }
     text.push_str(&printed(table, 3));
+    let mut left_out: IndexMap<&String, &str> = IndexMap::new();
+    left_out.extend(trials.iter().flat_map(|trial| &trial.left_out).map(|(name, float)| (name, *float)));
+    for (name, float) in left_out {
+        text.push_str(&format!("\n`{name}` does not run: `--float {float}` grants its tag\n"));
+    }
     if trials.iter().any(|trial| trial.seconds.is_some()) {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header(["kernel", "phase", "rules", "seconds"]);

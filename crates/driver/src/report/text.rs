@@ -176,6 +176,9 @@ impl Report {
     }
 
     fn tell_seconds(&self, story: &mut Story) {
+        if self.stages.is_empty() {
+            return;
+        }
         let of_stages = self.stages.iter().filter(|stage| stage.name != VALIDATE);
         let stages: Vec<String> = of_stages.map(|stage| format!("{} {:.4}", stage.name, stage.seconds)).collect();
         story.line(&format!(

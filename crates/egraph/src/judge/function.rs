@@ -7,6 +7,7 @@
 //! Functions without a place here ([`Function::of`] answers `None`) are unknown: see [`evaluate`](super::evaluate).
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use astro_float::{BigFloat, Consts, RoundingMode};
 use num_traits::{Signed, ToPrimitive};
@@ -72,6 +73,8 @@ impl Function {
                 let ratio = quotient(&Real::ONE.plus(x)?, &Real::ONE.minus(x)?)?;
                 ln(&ratio, precise)?.times(&half())
             }),
+            ("erf", 1) => Self::One(erf),
+            ("erfc", 1) => Self::One(erfc),
             ("floor", 1) => Self::One(|x, _| x.floor()),
             ("ceil", 1) => Self::One(|x, _| Ok(x.negated().floor()?.negated())),
             ("trunc", 1) => Self::One(|x, _| truncated(x)),
@@ -252,6 +255,57 @@ fn atan(x: &Real, precise: &mut Precise) -> Result<Real, Gap> {
     computed(&x.near(), BigFloat::atan, 0.0, precise)
 }
 
+/// From this power of two on, the error function is a sign but for less than [`PRECISION`] shows.
+const FAR: f64 = 5.0;
+
+fn erf(x: &Real, precise: &mut Precise) -> Result<Real, Gap> {
+    if x.exact().is_some_and(Rational::is_zero) {
+        return Ok(Real::ZERO);
+    }
+    let x = x.near();
+    if x.size() > FAR {
+        let value = BigFloat::from_i64(if x.value.is_negative() { -1 } else { 1 }, PRECISION);
+        return Near::rounded(value, &[]).map(Real::Near);
+    }
+    let value = erf_series(&x.value, PRECISION + 64, precise);
+    // 2/sqrt(pi), and less away from zero.
+    Near::rounded(value, &[x.error + 0.2]).map(Real::Near)
+}
+
+/// `1 - erf(x)`, with so many digits more as cancel.
+fn erfc(x: &Real, precise: &mut Precise) -> Result<Real, Gap> {
+    if x.compare(&Real::ZERO)? != Ordering::Greater {
+        return Real::ONE.plus(&erf(&x.negated(), precise)?);
+    }
+    let near = x.near();
+    if near.size() > FAR {
+        // It is there, but less than any datum; its size is all that is known.
+        return Ok(Real::Near(Near { value: Rc::new(BigFloat::from_i64(0, PRECISION)), error: -1_000.0 }));
+    }
+    let float = x.to_f64();
+    let exponent = float * float * std::f64::consts::LOG2_E;
+    let precision = PRECISION + 64 + exponent as usize;
+    let series = erf_series(&near.value, precision, precise);
+    let value = BigFloat::from_i64(1, precision).sub(&series, PRECISION, ROUNDING);
+    Near::rounded(value, &[near.error + 1.0 - exponent]).map(Real::Near)
+}
+
+/// `2/sqrt(pi) exp(-x^2) sum(2^n x^(2n+1)/(2n+1)!!)`, whose terms have one sign (Abramowitz and Stegun 7.1.6).
+fn erf_series(x: &BigFloat, precision: usize, precise: &mut Precise) -> BigFloat {
+    let square = x.mul(x, precision, ROUNDING);
+    let twice = square.add(&square, precision, ROUNDING);
+    let (mut term, mut sum) = (x.clone(), x.clone());
+    let mut divisor = 1;
+    while !term.is_zero() && size(&term) + precision as f64 > size(&sum) {
+        divisor += 2;
+        term = term.mul(&twice, precision, ROUNDING).div(&BigFloat::from_i64(divisor, precision), precision, ROUNDING);
+        sum = sum.add(&term, precision, ROUNDING);
+    }
+    let gauss = square.neg().exp(precision, ROUNDING, &mut precise.0);
+    let root = precise.0.pi(precision, ROUNDING).sqrt(precision, ROUNDING);
+    sum.mul(&gauss.add(&gauss, precision, ROUNDING), precision, ROUNDING).div(&root, precision, ROUNDING)
+}
+
 fn atan2(y: &Real, x: &Real, precise: &mut Precise) -> Result<Real, Gap> {
     let zero = Real::ZERO;
     let sign = y.compare(&zero)?;
@@ -348,6 +402,27 @@ mod tests {
         assert!(matches!(at("pow", &[-2.0, 0.5]), Err(Gap::Argument)));
         assert_eq!(at("pow", &[-2.0, 3.0]).unwrap().to_int(), Some(-8));
         assert_eq!(at("fmod", &[-7.5, 2.0]).unwrap().to_f64(), -1.5);
+    }
+
+    #[test]
+    fn error_functions_are_those_of_tables() {
+        for (name, x, expected) in [
+            ("erf", 0.5, 0.520_499_877_813_046_5),
+            ("erf", 1.0, 0.842_700_792_949_714_9),
+            ("erf", -40.0, -1.0),
+            ("erfc", -1.0, 1.842_700_792_949_715),
+            ("erfc", 3.0, 2.209_049_699_858_544e-5),
+            ("erfc", 10.0, 2.088_487_583_762_545e-45),
+        ] {
+            let value = at(name, &[x]).unwrap().to_f64();
+            assert!((value - expected).abs() <= 1e-14 * f64::abs(expected), "{name}({x}) is {expected}, not {value}");
+        }
+        for x in [0.0, 0.3, 2.5, 20.0, 100.0] {
+            let (erf, erfc) = (at("erf", &[x]).unwrap(), at("erfc", &[x]).unwrap());
+            assert!(erf.plus(&erfc).unwrap().agrees(&Real::ONE).unwrap(), "{x}");
+            assert!(at("erf", &[-x]).unwrap().agrees(&erf.negated()).unwrap(), "{x}");
+        }
+        assert!(!at("erfc", &[10.0]).unwrap().agrees(&at("erfc", &[10.000_001]).unwrap()).unwrap());
     }
 
     #[test]

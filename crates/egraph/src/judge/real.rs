@@ -1,8 +1,8 @@
 //! Real numbers: exact as long as they are rational and short, else nearly so, with a bound of the error.
 //!
 //! # Method
-//! What arithmetic makes of rational numbers stays exact up to [`MAX_BITS`]. All else has [`PRECISION`] bits and a bound of its
-//! error, which every operation carries on: to first order, with a reserve of [`RESERVE`] bits where two numbers are compared.
+//! What arithmetic makes of rational numbers stays exact up to [`MAX_BITS`], or [`MAX_QUOTIENT_BITS`] where denominators are no powers of two. All else
+//! has [`PRECISION`] bits and a bound of its error, which every operation carries on: to first order, with a reserve of [`RESERVE`] bits where two numbers are compared.
 //! So a false equality is told from rounding however much cancels.
 //! # Not done
 //! No bound of what second derivatives add: errors are so small that it is far below the reserve.
@@ -21,6 +21,8 @@ use crate::rational::Rational;
 pub(super) const PRECISION: usize = 384;
 /// Rational numbers of more bits, numerator and denominator together, are no longer exact.
 const MAX_BITS: u64 = 2_048;
+/// The same where the denominator is no power of two: each operation then looks for a common divisor, which takes time with the square of the bits.
+const MAX_QUOTIENT_BITS: u64 = 512;
 /// By how many bits a difference exceeds the bound of its error before it counts.
 const RESERVE: f64 = 24.0;
 /// A bound of the error that is above this part of the larger number is too wide to say that two numbers are equal,
@@ -93,7 +95,9 @@ impl Real {
     }
 
     pub(super) fn plus(&self, other: &Self) -> Result<Self, Gap> {
-        if let (Self::Exact(a), Self::Exact(b)) = (self, other) {
+        if let (Self::Exact(a), Self::Exact(b)) = (self, other)
+            && are_short(a, b)
+        {
             return Ok(shortened(a.plus(b)));
         }
         let (a, b) = (self.near(), other.near());
@@ -102,7 +106,9 @@ impl Real {
     }
 
     pub(super) fn times(&self, other: &Self) -> Result<Self, Gap> {
-        if let (Self::Exact(a), Self::Exact(b)) = (self, other) {
+        if let (Self::Exact(a), Self::Exact(b)) = (self, other)
+            && are_short(a, b)
+        {
             return Ok(shortened(a.times(b)));
         }
         if self.exact().is_some_and(Rational::is_zero) || other.exact().is_some_and(Rational::is_zero) {
@@ -148,9 +154,10 @@ impl Real {
                     _ => Ok(Self::ZERO),
                 };
             }
-            let bits = if value.is_unit() { 1 } else { n_bits(value) };
-            let exact =
-                i32::try_from(exponent).ok().filter(|e| bits.saturating_mul(e.unsigned_abs().into()) <= MAX_BITS);
+            let bits = if value.is_unit() { 1 } else { value.n_bits() };
+            let exact = i32::try_from(exponent)
+                .ok()
+                .filter(|e| bits.saturating_mul(e.unsigned_abs().into()) <= max_bits(value));
             if let Some(power) = exact.and_then(|exponent| value.power(exponent)) {
                 return Ok(Self::Exact(power));
             }
@@ -268,11 +275,17 @@ pub(super) fn size(value: &BigFloat) -> f64 {
 
 /// A rational number, rounded if it is long.
 fn shortened(value: Rational) -> Real {
-    if n_bits(&value) > MAX_BITS { Real::Near(near_rational(&value)) } else { Real::Exact(value) }
+    if value.n_bits() > max_bits(&value) { Real::Near(near_rational(&value)) } else { Real::Exact(value) }
 }
 
-fn n_bits(value: &Rational) -> u64 {
-    value.n_bits()
+/// How many bits a number may have and still be exact.
+fn max_bits(value: &Rational) -> u64 {
+    if value.is_dyadic() { MAX_BITS } else { MAX_QUOTIENT_BITS }
+}
+
+/// Whether it is worth knowing exactly what two numbers make together.
+fn are_short(a: &Rational, b: &Rational) -> bool {
+    (a.is_dyadic() && b.is_dyadic()) || a.n_bits() + b.n_bits() <= 2 * MAX_QUOTIENT_BITS
 }
 
 fn near_rational(value: &Rational) -> Near {
@@ -343,6 +356,20 @@ mod tests {
         let sum = third.plus(&third).unwrap().plus(&third).unwrap();
         assert_eq!(sum.exact(), Some(&Rational::ONE));
         assert!(matches!(Real::ZERO.reciprocal(), Err(Gap::ZeroDivisor)));
+    }
+
+    #[test]
+    fn long_quotients_are_near_and_long_sums_of_floats_are_exact() {
+        let third = Real::int(3).reciprocal().unwrap();
+        let long = |base: &Real| (0..12).try_fold(base.clone(), |power, _| power.times(base)).unwrap();
+        let dyadic = long(&Real::Exact(tenth()));
+        assert!(dyadic.exact().is_some_and(|value| value.n_bits() > MAX_QUOTIENT_BITS));
+        let quotient = long(&Real::Exact(tenth()).times(&third).unwrap());
+        assert!(quotient.exact().is_none());
+        let back = quotient.times(&long(&Real::int(3))).unwrap();
+        assert!(back.agrees(&dyadic).unwrap());
+        let other = dyadic.times(&Real::ONE.plus(&Real::Exact(Rational::from_f64(1e-90).unwrap())).unwrap()).unwrap();
+        assert!(!back.agrees(&other).unwrap(), "90 digits are seen");
     }
 
     #[test]

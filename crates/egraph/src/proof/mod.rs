@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use egg::{Id, Language};
 use nestegg_rules::Rule;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::{Facts, Graph};
 use crate::language::{Kind, Node};
@@ -212,19 +212,18 @@ impl Proofs {
 
     /// All steps that a lemma rests on.
     fn steps(&self, lemma: usize) -> impl Iterator<Item = &Step> {
-        let mut needed = vec![false; lemma + 1];
-        needed[lemma] = true;
-        for idx in (0..=lemma).rev() {
-            if needed[idx] {
-                for step in &self.lemmas[idx].steps {
-                    if let Why::Parts(parts) = &step.why {
-                        parts.iter().for_each(|&part| needed[part] = true);
-                    }
+        let mut needed: FxHashSet<usize> = FxHashSet::from_iter([lemma]);
+        let mut pending = vec![lemma];
+        while let Some(idx) = pending.pop() {
+            for step in &self.lemmas[idx].steps {
+                if let Why::Parts(parts) = &step.why {
+                    pending.extend(parts.iter().copied().filter(|&part| needed.insert(part)));
                 }
             }
         }
-        let used = self.lemmas[..=lemma].iter().zip(needed).filter(|(_, is_needed)| *is_needed);
-        used.flat_map(|(used, _)| &used.steps)
+        let mut needed: Vec<usize> = needed.into_iter().collect();
+        needed.sort_unstable();
+        needed.into_iter().flat_map(|idx| &self.lemmas[idx].steps)
     }
 }
 
@@ -405,7 +404,7 @@ fn birth(graph: &Graph, (log, instances): (&Log, &[Option<Instance>]), start: Id
 /// Whether a term is a part of another one. Parts have smaller ids, so the walk ends at that of the term.
 fn is_part(graph: &Graph, part: Id, whole: Id) -> bool {
     let mut pending = vec![whole];
-    let mut seen = rustc_hash::FxHashSet::default();
+    let mut seen = FxHashSet::default();
     while let Some(id) = pending.pop() {
         if id == part {
             return true;

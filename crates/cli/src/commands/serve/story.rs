@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::folder::File;
 use crate::args::StrategyArgs;
-use crate::config::{read_rules, strategy};
+use crate::config::{licence, read_rules, strategy};
 use crate::files::FileError;
 use crate::terminal::Failure;
 
@@ -150,6 +150,7 @@ impl Stories {
                     let config = Config {
                         strategy,
                         rules: files.clone(),
+                        float: self.args.float.map(licence),
                         parameters: self.args.parameters.values.clone(),
                         validation: Validation::Explained,
                         traces: true,
