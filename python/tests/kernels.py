@@ -995,14 +995,14 @@ def without_extent() -> lp.TranslationUnit:
 @case({"start": 2, "end": 7}, {"map": 12})
 def pyop2_wrapper() -> lp.TranslationUnit:
     return knl(
-        ["[start, end] -> {[n]: start<=n<end}", "{[i, j]: 0<=i<3 and 0<=j<2}"],
+        ["[start, end] -> {[n]: start<=n<end}", "{[i, j]: 0<=i<3 and 0<=j<2}", "{[k, l]: 0<=k<3 and 0<=l<2}"],
         """
         for n
             for i, j
                 t[i, j] = x[map[n, i], j] {id=gather}
             end
-            for i, j
-                y[map[n, i], j] = y[map[n, i], j] + 3*t[i, j]*t[2 - i, j] {dep=gather}
+            for k, l
+                y[map[n, k], l] = y[map[n, k], l] + 3*t[k, l]*t[2 - k, l] {dep=gather}
             end
         end
         """,

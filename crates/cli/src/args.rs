@@ -99,7 +99,7 @@ pub fn path_of(output: Option<&Path>) -> Option<&Path> {
 /// What a print of loopy leaves out.
 #[derive(Clone, Debug, Default, Args)]
 pub struct DataArgs {
-    /// The tables that a print of loopy leaves out, and its `assumptions`: a FILE of a JSON object or an `.npz` archive; may be repeated
+    /// The tables that a print of loopy leaves out, and its `assumptions`: a FILE of a JSON object or an `.npz` archive; may be repeated [default: none]
     #[arg(long = "data", value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }

@@ -298,7 +298,7 @@ fn the_schema_is_json() {
     let output = nestegg(folder(&[]).path(), &["schema"]);
     exits(&output, 0);
     let schema: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert_eq!(schema["title"], "nestegg-kernel/1");
+    assert_eq!(schema["title"], "nestegg-kernel");
 }
 
 /// What terminals see is not shown in pipes, however long a run takes.

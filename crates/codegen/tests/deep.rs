@@ -3,7 +3,6 @@
 
 mod compiled;
 
-
 use compiled::{check_program, write};
 use nestegg_codegen::c::{COptions, CodegenError, emit};
 use nestegg_ir::{

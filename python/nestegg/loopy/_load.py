@@ -393,7 +393,13 @@ class _Load:
             return TypeCast(np.dtype(np.int64), element) if array in self.unsigned else element
 
         def access(array: str, indices: tuple[Any, ...]) -> Any:
-            return converted(array, element(array, indices))
+            return converted(array, element(array, tuple(as_index(index) for index in indices)))
+
+        def as_index(index: Any) -> Any:
+            # loopy takes no conversion there, and an unsigned number needs none.
+            inner = unconverted(index)
+            array = inner.aggregate if isinstance(inner, p.Subscript) else inner
+            return inner if isinstance(array, p.Variable) and array.name in self.unsigned else index
 
         def element(array: str, indices: tuple[Any, ...]) -> Any:
             layout = self.layouts.get(array)
