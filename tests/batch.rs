@@ -16,7 +16,7 @@ use nestegg_driver::config::{Config, Strategy, Validation};
 use nestegg_interp::{Inputs, RunOptions, Values};
 use nestegg_ir::{LinearizedKernel, Program};
 use nestegg_span::Source;
-use nestegg_testgen::{Knobs, generate_seed};
+use nestegg_tests::random::for_each_that_runs;
 use nestegg_transform::batch::{BatchLayout, BatchOptions, Batching, batch};
 
 /// Kernels of the corpus with scalars, tables, facets, conditions, loops and straight lines; and their levels.
@@ -181,26 +181,11 @@ fn check(program: &LinearizedKernel, parameters: &[(String, i64)], width: u32, n
 
 #[test]
 fn elements_of_random_kernels_are_the_kernel_on_their_data() {
-    let n_kernels = std::env::var("NESTEGG_RANDOM_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(8_u64);
-    let (mut n_run, mut n_left_out) = (0, 0);
-    for (_, knobs) in Knobs::presets() {
-        for seed in 0..n_kernels {
-            let generated = generate_seed(seed, &Knobs { opaque: 0, ..knobs.clone() });
-            let program = generated.program.clone().into_linearized().unwrap();
-            let values: IndexMap<String, i64> = generated.parameters.iter().cloned().collect();
-            let runs = Inputs::random(&program.kernel, &values, 0)
-                .and_then(|inputs| nestegg_interp::run(&generated.program, &inputs, &RunOptions::default()));
-            if runs.is_err() {
-                n_left_out += 1;
-                continue;
-            }
-            n_run += 1;
-            let realized = nestegg_schedule::realize_reductions(program).unwrap();
-            let (width, n) = [(4, 5), (2, 4), (8, 8), (1, 2), (4, 0)][seed as usize % 5];
-            let layout = if seed % 2 == 0 { BatchLayout::Contiguous } else { BatchLayout::Interleaved };
-            check(&realized, &generated.parameters, width, n, layout);
-        }
-    }
+    let (n_run, n_left_out) = for_each_that_runs(8, |seed, program, parameters| {
+        let (width, n) = [(4, 5), (2, 4), (8, 8), (1, 2), (4, 0)][seed as usize % 5];
+        let layout = if seed % 2 == 0 { BatchLayout::Contiguous } else { BatchLayout::Interleaved };
+        check(program, parameters, width, n, layout);
+    });
     assert!(n_run > 4 * n_left_out, "{n_left_out} kernels do not run, {n_run} do");
 }
 

@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use indexmap::IndexMap;
 use nestegg_codegen::c::harness::{HarnessOptions, Mode, harness};
 use nestegg_codegen::c::{COptions, Parallel, emit};
 use nestegg_driver::config::{BatchRequest, Config, Validation};
-use nestegg_interp::{Inputs, RunOptions};
 use nestegg_ir::LinearizedKernel;
 use nestegg_span::Source;
-use nestegg_testgen::{Knobs, generate_seed};
+use nestegg_tests::random::for_each_that_runs;
 use nestegg_transform::parallel::parallel_loops;
 
 fn read(text: &str) -> LinearizedKernel {
@@ -137,23 +135,14 @@ fn compare(program: &LinearizedKernel, values: &[(String, i64)]) {
 
 #[test]
 fn threads_write_the_same() {
-    let n_kernels = std::env::var("NESTEGG_RANDOM_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(2_u64);
     let mut n_compared = 0;
-    for (_, knobs) in Knobs::presets() {
-        for seed in 0..n_kernels {
-            let generated = generate_seed(seed, &Knobs { opaque: 0, ..knobs.clone() });
-            let program = generated.program.clone().into_linearized().unwrap();
-            let values: IndexMap<String, i64> = generated.parameters.iter().cloned().collect();
-            // What reads elements without a value has no output to compare.
-            let runs = Inputs::random(&program.kernel, &values, 0)
-                .and_then(|inputs| nestegg_interp::run(&generated.program, &inputs, &RunOptions::default()));
-            let program = nestegg_schedule::realize_reductions(program).unwrap();
-            if runs.is_ok() && !parallel_loops(&program).unwrap().is_empty() {
-                compare(&program, &generated.parameters);
-                n_compared += 1;
-            }
+    // What reads elements without a value has no output to compare.
+    for_each_that_runs(2, |_, program, parameters| {
+        if !parallel_loops(program).unwrap().is_empty() {
+            compare(program, parameters);
+            n_compared += 1;
         }
-    }
+    });
     assert!(n_compared > 10, "{n_compared}");
 }
 

@@ -3,6 +3,7 @@
 pub mod commands;
 pub mod compilers;
 pub mod header;
+pub mod random;
 
 use std::path::{Path, PathBuf};
 

@@ -81,9 +81,14 @@ pub fn with_data(source: Source, data: &DataArgs) -> Result<Source, Failure> {
     Ok(nestegg_prints::with_data(&source, &found))
 }
 
+/// The kernel of a file, as [`read`] gives it, with the data that are given for it.
+pub fn read_with(path: &Path, data: &DataArgs) -> Result<Source, Failure> {
+    with_data(read(path)?, data)
+}
+
 /// The kernels of a file, each as [`read`] gives it; of anything but C, the file, with the data that are given for it.
 pub fn all(path: &Path, data: &DataArgs) -> Result<Vec<Source>, Failure> {
-    let source = with_data(read(path)?, data)?;
+    let source = read_with(path, data)?;
     if Notation::of(&source).is_some() {
         return Ok(vec![source]);
     }

@@ -89,6 +89,15 @@ pub struct CText {
     pub(crate) externals: IndexMap<String, Signature>,
 }
 
+/// A function for a file that holds others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedText {
+    /// The text of the function, with what it needs before it.
+    pub source: String,
+    /// Whether it can answer 1, where memory for temporaries is short.
+    pub can_fail: bool,
+}
+
 impl CText {
     /// The names of the functions that the text calls and neither it nor C defines: to be linked with it.
     pub fn externals(&self) -> impl Iterator<Item = &str> {
@@ -133,7 +142,7 @@ pub fn emit_both(
 ///
 /// # Errors
 /// As [`emit`].
-pub fn emit_shared(kernel: &LinearizedKernel, options: &COptions) -> Result<String, CodegenError> {
+pub fn emit_shared(kernel: &LinearizedKernel, options: &COptions) -> Result<SharedText, CodegenError> {
     Ok(function(kernel, options)?.into_shared())
 }
 

@@ -56,7 +56,7 @@ fn functions_share_a_file() {
              table t : float64[2] = [{entry}, 2.0]\ny[i] = y[i] + t[i]*((k + i) % 3)  {{inames=i}}\n"
         );
         let linearized = read(&text).into_linearized().unwrap();
-        emit_shared(&linearized, &COptions::default()).unwrap()
+        emit_shared(&linearized, &COptions::default()).unwrap().source
     };
     let (first, second) = (function("first", "1.0"), function("second", "10.0"));
     assert!(first.contains("static int first("), "{first}");

@@ -73,7 +73,8 @@ pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
 /// If C has no words for something in the kernel.
 pub fn shared_c(optimized: &Optimized) -> Result<String, Error> {
     let options = COptions { notes: notes(optimized), ..COptions::default() };
-    c::emit_shared(&optimized.program, &options).map_err(|error| refused(optimized, error))
+    let text = c::emit_shared(&optimized.program, &options).map_err(|error| refused(optimized, error))?;
+    Ok(text.source)
 }
 
 fn notes(optimized: &Optimized) -> BTreeMap<String, String> {

@@ -1,7 +1,7 @@
 //! The kernels that a strategy starts from: the kernel itself, and whole-expression forms of it.
 //!
 //! # Input
-//! A kernel in value form, a strategy with its options `seeds`, `time-seeds`, `forms` and `max-statements`, and what is made small.
+//! A kernel in value form, a strategy with its options `seeds`, `time-seeds`, `forms` and `max-statements`, and the cost model.
 //! # Output
 //! Seeds, each an equal kernel in value form, without repetitions. The first is the kernel itself.
 //! # Method

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use nestegg_codegen::c::SharedText;
 use nestegg_ir::Kernel;
 use serde::Deserialize;
 
@@ -59,21 +60,21 @@ impl Signature {
         format!("nestegg_{}", kernel.name)
     }
 
-    /// The text of a file: the static function, whose text is given, and the function of that head.
-    pub(crate) fn source(&self, kernel: &Kernel, held: &str) -> Option<String> {
+    /// The text of a file: the given static function, and the function of that head.
+    pub(crate) fn source(&self, kernel: &Kernel, held: &SharedText) -> Option<String> {
         let call = self.call(kernel, &Self::symbol(kernel))?;
         // Where memory for temporaries is short, no number is right.
-        let can_fail = held.contains("return 1;");
+        let SharedText { source, can_fail } = held;
         let body = match (self.returns.as_deref(), can_fail) {
             (Some("0"), true) => format!("    return {call};\n"),
             (None, false) => format!("    (void){call};\n"),
             (returned, _) => {
-                let call = if can_fail { format!("if ({call}) abort()") } else { format!("(void){call}") };
+                let call = if *can_fail { format!("if ({call}) abort()") } else { format!("(void){call}") };
                 let returned = returned.map(|value| format!("    return {value};\n")).unwrap_or_default();
                 format!("    {call};\n{returned}")
             }
         };
-        Some(format!("{held}\n{}{}\n{{\n{body}}}\n", self.includes(), self.head))
+        Some(format!("{source}\n{}{}\n{{\n{body}}}\n", self.includes(), self.head))
     }
 
     /// The declaration in a header.

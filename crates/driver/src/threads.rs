@@ -51,11 +51,12 @@ fn long_loops(program: &LinearizedKernel, config: &Config) -> Result<Vec<Paralle
     let values = parameters::values(&assumed);
     let context = isl::Context::new();
     let domains = Domains::new(&context, kernel).map_err(|error| refused(Box::new(error)))?.with_values(&values);
+    let mut alone = program.clone();
     let mut res = Vec::new();
     for one in found {
         let outer: InameSet = one.outer.iter().copied().collect();
         let n_times = domains.count(&outer).map_err(|error| refused(Box::new(error)))?;
-        let alone = LinearizedKernel { kernel: kernel.clone(), linearization: alone(linearization, &one) };
+        alone.linearization = items_of(linearization, &one);
         let estimate = nestegg_time::estimate(&alone, &values, &config.machine);
         let all_times = estimate.map_err(|error| refused(Box::new(error)))?.nanoseconds;
         let nanoseconds = all_times / n_times.to_f64().filter(|&n| n > 0.0).unwrap_or(f64::INFINITY);
@@ -74,7 +75,7 @@ fn long_loops(program: &LinearizedKernel, config: &Config) -> Result<Vec<Paralle
 }
 
 /// A loop and the loops around it, without anything else in them.
-fn alone(items: &[Item], one: &ParallelLoop) -> Vec<Item> {
+fn items_of(items: &[Item], one: &ParallelLoop) -> Vec<Item> {
     let starts = items.iter().enumerate().filter(|(_, item)| matches!(item, Item::For(_)));
     let Some((start, _)) = starts.take(one.nth + 1).last() else { return Vec::new() };
     let (mut depth, mut end) = (0_usize, start);

@@ -34,6 +34,18 @@ impl Dtype {
         }
     }
 
+    /// The type of C that it is, after `<stdbool.h>` and `<stdint.h>`: `bool`, `int32_t`, `int64_t`, `float`, `double`.
+    #[must_use]
+    pub fn c_name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::Int32 => "int32_t",
+            Self::Int64 => "int64_t",
+            Self::Float32 => "float",
+            Self::Float64 => "double",
+        }
+    }
+
     /// The dtype of that name in kernel dumps.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

@@ -5,8 +5,8 @@
 //! # Output
 //! For each [unstated](crate::Parameter::is_stated) extent a value, by the name of the parameter that stands for it.
 //! # Method
-//! Bounds of every index by interval arithmetic over the DAG, inames between the ends of their domains. What is read from arguments is taken for
-//! an index below [`N_VALUES`]: whoever draws data draws it so that it fits the extents. Temporaries have the bounds of what is assigned to them.
+//! Interval arithmetic over the DAG bounds every index; inames range over their domains. Values read from arguments are assumed to lie
+//! below [`N_VALUES`]; generators of test data respect the resulting extents. A temporary has the bounds of the values assigned to it.
 //! # Complexity
 //! Linear in the expressions, a few times; one projection of a domain for each iname.
 //! # Not done

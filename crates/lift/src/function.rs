@@ -366,7 +366,7 @@ impl<'f> Lift<'f> {
         value
     }
 
-    /// The shape of what a pointer or an array parameter points to; `None` if these are pointers again.
+    /// The shape of the elements behind a pointer or array parameter; `None` if the elements are pointers themselves.
     fn pointed(&mut self, wraps: &[Wrap<'f>]) -> Lifted<Option<Vec<Size>>> {
         let mut shape = Vec::with_capacity(wraps.len());
         for (idx, wrap) in wraps.iter().enumerate() {
@@ -406,7 +406,7 @@ impl<'f> Lift<'f> {
         self.parameters.iter().any(|parameter| parameter.name == name)
     }
 
-    /// The names of what is open or a parameter, of those in a text.
+    /// The identifiers in a text that are open loop variables or parameters.
     fn known_names(&self, text: &str) -> Vec<String> {
         let mut res: Vec<String> = Vec::new();
         for word in crate::bounds::names(text) {

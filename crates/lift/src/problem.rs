@@ -6,15 +6,9 @@ use nestegg_span::Span;
 /// Whatever was wrong has been said, or is said by this.
 pub(crate) type Lifted<T> = Result<T, Box<ReadError>>;
 
-/// An error of that code.
-fn error(code: &'static str, message: String, label: &str, at: Span, help: &str) -> Box<ReadError> {
-    let help = (!help.is_empty()).then(|| help.to_owned());
-    Box::new(ReadError::Foreign(Problem { code, message, label: label.to_owned(), at, help }))
-}
-
 /// Text that is not C.
 pub(crate) fn syntax(message: &str, at: Span) -> Box<ReadError> {
-    error(
+    Problem::error(
         "c::syntax",
         format!("not C: {message}"),
         "here",
@@ -25,12 +19,12 @@ pub(crate) fn syntax(message: &str, at: Span) -> Box<ReadError> {
 
 /// Something that is C but no part of a kernel.
 pub(crate) fn unsupported(what: &str, at: Span, help: &str) -> Box<ReadError> {
-    error("c::unsupported", format!("{what} cannot be part of a kernel"), "this", at, help)
+    Problem::error("c::unsupported", format!("{what} cannot be part of a kernel"), "this", at, help)
 }
 
 /// A name that nothing defines.
 pub(crate) fn unknown_name(name: &str, at: Span) -> Box<ReadError> {
-    error(
+    Problem::error(
         "c::unknown_name",
         format!("the name `{name}` is not defined"),
         "unknown name",
@@ -41,7 +35,7 @@ pub(crate) fn unknown_name(name: &str, at: Span) -> Box<ReadError> {
 
 /// A function that may do anything.
 pub(crate) fn unknown_function(name: &str, at: Span) -> Box<ReadError> {
-    error(
+    Problem::error(
         "c::unknown_function",
         format!("nothing is known of the function `{name}`"),
         "called here",
@@ -53,7 +47,7 @@ pub(crate) fn unknown_function(name: &str, at: Span) -> Box<ReadError> {
 
 /// A bound or a condition of a loop that is not affine.
 pub(crate) fn not_affine(what: &str, at: Span) -> Box<ReadError> {
-    error(
+    Problem::error(
         "c::not_affine",
         format!("{what} is not affine"),
         "not affine",
@@ -64,7 +58,7 @@ pub(crate) fn not_affine(what: &str, at: Span) -> Box<ReadError> {
 
 /// A type that no value of a kernel has.
 pub(crate) fn wrong_type(what: &str, ty: &str, at: Span) -> Box<ReadError> {
-    error(
+    Problem::error(
         "c::type",
         format!("{what} has the type `{ty}`"),
         "not a type of kernels",
@@ -75,7 +69,7 @@ pub(crate) fn wrong_type(what: &str, ty: &str, at: Span) -> Box<ReadError> {
 
 /// An array whose extent cannot be found from its accesses.
 pub(crate) fn no_extent(name: &str, reason: &str, at: Span) -> Box<ReadError> {
-    error(
+    Problem::error(
         "c::no_extent",
         format!("the extent of `{name}` does not follow from its accesses: {reason}"),
         "accessed here",
@@ -86,7 +80,7 @@ pub(crate) fn no_extent(name: &str, reason: &str, at: Span) -> Box<ReadError> {
 
 /// A file without a kernel.
 pub(crate) fn no_function(at: Span) -> Box<ReadError> {
-    error(
+    Problem::error(
         "c::no_function",
         "there is no kernel".to_owned(),
         "no function here can be one",
@@ -97,14 +91,14 @@ pub(crate) fn no_function(at: Span) -> Box<ReadError> {
 
 /// A name that no function has.
 pub(crate) fn unknown_kernel(name: &str, known: &str, at: Span) -> Box<ReadError> {
-    error("c::unknown_kernel", format!("no kernel has the name `{name}`"), "in this file", at, known)
+    Problem::error("c::unknown_kernel", format!("no kernel has the name `{name}`"), "in this file", at, known)
 }
 
 /// A file with several kernels where one is asked for.
 pub(crate) fn several_functions(file: &str, names: &[&str], at: Span) -> Box<ReadError> {
     let known = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let example = names.first().copied().unwrap_or_default();
-    error(
+    Problem::error(
         "c::several_functions",
         format!("the file has {} kernels: {known}", names.len()),
         "another one",
@@ -115,7 +109,7 @@ pub(crate) fn several_functions(file: &str, names: &[&str], at: Span) -> Box<Rea
 
 /// A macro of the file that would change the result.
 pub(crate) fn macro_in_result(name: &str, at: Span) -> Box<ReadError> {
-    error(
+    Problem::error(
         "c::macro_in_result",
         format!("the result uses the name `{name}`, which is a macro of the file"),
         "the result stands here",

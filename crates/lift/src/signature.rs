@@ -3,7 +3,6 @@
 //! The kernel's `meta` holds it under `c_function`: the head of the definition, complete in itself, and what each parameter and argument of the
 //! kernel is in terms of the function's own parameters. [`nestegg_dump`] carries it through; whoever writes C reads it.
 
-use nestegg_ir::Dtype;
 use serde_json::json;
 
 use crate::file::{Definition, File};
@@ -57,15 +56,4 @@ fn meaning(file: &File<'_>, word: &str) -> String {
         }
     }
     value
-}
-
-/// The type of C of that dtype.
-pub(crate) fn c_type(dtype: Dtype) -> &'static str {
-    match dtype {
-        Dtype::Bool => "bool",
-        Dtype::Int32 => "int32_t",
-        Dtype::Int64 => "int64_t",
-        Dtype::Float32 => "float",
-        Dtype::Float64 => "double",
-    }
 }

@@ -176,7 +176,7 @@ pub(crate) struct Macro {
     pub(crate) parameters: Option<Vec<String>>,
     /// What it expands to.
     pub(crate) value: String,
-    /// The same as a statement in parentheses, parsed; `None` if it is no expression.
+    /// The value as a parenthesized expression statement, with its tree; `None` if it is not an expression.
     tree: Option<(String, Tree)>,
 }
 

@@ -4,7 +4,7 @@
 //! stands. The format keeps conditions and numbers apart and has one quotient, so each is written out; the same as the Python package does.
 
 use nestegg_dump::syntax::{Fold, Name, NodeId, NodeKind, Nodes};
-use nestegg_ir::{Dtype, Number, Op, ReduceOp};
+use nestegg_ir::{Dtype, Number, Op};
 use nestegg_span::Span;
 use rustc_hash::FxHashMap;
 
@@ -189,18 +189,12 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether any is true, or all are: how many are, or are not.
+    /// Whether any condition holds, or all do.
     fn any_or_all(&mut self, reduction: Reduction, inames: &[String], expr: &E) -> Known<NodeId> {
-        let is_any = reduction == Reduction::Any;
-        let at = expr.at;
-        let inner = expr.of.first().ok_or_else(|| problem::syntax("what is reduced", at))?;
+        let inner = expr.of.first().ok_or_else(|| problem::syntax("what is reduced", expr.at))?;
         let condition = self.condition(inner)?;
-        let yes = self.int(i64::from(is_any), at)?;
-        let no = self.int(i64::from(!is_any), at)?;
-        let one = self.op(Op::If, at, &[condition, yes, no])?;
-        let sum = self.push(NodeKind::Reduce(Fold::Number(ReduceOp::Sum), names(inames, at)), at, &[one])?;
-        let zero = self.int(0, at)?;
-        self.op(if is_any { Op::Ne } else { Op::Eq }, at, &[sum, zero])
+        let fold = if reduction == Reduction::Any { Fold::Any } else { Fold::All };
+        self.push(NodeKind::Reduce(fold, names(inames, expr.at)), expr.at, &[condition])
     }
 
     /// A name or an element of an array.

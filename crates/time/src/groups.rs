@@ -79,12 +79,11 @@ enum Node {
     Load(ArrayId, Affine),
     /// Terms, and whether each is subtracted.
     Sum(Vec<(bool, ExprId)>),
-    /// Factors and divisors; whether a number is among the factors, and whether signs and numbers make it negative.
+    /// Factors and divisors; whether a number is among the factors.
     Product {
         factors: Vec<ExprId>,
         divisors: Vec<ExprId>,
         has_number: bool,
-        is_negative: bool,
     },
     Other,
 }
@@ -268,7 +267,7 @@ impl Blocks<'_> {
                         false => factors.push(id),
                     }
                 }
-                Node::Product { factors, divisors, has_number, is_negative: self.is_negative(id) }
+                Node::Product { factors, divisors, has_number }
             }
             _ => Node::Other,
         }
@@ -335,8 +334,8 @@ impl Blocks<'_> {
                     let is_subtracted = is_negative != is_flipped;
                     match self.node(value) {
                         Node::Load(..) => (0, is_negative, id, None),
-                        Node::Product { has_number: true, is_negative: of_numbers, .. } => {
-                            (1, false, id, Some(is_subtracted != of_numbers))
+                        Node::Product { has_number: true, .. } => {
+                            (1, false, id, Some(is_subtracted != self.is_negative(value)))
                         }
                         Node::Product { .. } => (2, is_subtracted, id, None),
                         Node::Sum(_) => (3, is_subtracted, id, None),
@@ -410,7 +409,7 @@ impl Blocks<'_> {
         let (mut has_any_number, mut have_all_numbers) = (false, true);
         let mut computed = Vec::with_capacity(nodes.len());
         for (lane, node) in nodes.iter().enumerate() {
-            let Node::Product { factors, divisors, has_number, .. } = node else { return None };
+            let Node::Product { factors, divisors, has_number } = node else { return None };
             if factors.len() > MAX_FACTORS {
                 return None;
             }

@@ -22,6 +22,9 @@ use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKi
 use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// What isl may spend on one question.
+pub(crate) const MAX_ISL_OPERATIONS: u64 = 1_000_000;
+
 /// How an access touches its element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Touch {

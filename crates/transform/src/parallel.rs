@@ -22,10 +22,8 @@ use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::batch::BatchError;
-use crate::independent::{Access, Meetings, Touch, accesses, first_carried};
+use crate::independent::{Access, MAX_ISL_OPERATIONS, Meetings, Touch, accesses, first_carried};
 
-/// What isl may spend on one question.
-const MAX_ISL_OPERATIONS: u64 = 1_000_000;
 /// Arrays with more different accesses in a loop are taken to stand in the way.
 const MAX_ACCESSES: usize = 512;
 

@@ -11,7 +11,7 @@ use crate::kernels;
 use crate::terminal::{self, Failure};
 
 pub fn run(args: &ConvertArgs) -> Result<ExitStatus, Failure> {
-    let source = kernels::with_data(kernels::read(&args.input)?, &args.data)?;
+    let source = kernels::read_with(&args.input, &args.data)?;
     let read = nestegg_driver::read(&source)?;
     let output = path_of(args.output.as_deref());
     let notation = match (args.to, output.and_then(Path::extension).and_then(|name| name.to_str())) {

@@ -6,7 +6,7 @@ use crate::kernels;
 use crate::terminal::{self, Failure};
 
 pub fn run(args: &CountArgs) -> Result<ExitStatus, Failure> {
-    let source = kernels::with_data(kernels::read(&args.input)?, &args.data)?;
+    let source = kernels::read_with(&args.input, &args.data)?;
     let counted = nestegg_driver::count(&source, &args.parameters.values)?;
     terminal::print(&match args.format {
         DataFormat::Text => counted.to_text(),

@@ -22,7 +22,7 @@ struct UnknownValue {
 
 pub fn run(args: &ExplainArgs) -> Result<ExitStatus, Failure> {
     let config = of_strategy(&args.strategy)?;
-    let source = kernels::with_data(kernels::read(&args.kernel)?, &args.data)?;
+    let source = kernels::read_with(&args.kernel, &args.data)?;
     let verify = if args.verify { Verify::Yes } else { Verify::No };
     let explanation = explain(&source, &config, verify)?;
     let is_wrong = explanation.verified.is_some_and(|verified| verified.wrong > 0);

@@ -135,7 +135,7 @@ fn one(
     patience: Patience<'_>,
 ) -> Option<Row> {
     let path = folder.join(name);
-    let source = kernels::read(&path).and_then(|source| kernels::with_data(source, &config.data)).map_err(Failed::from);
+    let source = kernels::read_with(&path, &config.data).map_err(Failed::from);
     let fetched = source.and_then(|source| optimized(&source, config, progress, patience));
     let (is_kept, done) = match fetched {
         Ok(Fetched::Busy) => return None,

@@ -42,7 +42,7 @@ enum RunError {
 }
 
 pub fn run(args: &RunArgs) -> Result<ExitStatus, Failure> {
-    let source = kernels::with_data(kernels::read(&args.input)?, &args.data)?;
+    let source = kernels::read_with(&args.input, &args.data)?;
     let program = nestegg_driver::read_defined(&source, &args.parameters.values)?.program;
     let kernel = program.kernel();
     let assumed = parameters::assumed(kernel, &args.parameters.values)?;

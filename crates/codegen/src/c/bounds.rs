@@ -15,7 +15,7 @@ use super::helpers::Helpers;
 use super::literal::long;
 use super::loops::{Loop, Loops};
 use super::symbols::Symbols;
-use super::text::{Precedence, Text, type_name};
+use super::text::{Precedence, Text};
 
 /// Writes bounds; exists only while a loop is made.
 pub(crate) struct Spelling<'a> {
@@ -48,7 +48,7 @@ impl Spelling<'_> {
             Some(end) => format!("{name} < {}", self.affine(&end, dtype).at_least(Precedence::Sum)),
             None => format!("{name} <= {}", self.extremum(&upper, false, dtype).at_least(Precedence::Sum)),
         };
-        let head = format!("for ({} {name} = {}; {end}; {step})", type_name(dtype), start.text);
+        let head = format!("for ({} {name} = {}; {end}; {step})", dtype.c_name(), start.text);
         let guard = if bounds.exact { None } else { Some(self.guard(&bounds.guard)) };
         let trip_count = match (constants, &bounds.stride, bounds.exact) {
             ((Some(from), Some(to)), None, true) => Some(to.saturating_sub(from).saturating_add(1).max(0)),

@@ -17,7 +17,7 @@ use nestegg_ir::{Dtype, Expr, ExprId, InameId, Op, ReduceOp};
 use super::error::CodegenError;
 use super::layout::Code;
 use super::plan::{Excess, Instance, MAX_INSTANCES, MAX_REGIONS, Operand, Plan, RegionId};
-use super::text::{Precedence, Text, type_name};
+use super::text::{Precedence, Text};
 use super::writer::Writer;
 
 /// Levels of operators in one C expression.
@@ -231,7 +231,7 @@ impl Evaluation<'_, '_> {
         }
         let start = Writer::neutral(op, dtype);
         let region = &mut self.code[instance.region];
-        region.push(Code::line(format!("{} {name} = {};", type_name(dtype), start.text)));
+        region.push(Code::line(format!("{} {name} = {};", dtype.c_name(), start.text)));
         region.extend(code);
         Ok(Text::primary(name))
     }

@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::error::CodegenError;
 use super::names::identifiers;
-use super::text::{stored_name, stored_type, type_name};
+use super::text::{stored_name, stored_type};
 use super::{CText, literal};
 
 /// The fixed part of the program.
@@ -206,7 +206,7 @@ fn write_main(
     let mut mentioned =
         vec!["run_print".to_owned(), "run_time".to_owned(), "print_outputs".to_owned(), "difference".to_owned()];
     let stored = Stored::ALL.map(stored_type);
-    for ty in Dtype::ALL.map(|dtype| type_name(dtype).to_owned()).into_iter().chain(stored) {
+    for ty in Dtype::ALL.map(|dtype| dtype.c_name().to_owned()).into_iter().chain(stored) {
         mentioned.extend(["fill", "print", "difference"].map(|name| format!("{name}_{ty}")));
     }
     out.push_str("int main(void)\n{\n");
@@ -380,7 +380,7 @@ pub fn each_element(kernel: &Kernel, function: &CText, symbol: &str, shared: &[S
     let (mut list, mut call) = (Vec::new(), Vec::new());
     for id in kernel.stated_parameters() {
         let name = format!("p{}", id.index());
-        list.push(format!("{} {name}", type_name(kernel[id].dtype)));
+        list.push(format!("{} {name}", kernel[id].dtype.c_name()));
         call.push(name);
     }
     list.push("int64_t n_elements".to_owned());

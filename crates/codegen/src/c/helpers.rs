@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use nestegg_ir::Dtype;
 
-use super::text::{Precedence, Text, type_name};
+use super::text::{Precedence, Text};
 
 /// A helper function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,49 +42,49 @@ impl Helper {
         let name = self.name();
         match self {
             Self::FloorDiv(dtype) if dtype.is_integer() => {
-                let t = type_name(dtype);
+                let t = dtype.c_name();
                 format!(
                     "/* The quotient rounded down. */\nstatic inline {t} {name}({t} a, {t} b)\n{{\n    \
                      const {t} q = a / b;\n    return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;\n}}\n"
                 )
             }
             Self::FloorDiv(dtype) => {
-                let (t, f) = (type_name(dtype), float_suffix(dtype));
+                let (t, f) = (dtype.c_name(), float_suffix(dtype));
                 format!(
                     "/* The quotient rounded down. */\nstatic inline {t} {name}({t} a, {t} b)\n{{\n    \
                      return floor{f}(a / b);\n}}\n"
                 )
             }
             Self::FloorMod(dtype) if dtype.is_integer() => {
-                let t = type_name(dtype);
+                let t = dtype.c_name();
                 format!(
                     "/* What division leaves, with the sign of the divisor. */\nstatic inline {t} {name}({t} a, {t} b)\n{{\n    \
                      const {t} r = a % b;\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}}\n"
                 )
             }
             Self::FloorMod(dtype) => {
-                let (t, f) = (type_name(dtype), float_suffix(dtype));
+                let (t, f) = (dtype.c_name(), float_suffix(dtype));
                 format!(
                     "/* What division leaves, with the sign of the divisor. */\nstatic inline {t} {name}({t} a, {t} b)\n{{\n    \
                      return a - b * floor{f}(a / b);\n}}\n"
                 )
             }
             Self::Min(dtype) => {
-                let t = type_name(dtype);
+                let t = dtype.c_name();
                 format!("static inline {t} {name}({t} a, {t} b)\n{{\n    return a < b ? a : b;\n}}\n")
             }
             Self::Max(dtype) => {
-                let t = type_name(dtype);
+                let t = dtype.c_name();
                 format!("static inline {t} {name}({t} a, {t} b)\n{{\n    return a > b ? a : b;\n}}\n")
             }
             Self::ShiftLeft(dtype) => {
-                let t = type_name(dtype);
+                let t = dtype.c_name();
                 format!(
                     "/* A shift to the left, defined for negative values too. */\nstatic inline {t} {name}({t} a, {t} b)\n{{\n    \
                      return ({t})((u{t})a << b);\n}}\n"
                 )
             }
-            Self::Power(dtype, n) => power(type_name(dtype), &name, n),
+            Self::Power(dtype, n) => power(dtype.c_name(), &name, n),
         }
     }
 }

@@ -10,7 +10,7 @@ use nestegg_ir::{ArgumentAccess, Array, ArrayId, ArrayKind, Dtype, Stored};
 
 use super::arrays::{Extent, Storage};
 use super::layout::{comment, harmless};
-use super::text::{stored_name, stored_type, type_name};
+use super::text::{stored_name, stored_type};
 use super::writer::Writer;
 
 /// Prototype and header of one function.
@@ -30,7 +30,7 @@ impl<'w, 'k> Interface<'w, 'k> {
         let constant = if definition { "const " } else { "" };
         let mut list: Vec<String> = kernel
             .stated_parameters()
-            .map(|id| format!("{constant}{} {}", type_name(kernel[id].dtype), self.writer.symbols.parameter(id)))
+            .map(|id| format!("{constant}{} {}", kernel[id].dtype.c_name(), self.writer.symbols.parameter(id)))
             .collect();
         list.extend(kernel.arguments().map(|id| self.argument(id, definition)));
         if list.is_empty() {
@@ -135,11 +135,11 @@ pub(crate) fn header(function: &str, title: &str, declarations: &[&str]) -> Stri
 pub(crate) fn includes(text: &str) -> String {
     let mut res = String::new();
     let uses = |word: &str| super::names::identifiers(text).any(|used| used == word);
-    if uses(type_name(Dtype::Bool)) {
+    if uses(Dtype::Bool.c_name()) {
         res.push_str("#include <stdbool.h>\n");
     }
     let stored = Stored::ALL.map(stored_type);
-    let integers = [type_name(Dtype::Int32), type_name(Dtype::Int64)];
+    let integers = [Dtype::Int32.c_name(), Dtype::Int64.c_name()];
     if integers.into_iter().chain(stored.iter().map(String::as_str)).any(uses) {
         res.push_str("#include <stdint.h>\n");
     }

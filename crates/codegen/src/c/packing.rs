@@ -17,7 +17,7 @@ use super::bounds::Spelling;
 use super::error::CodegenError;
 use super::lanes::{Held, Way};
 use super::layout::Code;
-use super::text::{Precedence, Text, type_name};
+use super::text::{Precedence, Text};
 use super::writer::Writer;
 
 impl Writer<'_> {
@@ -39,13 +39,13 @@ impl Writer<'_> {
             let after = limit.add(&nestegg_isl::Affine::constant(1)).map_err(failed)?;
             let (symbols, helpers, loops) = (&self.symbols, &mut self.helpers, &mut self.loops);
             let left = Spelling { kernel: self.kernel, symbols, helpers, loops }.affine(&after, dtype);
-            let (ty, left) = (type_name(dtype), left.at_least(Precedence::Sum));
+            let (ty, left) = (dtype.c_name(), left.at_least(Precedence::Sum));
             res.push(Code::line(format!("const {ty} {n_lanes} = {left} < {width} ? {left} : {width};")));
         }
         let (mut borrowed, mut given_back) = (Vec::new(), Vec::new());
         for &(array, way) in &ways {
             let Copy { pointer, rest, size, .. } = self.arrays.copies[&array].clone();
-            let (ty, name) = (type_name(self.kernel[array].dtype), self.symbols.arrays[array.index()].clone());
+            let (ty, name) = (self.kernel[array].dtype.c_name(), self.symbols.arrays[array.index()].clone());
             let constant = if way == Way::In { "const " } else { "" };
             let block = Text::primary(self.symbols.inames[lanes.block.index()].as_str());
             let block = block.cast(self.symbols.iname_dtype(lanes.block), Dtype::Int64);
@@ -139,7 +139,7 @@ impl Writer<'_> {
 
     /// The function that copies blocks.
     fn copying(&mut self, what: &str, dtype: Dtype, is_interleaved: bool) -> String {
-        let (ty, scalar) = (self.lanes_type(dtype), type_name(dtype));
+        let (ty, scalar) = (self.lanes_type(dtype), dtype.c_name());
         let width = self.lanes.as_ref().map_or(1, |lanes| lanes.width);
         let suffix = if is_interleaved { "_interleaved" } else { "" };
         let name = format!("lanes_{what}{suffix}_{ty}");
@@ -169,7 +169,7 @@ impl Writer<'_> {
 
     /// The function that takes a complete square to memory, or one vector.
     fn square(&mut self, what: &str, dtype: Dtype, n: usize) -> String {
-        let (ty, scalar) = (self.lanes_type(dtype), type_name(dtype));
+        let (ty, scalar) = (self.lanes_type(dtype), dtype.c_name());
         let width = self.lanes.as_ref().map_or(1, |lanes| lanes.width);
         let operator = if what == "add" { "+=" } else { "=" };
         let name = format!("lanes_{what}_{n}_{ty}");
@@ -195,7 +195,7 @@ impl Writer<'_> {
     /// The function that borrows the rows of a short block, or gives them back.
     fn borrowing(&mut self, what: &str, array: ArrayId) -> String {
         let Some(lanes) = self.lanes.clone() else { return String::new() };
-        let (scalar, width) = (type_name(self.kernel[array].dtype), lanes.width);
+        let (scalar, width) = (self.kernel[array].dtype.c_name(), lanes.width);
         let is_interleaved = lanes.held[array.index()] == Held::Interleaved;
         let suffix = if is_interleaved { "_interleaved" } else { "" };
         let name = format!("lanes_{what}{suffix}_{scalar}x{width}");

@@ -23,9 +23,9 @@ use super::layout::{self, Code};
 use super::names::identifiers;
 use super::statements::Temporaries;
 use super::temporaries::Place;
-use super::text::{Precedence, Text, stored_name, type_name};
+use super::text::{Precedence, Text, stored_name};
 use super::writer::{Signature, Writer};
-use super::{CText, facts, literal, loops, math, vectors};
+use super::{CText, SharedText, facts, literal, loops, math, vectors};
 
 /// A function and what it needs.
 #[derive(Debug)]
@@ -54,13 +54,14 @@ impl Function {
     }
 
     /// The text of a function that stands in a file with others: it is static, and its tables are its own.
-    pub(crate) fn into_shared(self) -> String {
+    pub(crate) fn into_shared(self) -> SharedText {
         let mut tables = String::new();
         for table in &self.tables {
             tables.extend(table.lines().filter(|line| !line.is_empty()).map(|line| format!("    {line}\n")));
         }
         let body = format!("static {}\n{{\n{tables}{}}}\n", self.head, self.body);
-        format!("{}{body}", self.preamble.text(&self.title, &body, Company::Others))
+        let source = format!("{}{body}", self.preamble.text(&self.title, &body, Company::Others));
+        SharedText { source, can_fail: self.preamble.uses_heap }
     }
 
     /// The text of two functions with one preamble, the second under its own symbol.
@@ -435,7 +436,7 @@ fn copies(writer: &Writer<'_>) -> Vec<Copied> {
     let Some(lanes) = &writer.lanes else { return res };
     for id in writer.kernel.arguments() {
         let Some(Copy { name, layout, rest, rest_on_heap, size, .. }) = writer.arrays.copies.get(&id) else { continue };
-        let (ty, scalar) = (writer.element_type(&writer.kernel[id], true), type_name(writer.kernel[id].dtype));
+        let (ty, scalar) = (writer.element_type(&writer.kernel[id], true), writer.kernel[id].dtype.c_name());
         let is_heap = layout.storage == Storage::Heap;
         let declaration = match layout.storage {
             Storage::Variable => format!("{ty} {name};"),

@@ -22,7 +22,7 @@ use super::layout::{Code, harmless};
 use super::loops::Loop;
 use super::plan::{ROOT, RegionId};
 use super::temporaries::{Declaration, Place};
-use super::text::{Precedence, Text, stored_type, type_name};
+use super::text::{Precedence, Text, stored_type};
 use super::writer::{Signature, Writer};
 
 /// How many blocks an instruction may nest in C.
@@ -89,7 +89,7 @@ impl Writer<'_> {
         open: &mut Vec<InameId>,
     ) -> Result<Vec<Code>, CodegenError> {
         let Some(lanes) = self.lanes.clone() else { return Ok(Vec::new()) };
-        let (ty, name) = (type_name(self.symbols.iname_dtype(lane)), self.symbols.inames[lane.index()].clone());
+        let (ty, name) = (self.symbols.iname_dtype(lane).c_name(), self.symbols.inames[lane.index()].clone());
         let head = format!("for ({ty} {name} = 0; {name} < {}; ++{name})", lanes.width);
         let full = Loop { head, entry: None, guard: None, trip_count: Some(lanes.width), mark: None };
         let mut code = Vec::new();

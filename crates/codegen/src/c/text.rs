@@ -166,19 +166,8 @@ impl Text {
                 Precedence::Comparison,
                 std::slice::from_ref(&self),
             ),
-            _ => Self::prefix(&format!("({})", type_name(to)), self),
+            _ => Self::prefix(&format!("({})", to.c_name()), self),
         }
-    }
-}
-
-/// The C type of a dtype.
-pub(crate) fn type_name(dtype: Dtype) -> &'static str {
-    match dtype {
-        Dtype::Bool => "bool",
-        Dtype::Int32 => "int32_t",
-        Dtype::Int64 => "int64_t",
-        Dtype::Float32 => "float",
-        Dtype::Float64 => "double",
     }
 }
 
@@ -189,7 +178,7 @@ pub(crate) fn stored_type(stored: Stored) -> String {
 
 /// The C type of an array's elements in memory.
 pub(crate) fn stored_name(array: &Array) -> String {
-    array.stored.map_or_else(|| type_name(array.dtype).to_owned(), stored_type)
+    array.stored.map_or_else(|| array.dtype.c_name().to_owned(), stored_type)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::lanes::Lanes;
 use super::math;
 use super::packing::INLINE;
 use super::plan::{is_known, whole_exponent};
-use super::text::{Precedence, Text, stored_name, type_name};
+use super::text::{Precedence, Text, stored_name};
 use super::writer::Writer;
 
 impl Writer<'_> {
@@ -43,7 +43,7 @@ impl Writer<'_> {
 
     /// The C type of an expression here.
     pub(crate) fn type_of(&self, id: ExprId, dtype: Dtype) -> String {
-        if self.is_varying(id) { self.lanes_type(dtype) } else { type_name(dtype).to_owned() }
+        if self.is_varying(id) { self.lanes_type(dtype) } else { dtype.c_name().to_owned() }
     }
 
     /// The C type of the elements of an array.
@@ -306,7 +306,7 @@ pub(crate) fn types(lanes: &Lanes, is_used: impl Fn(&str) -> bool) -> String {
         let loose = format!("{name}_loose");
         let (size, bytes) = (dtype.size(), lanes.width * i64::try_from(dtype.size()).unwrap_or(8));
         if is_used(&name) || is_used(&loose) {
-            let ty = type_name(dtype);
+            let ty = dtype.c_name();
             let _ = writeln!(out, "typedef {ty} {name} __attribute__((vector_size({bytes})));");
             if is_used(&loose) {
                 let attributes = format!("vector_size({bytes}), aligned({size}), may_alias");

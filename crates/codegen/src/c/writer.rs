@@ -16,7 +16,6 @@ use super::loops::{Loop, Loops};
 use super::math;
 use super::names::is_free_in_c;
 use super::symbols::Symbols;
-use super::text::type_name;
 use super::threads::Threads;
 
 /// The type of a function that is neither of C nor of this text.
@@ -42,10 +41,10 @@ impl Signature {
     /// The types of result and arguments.
     fn types(&self) -> (&'static str, Vec<String>) {
         match self {
-            Self::Pure { dtype, n_arguments } => (type_name(*dtype), vec![type_name(*dtype).to_owned(); *n_arguments]),
+            Self::Pure { dtype, n_arguments } => (dtype.c_name(), vec![dtype.c_name().to_owned(); *n_arguments]),
             Self::Several { arguments, results } => {
-                let values = arguments.iter().map(|&dtype| type_name(dtype).to_owned());
-                let pointers = results.iter().map(|&dtype| format!("{} *", type_name(dtype)));
+                let values = arguments.iter().map(|&dtype| dtype.c_name().to_owned());
+                let pointers = results.iter().map(|&dtype| format!("{} *", dtype.c_name()));
                 ("void", values.chain(pointers).collect())
             }
         }
@@ -72,10 +71,10 @@ impl Signature {
         let terms: Vec<String> = (0..n_values).map(|at| format!("(double)a{at}/{}", at + 2)).collect();
         let value = if terms.is_empty() { "0.5".to_owned() } else { terms.join(" + ") };
         let body = match self {
-            Self::Pure { dtype, .. } => format!("return ({})({value});", type_name(*dtype)),
+            Self::Pure { dtype, .. } => format!("return ({})({value});", dtype.c_name()),
             Self::Several { results, .. } => {
                 let store =
-                    |(at, dtype): (usize, &Dtype)| format!("*a{} = ({})({value});", n_values + at, type_name(*dtype));
+                    |(at, dtype): (usize, &Dtype)| format!("*a{} = ({})({value});", n_values + at, dtype.c_name());
                 results.iter().enumerate().map(store).collect::<Vec<_>>().join(" ")
             }
         };

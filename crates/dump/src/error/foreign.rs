@@ -5,6 +5,8 @@ use std::fmt;
 use miette::{Diagnostic, LabeledSpan};
 use nestegg_span::Span;
 
+use super::ReadError;
+
 /// A problem of a notation that another crate reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -18,6 +20,15 @@ pub struct Problem {
     pub at: Span,
     /// The way out.
     pub help: Option<String>,
+}
+
+impl Problem {
+    /// An error of that code, with what is said at its place; an empty `help` is none.
+    #[must_use]
+    pub fn error(code: &'static str, message: String, label: &str, at: Span, help: &str) -> Box<ReadError> {
+        let help = (!help.is_empty()).then(|| help.to_owned());
+        Box::new(ReadError::Foreign(Self { code, message, label: label.to_owned(), at, help }))
+    }
 }
 
 impl fmt::Display for Problem {

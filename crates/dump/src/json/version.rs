@@ -1,8 +1,7 @@
 //! Which version of the format a kernel needs.
 //!
-//! Version 2 adds extents that are not stated, further integer types in memory, linear subscripts, and the reductions `any` and `all`. The last two
-//! become what version 1 has. A file that uses what version 1 does not have says so, and what is written says version 1 wherever that
-//! is enough.
+//! Version 2 adds open extents, more integer types in memory, linear subscripts, and the reductions `any` and `all`. Reading rewrites the last two
+//! in terms of version 1. A file that uses an addition must declare version 2; the writer declares the oldest version that holds the kernel.
 
 use nestegg_ir::Kernel;
 use nestegg_span::Span;

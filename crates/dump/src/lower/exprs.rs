@@ -216,7 +216,7 @@ impl<'k, 's> Lowering<'k, 's> {
                 });
                 (Expr::Op { op: *op, operands }, types::result(*op, &types, exponent))
             }
-            NodeKind::Subscript(name) => {
+            NodeKind::Subscript(name) | NodeKind::Linear(name) => {
                 let indices = operands();
                 if matches!(scope.place, Place::Size) {
                     let reason = "a size holds no array elements".to_owned();
@@ -224,28 +224,16 @@ impl<'k, 's> Lowering<'k, 's> {
                     return None;
                 }
                 let array = self.array(name)?;
-                self.check_indices(array, name, children);
                 let ty = if self.has_dtype[array.index()] { Type::of(self.kernel[array].dtype) } else { Type::Unknown };
-                if self.ranks[array.index()].is_some_and(|rank| rank != children.len()) {
-                    return None;
-                }
-                let indices = self.element(array, indices);
-                (Expr::Access { array, indices }, ty)
-            }
-            NodeKind::Linear(name) => {
-                let indices = operands();
-                if matches!(scope.place, Place::Size) {
-                    let reason = "a size holds no array elements".to_owned();
-                    self.errors.push(ReadError::WrongSize { reason, at });
-                    return None;
-                }
-                let array = self.array(name)?;
-                self.check_linear(array, name, children);
-                let ty = if self.has_dtype[array.index()] { Type::of(self.kernel[array].dtype) } else { Type::Unknown };
-                if self.ranks[array.index()] == Some(0) {
-                    return None;
-                }
-                (Expr::Access { array, indices }, ty)
+                let rank = self.ranks[array.index()];
+                let indices = if matches!(kind, NodeKind::Linear(_)) {
+                    self.check_linear(array, name, children);
+                    (rank != Some(0)).then_some(indices)
+                } else {
+                    self.check_indices(array, name, children);
+                    rank.is_none_or(|rank| rank == children.len()).then(|| self.element(array, indices))
+                };
+                (Expr::Access { array, indices: indices? }, ty)
             }
             NodeKind::Apply(name) => match self.names.get(&*name.text) {
                 Some(&(Entity::Substitution(_), _)) => return self.application(name, node, scope, reductions),

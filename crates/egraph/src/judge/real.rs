@@ -1,7 +1,7 @@
 //! Real numbers: exact as long as they are rational and short, else nearly so, with a bound of the error.
 //!
 //! # Method
-//! What arithmetic makes of rational numbers stays exact up to [`MAX_BITS`], or [`MAX_QUOTIENT_BITS`] where denominators are no powers of two. All else
+//! Rational arithmetic is exact up to [`MAX_BITS`], or up to [`MAX_QUOTIENT_BITS`] if a denominator is not a power of two. Everything else
 //! has [`PRECISION`] bits and a bound of its error, which every operation carries on: to first order, with a reserve of [`RESERVE`] bits where two numbers are compared.
 //! So a false equality is told from rounding however much cancels.
 //! # Not done
@@ -21,7 +21,7 @@ use crate::rational::Rational;
 pub(super) const PRECISION: usize = 384;
 /// Rational numbers of more bits, numerator and denominator together, are no longer exact.
 const MAX_BITS: u64 = 2_048;
-/// The same where the denominator is no power of two: each operation then looks for a common divisor, which takes time with the square of the bits.
+/// The same limit for denominators that are not powers of two: each operation then computes a greatest common divisor, in quadratic time.
 const MAX_QUOTIENT_BITS: u64 = 512;
 /// By how many bits a difference exceeds the bound of its error before it counts.
 const RESERVE: f64 = 24.0;

@@ -135,13 +135,13 @@ fn copy(pointer: &Pointer, arrays: &mut [ArrayInfo], extents: &[Option<Rc<Term>>
     match size {
         Some(size @ 1..=MAX_COPIED) if !arrays[array].is_written => {
             let elements: Vec<String> = (0..size).map(|index| format!("{}[{index}]", pointer.text)).collect();
-            let ty = signature::c_type(*dtype);
+            let ty = dtype.c_name();
             let text = format!("(const {ty}[{size}]){{{}}}", elements.join(", "));
             arrays[array].role = Role::Argument(text);
             Ok(())
         }
         _ => {
-            let ty = format!("array of integers that are not `{}`", signature::c_type(*dtype));
+            let ty = format!("array of integers that are not `{}`", dtype.c_name());
             Err(problem::wrong_type(&format!("`{}`", pointer.name), &ty, pointer.span))
         }
     }

@@ -195,8 +195,7 @@ impl<'f> Lift<'f> {
             Base::Void => return Err(problem::wrong_type(&format!("`{name}`"), "void", at)),
             Base::Other(words) => return Err(problem::wrong_type(&format!("`{name}`"), words, at)),
         };
-        let text =
-            if *is_flat { text.clone() } else { format!("({} *)(void *){text}", crate::signature::c_type(dtype)) };
+        let text = if *is_flat { text.clone() } else { format!("({} *)(void *){text}", dtype.c_name()) };
         let (name, shape, span) = (name.clone(), shape.clone(), *span);
         let array = self.array(&name, dtype, shape, Role::Argument(text), span);
         self.pointers[pointer].array = Some(array);

@@ -277,14 +277,8 @@ impl<'f> Lift<'f> {
             return Value::new(Term::int(quotient, at), dtype);
         }
         let floor = Term::op(Op::FloorDiv, vec![a.term.clone(), b.term.clone()], at);
-        let term = match self.rounds_up(&a.term, &b.term, at) {
-            None => floor,
-            Some(condition) => {
-                let next = Term::op(Op::Add, vec![floor.clone(), Term::int(1, at)], at);
-                Term::op(Op::If, vec![condition, next, floor], at)
-            }
-        };
-        Value::new(term, dtype)
+        let next = Term::op(Op::Add, vec![floor.clone(), Term::int(1, at)], at);
+        Value::new(self.towards_zero((&a.term, &b.term), floor, next, at), dtype)
     }
 
     /// C's remainder of integers, with the sign of the dividend.
@@ -296,14 +290,16 @@ impl<'f> Lift<'f> {
             return Value::new(Term::int(rest, at), dtype);
         }
         let floor = Term::op(Op::Mod, vec![a.term.clone(), b.term.clone()], at);
-        let term = match self.rounds_up(&a.term, &b.term, at) {
+        let next = Term::op(Op::Sub, vec![floor.clone(), b.term.clone()], at);
+        Value::new(self.towards_zero((&a.term, &b.term), floor, next, at), dtype)
+    }
+
+    /// What belongs to the quotient of two integers: `next` where it is rounded up, else `floor`.
+    fn towards_zero(&self, (a, b): (&Rc<Term>, &Rc<Term>), floor: Rc<Term>, next: Rc<Term>, at: Span) -> Rc<Term> {
+        match self.rounds_up(a, b, at) {
             None => floor,
-            Some(condition) => {
-                let next = Term::op(Op::Sub, vec![floor.clone(), b.term], at);
-                Term::op(Op::If, vec![condition, next, floor], at)
-            }
-        };
-        Value::new(term, dtype)
+            Some(condition) => Term::op(Op::If, vec![condition, next, floor], at),
+        }
     }
 
     /// Where the quotient of integers is rounded up, not down; `None` for nowhere.

@@ -21,10 +21,7 @@ use nestegg_isl as isl;
 use super::lanes::{self, Element, Lanes};
 use super::{BatchError, Batched, Batching, varying};
 use crate::compact::compact;
-use crate::independent::{Access, Meetings, Touch, accesses, first_carried};
-
-/// What isl may spend on one question.
-const MAX_ISL_OPERATIONS: u64 = 1_000_000;
+use crate::independent::{Access, MAX_ISL_OPERATIONS, Meetings, Touch, accesses, first_carried};
 
 /// Whether the values of an iname are as many as parameters say.
 pub(super) fn is_bound_by_parameters(kernel: &Kernel, iname: InameId) -> bool {
