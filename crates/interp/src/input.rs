@@ -65,19 +65,10 @@ pub(crate) fn dyadic(hash: u64, n_bits: u32) -> f64 {
 
 /// The value of each parameter, in the kernel's order. Unstated extents that are not given hold what the kernel accesses.
 pub(crate) fn parameter_values(kernel: &Kernel, given: &IndexMap<String, i64>) -> Result<Vec<i64>, Error> {
-    let is_open = |parameter: &nestegg_ir::Parameter| !parameter.is_stated && !given.contains_key(&parameter.name);
-    let chosen = if kernel.parameters.iter().any(is_open) {
-        let given: Vec<(String, i64)> = given.iter().map(|(name, value)| (name.clone(), *value)).collect();
-        unstated::extents(kernel, &given)
-    } else {
-        Vec::new()
-    };
-    let value = |parameter: &nestegg_ir::Parameter| {
-        let chosen = chosen.iter().find(|(name, _)| *name == parameter.name).map(|(_, value)| *value);
-        let value = given.get(&parameter.name).copied().or(chosen).or(parameter.estimate);
-        value.ok_or_else(|| Error::MissingParameter { name: parameter.name.clone() })
-    };
-    kernel.parameters.iter().map(value).collect()
+    let given: Vec<(String, i64)> = given.iter().map(|(name, value)| (name.clone(), *value)).collect();
+    let missing = |parameter: &nestegg_ir::Parameter| Error::MissingParameter { name: parameter.name.clone() };
+    let values = unstated::values(kernel, &given).into_iter().zip(&kernel.parameters);
+    values.map(|(value, parameter)| value.ok_or_else(|| missing(parameter))).collect()
 }
 
 /// Given numbers in the form of a world, rounded to the dtype; what is wrong with them, if they do not have it.

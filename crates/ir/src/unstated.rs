@@ -18,7 +18,7 @@ use crate::domains::Domains;
 use crate::expr::{Expr, Op};
 use crate::ids::{ExprId, InameId, ParameterId};
 use crate::inline::expand_substitutions;
-use crate::kernel::{ArrayKind, InstructionKind, Kernel};
+use crate::kernel::{ArrayKind, InstructionKind, Kernel, Parameter};
 use crate::number::Number;
 
 /// Numbers that come as data are taken to be below it where they serve as indices.
@@ -65,6 +65,21 @@ pub fn extents(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> 
         (kernel[id].name.clone(), last.max(0).saturating_add(1))
     };
     unstated.iter().map(extent).collect()
+}
+
+/// The value of each parameter, in the kernel's order: the given one, else for an unstated extent the chosen one, else the kernel's estimate.
+#[must_use]
+pub fn values(kernel: &Kernel, given: &[(String, i64)]) -> Vec<Option<i64>> {
+    let find = |values: &[(String, i64)], name: &str| {
+        values.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value)
+    };
+    let is_open = |id: &ParameterId| !kernel[*id].is_stated && find(given, &kernel[*id].name).is_none();
+    let chosen = if kernel.parameter_ids().any(|id| is_open(&id)) { extents(kernel, given) } else { Vec::new() };
+    let value = |id: ParameterId| {
+        let Parameter { name, estimate, .. } = &kernel[id];
+        find(given, name).or_else(|| find(&chosen, name)).or(*estimate)
+    };
+    kernel.parameter_ids().map(value).collect()
 }
 
 /// The bounds of every expression.

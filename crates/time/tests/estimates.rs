@@ -189,7 +189,7 @@ fn straight(values: [&str; 4]) -> String {
     text
 }
 
-/// Numbers, signs and what all lanes share are one factor; different values are put together; sums beside differences are left alone.
+/// Numbers, signs and what all lanes share are one factor; different values are put together; what some lanes add and others subtract is done both ways.
 #[test]
 fn consecutive_stores_are_vectors_where_their_values_are_alike() {
     let alike = ["0.5*x[0]*d", "-(0.25*x[1]*d)", "0.5*x[2]*d", "2.0*x[3]*d"];
@@ -197,7 +197,7 @@ fn consecutive_stores_are_vectors_where_their_values_are_alike() {
         &straight(alike),
         &expect![[r#"
         5.0 ns
-          outside: 5.0 ns each time, bound by loads, 1 iterations, 1 lanes
+          outside: 5.0 ns each time, bound by arithmetic, 1 iterations, 1 lanes
     "#]],
     );
     let different = ["a", "b", "a*b", "x[4]"];

@@ -218,14 +218,10 @@ fn write_main(
 
 /// The value of each parameter, in the kernel's order.
 fn parameter_values(kernel: &Kernel, given: &BTreeMap<String, i64>) -> Result<Vec<i64>, CodegenError> {
-    let known: Vec<(String, i64)> = given.iter().map(|(name, value)| (name.clone(), *value)).collect();
-    let extents = unstated::extents(kernel, &known);
-    let value = |parameter: &nestegg_ir::Parameter| {
-        let chosen = extents.iter().find(|(name, _)| *name == parameter.name).map(|(_, value)| *value);
-        let value = given.get(&parameter.name).copied().or(chosen).or(parameter.estimate);
-        value.ok_or_else(|| CodegenError::NoValue { parameter: parameter.name.clone() })
-    };
-    kernel.parameters.iter().map(value).collect()
+    let given: Vec<(String, i64)> = given.iter().map(|(name, value)| (name.clone(), *value)).collect();
+    let missing = |parameter: &nestegg_ir::Parameter| CodegenError::NoValue { parameter: parameter.name.clone() };
+    let values = unstated::values(kernel, &given).into_iter().zip(&kernel.parameters);
+    values.map(|(value, parameter)| value.ok_or_else(|| missing(parameter))).collect()
 }
 
 fn n_elements(kernel: &Kernel, id: ArrayId, values: &[i64]) -> Result<usize, CodegenError> {

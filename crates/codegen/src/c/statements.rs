@@ -49,8 +49,7 @@ impl Writer<'_> {
         for node in tree {
             match node {
                 LoopTree::Loop { iname, body } if self.lanes.as_ref().is_some_and(|lanes| lanes.lane == *iname) => {
-                    let lines = self.enter_loop(*iname, temporaries);
-                    self.leave_loop(&lines);
+                    self.threads.pass();
                     code.extend(self.lanes_of(*iname, body, temporaries, open)?);
                 }
                 LoopTree::Loop { iname, body } => {

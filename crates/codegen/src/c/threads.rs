@@ -38,13 +38,18 @@ impl Threads {
     pub(crate) fn new(loops: Vec<Parallel>) -> Self {
         Self { loops, ..Self::default() }
     }
+
+    /// The next loop is not written as a loop.
+    pub(crate) fn pass(&mut self) {
+        self.n_visited += 1;
+    }
 }
 
 impl Writer<'_> {
     /// Enters the next loop of the linearization: the lines before it, if its iterations go to threads.
     pub(crate) fn enter_loop(&mut self, iname: InameId, temporaries: &Temporaries) -> Vec<Code> {
         let nth = self.threads.n_visited;
-        self.threads.n_visited += 1;
+        self.threads.pass();
         let found = self.threads.loops.iter().find(|parallel| parallel.nth == nth && !self.threads.is_inside);
         let Some((private, from)) =
             found.and_then(|one| Some((self.private(iname, &one.private, temporaries)?, one.from)))
