@@ -5,7 +5,7 @@
 //! kernel of many elements.
 
 use nestegg_ir::{Licence, LinearizedKernel};
-use nestegg_time::Estimate;
+use nestegg_time::{Estimate, EstimateError, Profile};
 
 use crate::batch::put_together;
 use crate::candidates::Candidate;
@@ -52,15 +52,45 @@ impl Run<'_> {
     }
 
     fn estimate(&self, program: &LinearizedKernel) -> Result<Estimate, Error> {
-        let refused =
-            |source| Error::Refused { pass: "estimate", kernel: program.kernel.name.clone(), source: Box::new(source) };
         let estimate = |program: &LinearizedKernel, values: &[(String, i64)]| {
-            nestegg_time::estimate(program, values, &self.config.machine).map_err(refused)
+            nestegg_time::estimate(program, values, &self.config.machine).map_err(|error| refused(program, error))
         };
         let Some(request) = &self.config.batch else { return estimate(program, self.values) };
         let batched = put_together(program, request, self.licence, true)?.program;
         let assumed = parameters::assumed(&batched.kernel, &self.config.parameters)?;
         estimate(&batched, &parameters::values(&assumed))
+    }
+
+    /// The fastest of what compilers make better code of than of the kernel, and its time, if it is faster: the same operations in loops whose trip counts are numbers, with
+    /// temporaries and tables laid out in memory for the loops that run in lanes.
+    fn for_compilers(
+        &self,
+        program: &LinearizedKernel,
+        time: Nanoseconds,
+    ) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
+        // The lanes of elements that are put together are an axis of their own.
+        if self.config.batch.is_some() {
+            return Ok(None);
+        }
+        let mut best = (None, time);
+        for written in std::iter::once(program.clone()).chain(nestegg_transform::write_out_triangles(program)) {
+            let laid_out = self.laid_out(&written)?;
+            for candidate in std::iter::once(written).chain(laid_out) {
+                let time = Nanoseconds::of(self.estimate(&candidate)?.nanoseconds);
+                if time < best.1 {
+                    best = (Some(candidate), time);
+                }
+            }
+        }
+        Ok(best.0.map(|program| (program, best.1)))
+    }
+
+    /// A kernel with its arrays laid out for the loops that run in lanes; `None` if they are.
+    fn laid_out(&self, program: &LinearizedKernel) -> Result<Option<LinearizedKernel>, Error> {
+        let machine = &self.config.machine;
+        let profile = Profile::new(program, self.values, machine).map_err(|error| refused(program, error))?;
+        let last = profile.axes(machine);
+        Ok((!last.is_empty()).then(|| nestegg_schedule::lay_out(program.clone(), &last)))
     }
 
     /// What a report says of the time of a run.
@@ -78,13 +108,17 @@ impl Run<'_> {
     }
 }
 
+fn refused(program: &LinearizedKernel, error: EstimateError) -> Error {
+    Error::Refused { pass: "estimate", kernel: program.kernel.name.clone(), source: Box::new(error) }
+}
+
 impl Told<'_> {
     /// What estimates depend on.
     pub(crate) fn run(&self) -> Run<'_> {
         Run { config: self.config, values: self.values, licence: self.semantics.licence }
     }
 
-    /// Estimates the time of candidates, if time is made small.
+    /// Estimates the time of candidates, if time is made small. Results of a search become what compilers make the fastest code of.
     pub(crate) fn estimate(&self, candidates: &mut [Candidate], stages: &mut Stages) {
         if self.config.cost != CostModel::Time {
             return;
@@ -93,6 +127,11 @@ impl Told<'_> {
             for candidate in candidates {
                 let time = self.run().of(&candidate.program).ok().flatten();
                 candidate.time = time.unwrap_or(Nanoseconds(u128::MAX));
+                if candidate.is_of_form
+                    && let Ok(Some((program, time))) = self.run().for_compilers(&candidate.program, candidate.time)
+                {
+                    (candidate.program, candidate.time) = (program, time);
+                }
             }
         });
     }

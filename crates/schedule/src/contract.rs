@@ -11,26 +11,27 @@
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::linearization::{Item, Linearization};
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameTag, InsnId, Kernel, LinearizedKernel};
-use rustc_hash::FxHashMap;
-
 use nestegg_ir::walk::below;
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameTag, InsnId, Kernel, LinearizedKernel};
+
+use crate::reindex::reindex;
 
 /// Contracts the temporaries of a kernel in its final order.
 pub(crate) fn contract(linearized: LinearizedKernel) -> LinearizedKernel {
-    let LinearizedKernel { mut kernel, mut linearization } = linearized;
-    let loops = loops_of(&kernel, &linearization);
+    let mut linearized = linearized;
+    let LinearizedKernel { kernel, linearization } = &linearized;
+    let loops = loops_of(kernel, linearization);
     let mut candidates: Vec<Option<Vec<Dimension>>> = kernel
         .arrays
         .iter()
         .map(|array| array.is_temporary().then(|| vec![Dimension::Unseen; array.shape.len()]))
         .collect();
     for insn in kernel.insn_ids() {
-        visit(&kernel, insn, &loops[insn.index()], &mut candidates);
+        visit(kernel, insn, &loops[insn.index()], &mut candidates);
     }
     for substitution in &kernel.substitutions {
         // What a rule reads is read wherever the rule is used.
-        for array in arrays(&kernel, substitution.expression) {
+        for array in arrays(kernel, substitution.expression) {
             candidates[array.index()] = None;
         }
     }
@@ -41,7 +42,7 @@ pub(crate) fn contract(linearized: LinearizedKernel) -> LinearizedKernel {
             Item::End(_) => {
                 open.pop();
             }
-            Item::If(condition) => note_reads(&kernel, [*condition], &open, &mut candidates),
+            Item::If(condition) => note_reads(kernel, [*condition], &open, &mut candidates),
             Item::Run(_) | Item::EndIf => {}
         }
     }
@@ -53,9 +54,9 @@ pub(crate) fn contract(linearized: LinearizedKernel) -> LinearizedKernel {
         })
         .collect();
     if dropped.iter().flatten().any(|&dropped| dropped) {
-        drop_dimensions(&mut kernel, &mut linearization, &dropped);
+        drop_dimensions(&mut linearized, &dropped);
     }
-    LinearizedKernel { kernel, linearization }
+    linearized
 }
 
 /// What all accesses so far have in common in one dimension.
@@ -153,50 +154,17 @@ fn arrays(kernel: &Kernel, root: ExprId) -> Vec<ArrayId> {
     below(&kernel.exprs, [root]).into_iter().filter_map(accessed).collect()
 }
 
-fn drop_dimensions(kernel: &mut Kernel, linearization: &mut Linearization, dropped: &[Vec<bool>]) {
-    let kept = |array: ArrayId, indices: &[ExprId]| -> Box<[ExprId]> {
-        let flags = &dropped[array.index()];
-        indices
-            .iter()
-            .enumerate()
-            .filter(|(dim, _)| !flags.get(*dim).copied().unwrap_or(false))
-            .map(|(_, &i)| i)
-            .collect()
-    };
-    let mut map: FxHashMap<ExprId, ExprId> = FxHashMap::default();
-    for idx in 0..kernel.exprs.len() {
-        let old = ExprId::new(idx);
-        let mut expr = kernel.exprs[old].clone();
-        for child in expr.children_mut() {
-            *child = map[child];
-        }
-        if let Expr::Access { array, indices } = &mut expr {
-            *indices = kept(*array, indices);
-        }
-        let new = kernel.exprs.intern(expr);
-        map.insert(old, new);
-    }
-    for (array, flags) in kernel.arrays.iter_mut().zip(dropped) {
+fn drop_dimensions(linearized: &mut LinearizedKernel, dropped: &[Vec<bool>]) {
+    let is_dropped = |array: usize, dim: usize| dropped[array].get(dim).copied().unwrap_or(false);
+    reindex(linearized, |array, indices| {
+        let kept = indices.iter().enumerate().filter(|(dim, _)| !is_dropped(array.index(), *dim));
+        kept.map(|(_, &index)| index).collect()
+    });
+    for (idx, array) in linearized.kernel.arrays.iter_mut().enumerate() {
         let mut dim = 0;
         array.shape.retain(|_| {
             dim += 1;
-            !flags.get(dim - 1).copied().unwrap_or(false)
+            !is_dropped(idx, dim - 1)
         });
-    }
-    for instruction in &mut kernel.instructions {
-        instruction.map_expressions(|id| map[&id]);
-        let assignees: &mut [nestegg_ir::Assignee] = match &mut instruction.kind {
-            nestegg_ir::InstructionKind::Assignment { assignee, .. } => std::slice::from_mut(assignee),
-            nestegg_ir::InstructionKind::Call { assignees, .. } => assignees,
-            nestegg_ir::InstructionKind::Opaque { .. } => &mut [],
-        };
-        for assignee in assignees {
-            assignee.indices = kept(assignee.array, &assignee.indices);
-        }
-    }
-    for item in linearization {
-        if let Item::If(condition) = item {
-            *condition = map[condition];
-        }
     }
 }

@@ -1,9 +1,9 @@
 //! From values to loops: turns reductions into accumulations, and rebuilds the loops of a kernel.
 //!
-//! Both passes go from a kernel in order to a kernel in order. [`realize_reductions`] replaces `reduce` expressions by
+//! All passes go from a kernel in order to a kernel in order. [`realize_reductions`] replaces `reduce` expressions by
 //! instructions that initialise and accumulate. [`schedule`] rebuilds the loops: it puts the loops of each nest in one
 //! [`Order`], fuses them where dependences allow, and drops the dimensions of temporaries that a common loop makes
-//! needless. It never changes a value.
+//! needless. [`lay_out`] puts the axes of arrays in another order in memory. None of them changes a value.
 
 mod access;
 mod conditions;
@@ -11,10 +11,12 @@ mod contract;
 pub mod error;
 mod fission;
 mod fuse;
+mod layout;
 mod meet;
 mod names;
 mod nest;
 pub mod realize;
+mod reindex;
 mod replace;
 mod selections;
 mod touched;
@@ -23,6 +25,7 @@ use nestegg_ir::linearization::{from_tree, to_tree};
 use nestegg_ir::{Licence, LinearizedKernel};
 
 pub use error::ScheduleError;
+pub use layout::lay_out;
 pub use nest::Order;
 pub use realize::{realize_reductions, realize_reductions_under};
 

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use nestegg_interp::{ValidateOptions, Verdict, validate};
 use nestegg_ir::{Licence, LinearizedKernel, Program};
-use nestegg_schedule::{Order, realize_reductions, schedule_under};
+use nestegg_schedule::{Order, lay_out, realize_reductions, schedule_under};
 use nestegg_span::Source;
 use nestegg_testgen::{Knobs, generate_seed};
 
@@ -308,6 +308,37 @@ fn random_kernels_mean_the_same() {
                     Ok(Verdict::Different(difference)) => panic!("{name}, seed {seed}, {order:?}: {difference}"),
                 }
             }
+        }
+    }
+}
+
+/// Every temporary and table, with every axis behind the others in turn.
+#[test]
+fn values_stay_where_axes_move() {
+    let text = "kernel k linearized
+domain { [i, j, k] : 0 <= i < 2 and 0 <= j < 3 and 0 <= k < 4 }
+arg a : float64[2, 3, 4] read
+arg b : float64[4] write
+table T : float64[2, 3] = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+temp t : float64[2, 3, 4]
+for i, j, k
+  t[i, j, k] = T[i, j]*a[i, j, k]
+end
+for k
+  b[k] = t[0, 1, k] + t[1, 2, k]*T[1, 0]
+end
+";
+    let input =
+        nestegg_dump::read(&Source::new("kernel.knl", text)).unwrap_or_else(|errors| panic!("{errors:?}")).program;
+    let before = input.clone().into_linearized().expect("the kernel has an order");
+    for array in before.kernel.array_ids() {
+        for axis in 0..before.kernel[array].shape.len() {
+            let output = Program::Linearized(lay_out(before.clone(), &[(array, axis)]));
+            assert_eq!(nestegg_ir::verify::verify(&output), []);
+            assert_same(&input, &output);
+            let is_moved = nestegg_dump::write_text(&output) != nestegg_dump::write_text(&input);
+            let is_last = axis + 1 == before.kernel[array].shape.len();
+            assert_eq!(is_moved, !before.kernel[array].is_argument() && !is_last);
         }
     }
 }

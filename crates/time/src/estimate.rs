@@ -7,8 +7,9 @@ use nestegg_ir::affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::{NestingError, conditions_mut, to_tree};
-use nestegg_ir::{InsnId, LinearizedKernel};
+use nestegg_ir::{ArrayId, InsnId, LinearizedKernel};
 
+use crate::axes::axes;
 use crate::machine::{Constant, Machine};
 use crate::nest::{Builder, value};
 use crate::shape::{Sized, cost, shared};
@@ -137,10 +138,21 @@ impl Profile {
         let compiler = (may(Constant::Reassociates), may(Constant::Fuses), vector_bytes);
         let builder = Builder::new(kernel, &domains, values, compiler);
         let nest = builder.nest(&tree)?;
+        let extents = |array: &nestegg_ir::Array| -> Option<Vec<u64>> {
+            let extent = |&extent: &_| value(kernel, &affine::of(&kernel.exprs, extent)?, values);
+            array.shape.iter().map(|size| Some(extent(size)?.max(0).unsigned_abs())).collect()
+        };
         let bytes = |array: &nestegg_ir::Array| {
-            let extents = array.shape.iter().map(|&extent| value(kernel, &affine::of(&kernel.exprs, extent)?, values));
-            let size = extents.map(|extent| extent.map(|extent| extent.max(0) as f64)).product::<Option<f64>>();
-            size.unwrap_or(1.0) * array.element_size() as f64
+            let size = extents(array).map_or(1.0, |extents| extents.into_iter().map(|extent| extent as f64).product());
+            size * array.element_size() as f64
+        };
+        let strides = |array: &nestegg_ir::Array| {
+            let extents = extents(array)?;
+            let mut res = vec![1_u64; extents.len()];
+            for axis in (1..extents.len()).rev() {
+                res[axis - 1] = res[axis].checked_mul(extents[axis])?;
+            }
+            Some(res)
         };
         let mut names = vec![String::new(); nest.loops.len()];
         for (idx, one) in nest.loops.iter().enumerate() {
@@ -154,6 +166,7 @@ impl Profile {
             element: kernel.arrays.iter().map(nestegg_ir::Array::element_size).collect(),
             is_local: kernel.arrays.iter().map(nestegg_ir::Array::is_temporary).collect(),
             is_table: kernel.arrays.iter().map(|array| array.table().is_some()).collect(),
+            strides: kernel.arrays.iter().map(strides).collect(),
             nest,
         };
         Ok(Self { sized, names })
@@ -166,6 +179,12 @@ impl Profile {
         let nanoseconds = loops.first().map_or(0.0, |whole| whole.nanoseconds);
         let loops = loops.into_iter().map(|one| (self.names[one.at].clone(), one)).collect();
         Estimate { nanoseconds, loops }
+    }
+
+    /// Temporaries and tables that would be better kept with another axis last, and that axis: the one along which the loops go that compilers can put into lanes.
+    #[must_use]
+    pub fn axes(&self, machine: &Machine) -> Vec<(ArrayId, usize)> {
+        axes(&self.sized, &self.sized.parents(), machine)
     }
 
     /// The nanoseconds of one run, shared among the instructions. Each loop's own time goes to the instructions in it, in proportion to how long the operations of each

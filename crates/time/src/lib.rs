@@ -11,6 +11,7 @@
 //! # Source
 //! The idea of counting by resource, and taking the busiest, is that of the roofline and ECM models (Williams et al. 2009; Stengel et al. 2015) and of Facile (Abel et al. 2023).
 
+mod axes;
 mod body;
 mod estimate;
 mod facts;

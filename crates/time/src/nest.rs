@@ -33,6 +33,8 @@ pub(crate) struct Loop {
     pub(crate) name: String,
     /// Whether the kernel says that its iterations are lanes of vectors.
     pub(crate) is_lanes: bool,
+    /// Whether how often it runs depends on the loops around it.
+    pub(crate) is_varying: bool,
     /// Iterations each time it is entered, on average.
     pub(crate) trips: f64,
     /// How often it is entered each time the loop around it does an iteration.
@@ -164,6 +166,7 @@ impl<'a> Builder<'a> {
             iname,
             name: name.to_owned(),
             is_lanes: iname.is_some_and(|iname| self.kernel[iname].tags.contains(&InameTag::Vec)),
+            is_varying: false,
             trips,
             entries,
             children: Vec::new(),
@@ -214,6 +217,8 @@ impl<'a> Builder<'a> {
         let trips = if around > 0.0 { inside / around } else { 0.0 };
         let name = self.kernel[iname].name.clone();
         let id = self.open(Some(iname), &name, trips, entries);
+        let domain = &self.kernel[self.kernel[iname].domain];
+        self.loops[id].is_varying = domain.enclosing.iter().any(|iname| outer.contains(*iname));
         let parent = path.last().map_or(0, |last| last.0);
         self.loops[parent].children.push(id);
         Ok(id)

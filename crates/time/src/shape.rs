@@ -15,7 +15,7 @@ use nestegg_ir::{ArrayId, InameId, InameSet, InsnId};
 use crate::body::{Counts, Reference, Work, count};
 use crate::estimate::{Bound, LoopEstimate};
 use crate::machine::{Constant as C, Machine};
-use crate::nest::Nest;
+use crate::nest::{Loop, Nest};
 
 /// A nest with the bytes of each of its arrays and of one element of each.
 #[derive(Clone, Debug)]
@@ -26,6 +26,16 @@ pub(crate) struct Sized {
     /// Arrays that are neither arguments nor tables.
     pub(crate) is_local: Vec<bool>,
     pub(crate) is_table: Vec<bool>,
+    /// How far apart in memory neighbours along each axis are, in elements; `None` if that is not known.
+    pub(crate) strides: Vec<Option<Vec<u64>>>,
+}
+
+/// Whose strided stores keep a loop from running in lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strided {
+    OfAll,
+    /// Temporaries can be laid out so that they are not strided.
+    OfArguments,
 }
 
 /// A loop after its inner ones.
@@ -42,11 +52,8 @@ struct Shaped {
 
 pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
     let loops = &kernel.nest.loops;
-    let mut parents = vec![0; loops.len()];
-    for (idx, one) in loops.iter().enumerate() {
-        one.children.iter().for_each(|&child| parents[child] = idx);
-    }
-    let unrolled = unrolled(kernel, &parents, machine);
+    let parents = kernel.parents();
+    let unrolled = unrolled(kernel, &parents, machine, Strided::OfAll);
     let in_registers = in_registers(kernel, &parents, &unrolled);
     let mut shaped: Vec<Option<Shaped>> = loops.iter().map(|_| None).collect();
     let mut res: Vec<LoopEstimate> = Vec::new();
@@ -98,7 +105,7 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
                 }
                 continue;
             }
-            let cost = of_loop(kernel, &inner, of_child.iname, of_child.trips, machine);
+            let cost = of_loop(kernel, &inner, of_child, machine);
             own.has_loops = true;
             own.inside += of_child.entries * cost.nanoseconds;
             res.push(LoopEstimate { at: child, parent: idx, entries: of_child.entries, ..cost });
@@ -106,7 +113,7 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
         shaped[idx] = Some(own);
     }
     if let Some(whole) = shaped.first_mut().and_then(Option::take) {
-        let mut cost = of_loop(kernel, &whole, None, 1.0, machine);
+        let mut cost = of_loop(kernel, &whole, &loops[0], machine);
         cost.nanoseconds += machine[C::Call];
         res.push(cost);
     }
@@ -163,18 +170,19 @@ fn busy(counts: &Counts, machine: &Machine) -> f64 {
 }
 
 /// For each loop whether the compiler unrolls it. An outermost loop is, if it cannot run in vector lanes.
-fn unrolled(kernel: &Sized, parents: &[usize], machine: &Machine) -> Vec<bool> {
+pub(crate) fn unrolled(kernel: &Sized, parents: &[usize], machine: &Machine, strided: Strided) -> Vec<bool> {
     let loops = &kernel.nest.loops;
     let mut has_loops = vec![false; loops.len()];
     let mut res = vec![false; loops.len()];
     for idx in (1..loops.len()).rev() {
         let one = &loops[idx];
-        let may_be = !has_loops[idx] && (one.is_lanes || one.trips.fract() == 0.0);
+        let may_be = !has_loops[idx] && (one.is_lanes || one.trips.fract() == 0.0 && !one.is_varying);
         res[idx] = may_be
             && (one.is_lanes
                 || one.trips <= 1.0
                 || one.trips <= machine[C::UnrollTrips]
-                    && (parents[idx] != 0 || one.iname.is_some_and(|iname| has_strided_store(kernel, idx, iname)))
+                    && (parents[idx] != 0
+                        || one.iname.is_some_and(|iname| has_strided_store(kernel, idx, iname, strided)))
                     && one.trips * size(kernel, idx, &one.iname.into_iter().collect()) <= machine[C::UnrollOperations]);
         if !res[idx] {
             has_loops[parents[idx]] = true;
@@ -195,10 +203,11 @@ fn size(kernel: &Sized, idx: usize, inames: &InameSet) -> f64 {
     sum
 }
 
-fn has_strided_store(kernel: &Sized, idx: usize, iname: InameId) -> bool {
+fn has_strided_store(kernel: &Sized, idx: usize, iname: InameId, strided: Strided) -> bool {
     let one = &kernel.nest.loops[idx];
-    one.work.stores.iter().any(|store| !matches!(stride(store, iname), Some(-1..=1)))
-        || one.children.iter().any(|&child| has_strided_store(kernel, child, iname))
+    let counts = |store: &Reference| strided == Strided::OfAll || !kernel.is_local[store.array.index()];
+    one.work.stores.iter().any(|store| counts(store) && !matches!(stride(store, iname), Some(-1..=1)))
+        || one.children.iter().any(|&child| has_strided_store(kernel, child, iname, strided))
 }
 
 /// The inames of a loop and those around it, up to the first that is not unrolled.
@@ -213,7 +222,7 @@ fn unrolled_around(kernel: &Sized, idx: usize, parents: &[usize], unrolled: &[bo
 }
 
 /// For each array whether it is a temporary all of whose elements become registers, for all loops that run over it are unrolled.
-fn in_registers(kernel: &Sized, parents: &[usize], unrolled: &[bool]) -> Vec<bool> {
+pub(crate) fn in_registers(kernel: &Sized, parents: &[usize], unrolled: &[bool]) -> Vec<bool> {
     let mut res = kernel.is_local.clone();
     for (idx, one) in kernel.nest.loops.iter().enumerate() {
         for reference in one.work.loads.iter().chain(&one.work.stores) {
@@ -234,7 +243,8 @@ fn one_of(kernel: &Sized, at: usize) -> Option<InameId> {
 }
 
 /// One entry of a loop.
-fn of_loop(kernel: &Sized, inner: &Shaped, iname: Option<InameId>, trips: f64, machine: &Machine) -> LoopEstimate {
+fn of_loop(kernel: &Sized, inner: &Shaped, of: &Loop, machine: &Machine) -> LoopEstimate {
+    let (iname, trips) = (of.iname, of.trips);
     let (mut of_scalar, mut with_vectors) = (inner.work.clone(), inner.work.clone());
     for (work, n_vectors, n_scalars) in &inner.vectors {
         of_scalar.add_unrolled(work, *n_scalars);
@@ -253,7 +263,9 @@ fn of_loop(kernel: &Sized, inner: &Shaped, iname: Option<InameId>, trips: f64, m
     if let Some(iname) = iname.filter(|_| !inner.has_loops) {
         let size = kernel.widest(work);
         let lanes = machine.lanes(size);
-        if lanes > 1.0 && trips >= 2.0 && kernel.is_vectorizable(work, iname, machine) {
+        // Where trip counts differ, the few iterations of a short loop are left over from full vectors.
+        let is_long = trips >= if of.is_varying && !of.is_lanes { 2.0 * lanes } else { 2.0 };
+        if lanes > 1.0 && is_long && kernel.is_vectorizable(work, iname, machine) {
             let vector = Steps { n: n_steps(trips, lanes), lanes };
             let vector_body = body(work, Some(iname), &vector, machine);
             let reduce = if work.reductions > 0.0 {
@@ -267,8 +279,10 @@ fn of_loop(kernel: &Sized, inner: &Shaped, iname: Option<InameId>, trips: f64, m
         }
     }
     let (steps, (step, bound)) = best;
-    let entry =
-        if iname.is_some() { machine[C::LoopEntry] } else { 0.0 } + kept * (machine[C::Load].max(machine[C::Store]));
+    // How often it runs this time is a guess of the processor's.
+    let guess = if of.is_varying && !of.is_lanes { machine[C::Branch] } else { 0.0 };
+    let entry = if iname.is_some() { machine[C::LoopEntry] + guess } else { 0.0 }
+        + kept * (machine[C::Load].max(machine[C::Store]));
     let own = step * steps.n;
     let traffic = kernel.traffic(work, iname, trips, machine);
     LoopEstimate {
@@ -306,7 +320,7 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
         match iname.filter(|_| is_vector).map(|iname| stride(reference, iname)) {
             None | Some(Some(-1..=1)) => loads += reference.times,
             // Neighbouring elements come in whole vectors, and are put in order.
-            Some(Some(stride)) if stride.unsigned_abs() <= MAX_PERMUTED => {
+            Some(Some(stride)) if PERMUTED.contains(&stride.unsigned_abs()) => {
                 loads += reference.times;
                 moved += 0.5 * lanes * reference.times;
             }
@@ -379,6 +393,15 @@ fn stride(reference: &Reference, iname: InameId) -> Option<i64> {
 }
 
 impl Sized {
+    /// The loop around each loop; that of the whole is itself.
+    pub(crate) fn parents(&self) -> Vec<usize> {
+        let mut res = vec![0; self.nest.loops.len()];
+        for (idx, one) in self.nest.loops.iter().enumerate() {
+            one.children.iter().for_each(|&child| res[child] = idx);
+        }
+        res
+    }
+
     /// Bytes of the largest element that a loop works on.
     fn widest(&self, work: &Work) -> u64 {
         let all = work.loads.iter().chain(&work.stores);
@@ -455,8 +478,8 @@ fn keep_in_registers(work: &mut Work, iname: InameId) -> f64 {
     kept
 }
 
-/// Up to this distance, elements of several iterations come in one vector.
-const MAX_PERMUTED: u64 = 8;
+/// At these distances, elements of several iterations come in whole vectors.
+const PERMUTED: [u64; 4] = [2, 3, 4, 8];
 
 /// Bytes that a cache takes at once.
 const LINE: f64 = 64.0;

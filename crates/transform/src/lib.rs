@@ -4,6 +4,7 @@
 //! - [`share_shifted`] stores values that recur at shifts, or under other inames, in arrays.
 //! - [`fold_constants`] computes constants.
 //! - [`join_domains`] joins domains, [`join_reductions`] reductions.
+//! - [`write_out_triangles`] writes out loops around others whose bounds depend on them.
 //! - [`write_out_components`] writes out sums over components, [`roll_up`] rolls loops up again that were written out.
 //! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
 //! - [`slice_tables`] takes stacks of tables apart.
@@ -52,6 +53,7 @@ mod slice_tables;
 pub mod split_at_zeros;
 mod substitute;
 mod table_pool;
+mod triangles;
 mod widen;
 mod workspace;
 mod write_out;
@@ -74,5 +76,6 @@ pub use roll_up::roll_up;
 pub use shift::{ShiftError, share_shifted};
 pub use slice_tables::slice_tables;
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
+pub use triangles::write_out_triangles;
 pub use widen::in_doubles;
 pub use write_out::write_out_components;
