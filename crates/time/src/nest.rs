@@ -217,8 +217,7 @@ impl<'a> Builder<'a> {
         let trips = if around > 0.0 { inside / around } else { 0.0 };
         let name = self.kernel[iname].name.clone();
         let id = self.open(Some(iname), &name, trips, entries);
-        let domain = &self.kernel[self.kernel[iname].domain];
-        self.loops[id].is_varying = domain.enclosing.iter().any(|iname| outer.contains(*iname));
+        self.loops[id].is_varying = inside < around * points(&std::iter::once(iname).collect())?;
         let parent = path.last().map_or(0, |last| last.0);
         self.loops[parent].children.push(id);
         Ok(id)

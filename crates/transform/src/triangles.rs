@@ -11,6 +11,8 @@
 //! # Not done
 //! Loops around opaque instructions, around reductions whose bounds depend on them, and loops whose own bounds depend on parameters.
 
+use std::ops::RangeInclusive;
+
 use nestegg_ir::affine::Affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::{from_tree, runs_in, to_tree};
@@ -22,6 +24,7 @@ use nestegg_ir::{
 };
 use nestegg_isl as isl;
 
+use crate::ranges::Ranges;
 use crate::substitute::with_inames;
 
 /// A loop of more iterations stays a loop.
@@ -30,27 +33,54 @@ const MAX_TRIPS: i64 = 16;
 /// So many instructions are made at most.
 const MAX_COPIES: usize = 512;
 
-/// The kernel with its triangles written out; `None` if there are none, or one cannot be.
+/// The kernel with its triangles written out; `None` if there are none that can be.
 #[must_use]
 pub fn write_out_triangles(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let tree = to_tree(&linearized.linearization).ok()?;
     let kernel = linearized.kernel.clone();
-    let names = Names::new(&kernel);
-    let mut pass = Pass { kernel, names, context: isl::Context::new(), n_copies: 0, is_done: false };
+    let may_depend = |iname: &InameId| {
+        let domain = &kernel[kernel[*iname].domain];
+        domain.inames.len() > 1 || !domain.enclosing.is_empty()
+    };
+    if !loops_in(&tree).iter().any(may_depend) {
+        return None;
+    }
+    let context = isl::Context::new();
+    let ranges = Ranges::new(&kernel, &Domains::new(&context, &kernel).ok()?).ok()?;
+    let known = |iname| Known {
+        dependencies: ranges.dependencies(iname).clone(),
+        values: match ranges.bounds(iname) {
+            (Some(first), Some(last)) if ranges.is_interval(iname) => Some((first, last)),
+            _ => None,
+        },
+    };
+    let known = kernel.iname_ids().map(known).collect();
+    let mut pass = Pass { names: Names::new(&kernel), known, context, kernel, open: Vec::new(), n_copies: 0 };
     let tree = pass.all(tree).ok()?;
-    if !pass.is_done || pass.n_copies > MAX_COPIES {
+    if pass.n_copies == 0 || pass.n_copies > MAX_COPIES {
         return None;
     }
     let res = LinearizedKernel { kernel: pass.kernel, linearization: from_tree(&tree) };
     Some(crate::eliminate_dead(res))
 }
 
+/// What is known of an iname.
+struct Known {
+    /// The inames on whose values its range depends.
+    dependencies: InameSet,
+    /// The first and last of its values, if these are all integers between.
+    values: Option<(i64, i64)>,
+}
+
 struct Pass {
-    kernel: Kernel,
     names: Names,
+    /// Of each iname.
+    known: Vec<Known>,
     context: isl::Context,
+    kernel: Kernel,
+    /// Loops around what is visited.
+    open: Vec<InameId>,
     n_copies: usize,
-    is_done: bool,
 }
 
 impl Pass {
@@ -66,8 +96,11 @@ impl Pass {
     fn visit(&mut self, node: LoopTree) -> Result<Vec<LoopTree>, DomainError> {
         match node {
             LoopTree::Loop { iname, body } => {
-                let Some(values) = self.values(iname, &body)? else {
-                    return Ok(vec![LoopTree::Loop { iname, body: self.all(body)? }]);
+                let Some(values) = self.values(iname, &body) else {
+                    self.open.push(iname);
+                    let body = self.all(body)?;
+                    self.open.pop();
+                    return Ok(vec![LoopTree::Loop { iname, body }]);
                 };
                 let mut res = Vec::new();
                 for value in values {
@@ -77,7 +110,6 @@ impl Pass {
                     }
                     res.extend(self.all(copy)?);
                 }
-                self.is_done = true;
                 Ok(res)
             }
             LoopTree::Branch { condition, body } => Ok(vec![LoopTree::Branch { condition, body: self.all(body)? }]),
@@ -85,72 +117,47 @@ impl Pass {
         }
     }
 
-    /// The values of an iname whose loop is to be written out.
-    fn values(&self, iname: InameId, body: &[LoopTree]) -> Result<Option<std::ops::RangeInclusive<i64>>, DomainError> {
-        let kernel = &self.kernel;
-        let bound = |tag| kernel[iname].tags.contains(&tag);
-        if !self.is_around(iname, body)
-            || bound(InameTag::Sequential)
-            || bound(InameTag::Parallel)
-            || bound(InameTag::Vec)
-        {
-            return Ok(None);
-        }
-        for insn in runs_in(body) {
-            let instruction = &kernel[insn];
-            let binds = |id: ExprId| match &kernel.exprs[id] {
-                Expr::Reduce { inames, .. } => inames.iter().any(|&bound| self.depends(bound, iname)),
-                _ => false,
-            };
-            if matches!(instruction.kind, InstructionKind::Opaque { .. })
-                || below(&kernel.exprs, instruction.expressions()).into_iter().any(binds)
-            {
-                return Ok(None);
-            }
-        }
-        let domain = &kernel[kernel[iname].domain];
-        if domain.inames.len() != 1 || !domain.enclosing.is_empty() || !domain.parameters.is_empty() {
-            return Ok(None);
-        }
-        let domains = Domains::new(&self.context, kernel)?;
-        let set = domains.set(kernel[iname].domain);
-        let name = kernel[iname].name.as_str();
-        let (Some(first), Some(last)) = (set.dim_min_val(name)?, set.dim_max_val(name)?) else { return Ok(None) };
-        let all: InameSet = std::iter::once(iname).collect();
-        let is_interval = last.checked_sub(first).is_some_and(|distance| distance < MAX_TRIPS)
-            && domains.count(&all)? == u64::try_from(last - first + 1).unwrap_or(0).into();
-        Ok(is_interval.then_some(first..=last))
-    }
-
-    /// Whether the bounds of a loop inside depend on an iname.
-    fn is_around(&self, iname: InameId, body: &[LoopTree]) -> bool {
-        body.iter().any(|node| match node {
-            LoopTree::Loop { iname: inner, body } => self.depends(*inner, iname) || self.is_around(iname, body),
-            LoopTree::Branch { body, .. } => self.is_around(iname, body),
-            LoopTree::Run(_) => false,
-        })
-    }
-
     fn depends(&self, inner: InameId, outer: InameId) -> bool {
-        self.kernel[self.kernel[inner].domain].enclosing.contains(&outer)
+        self.known[inner.index()].dependencies.contains(outer)
+    }
+
+    /// The values of an iname whose loop is to be written out.
+    fn values(&self, iname: InameId, body: &[LoopTree]) -> Option<RangeInclusive<i64>> {
+        let kernel = &self.kernel;
+        let tags = &kernel[iname].tags;
+        let (first, last) = self.known[iname.index()].values?;
+        if last.checked_sub(first).is_none_or(|distance| distance >= MAX_TRIPS)
+            || [InameTag::Sequential, InameTag::Parallel, InameTag::Vec].iter().any(|tag| tags.contains(tag))
+            || self.open.iter().any(|&outer| self.depends(iname, outer))
+            || !loops_in(body).into_iter().any(|inner| self.depends(inner, iname))
+        {
+            return None;
+        }
+        let binds = |id: ExprId| match &kernel.exprs[id] {
+            Expr::Reduce { inames, .. } => inames.iter().any(|&bound| self.depends(bound, iname)),
+            _ => false,
+        };
+        let is_fixed = |insn: InsnId| {
+            let instruction = &kernel[insn];
+            matches!(instruction.kind, InstructionKind::Opaque { .. })
+                || below(&kernel.exprs, instruction.expressions()).into_iter().any(binds)
+        };
+        (!runs_in(body).into_iter().any(is_fixed)).then_some(first..=last)
     }
 
     fn copy(&mut self, body: &[LoopTree], copy: &mut Copy) -> Result<Vec<LoopTree>, DomainError> {
         let mut res = Vec::with_capacity(body.len());
         for node in body {
             match node {
-                LoopTree::Loop { iname, body } if self.depends(*iname, copy.iname) => {
-                    let Some(own) = self.inner(*iname, copy)? else {
-                        // A loop of no iterations in this copy.
-                        continue;
-                    };
+                LoopTree::Loop { iname, body } => {
+                    let is_changed = copy.changed().any(|outer| self.depends(*iname, outer));
+                    let own = if is_changed { self.inner(*iname, copy)? } else { Some(*iname) };
+                    // A loop of no iterations in this copy is left out.
+                    let Some(own) = own else { continue };
                     copy.inner.push((*iname, own));
                     let body = self.copy(body, copy)?;
                     copy.inner.pop();
                     res.push(LoopTree::Loop { iname: own, body });
-                }
-                LoopTree::Loop { iname, body } => {
-                    res.push(LoopTree::Loop { iname: *iname, body: self.copy(body, copy)? });
                 }
                 LoopTree::Branch { condition, body } => {
                     let condition = copy.rewrite(&mut self.kernel, [*condition]).get(*condition);
@@ -164,25 +171,58 @@ impl Pass {
 
     /// An iname with the values that an inner one has in a copy; `None` if it has none there.
     fn inner(&mut self, iname: InameId, copy: &Copy) -> Result<Option<InameId>, DomainError> {
+        let domain = self.kernel[self.kernel[iname].domain].clone();
+        let set = isl::Set::parse(&self.context, &domain.text)?.set_tuple_name(None)?;
         let kernel = &mut self.kernel;
-        let domain = kernel[kernel[iname].domain].clone();
-        let (old, outer) = (kernel[iname].name.clone(), kernel[copy.iname].name.clone());
-        let set = isl::Set::parse(&self.context, &domain.text)?.fix_params(&[(&outer, copy.value)])?;
+        let outer = kernel[copy.iname].name.clone();
+        let mut set = if domain.enclosing.contains(&copy.iname) {
+            set.fix_params(&[(&outer, copy.value)])?
+        } else {
+            set.fix(&outer, copy.value)?
+        };
+        // Other dimensions are parameters where their loops are open, and gone where they are further inside.
+        let around = |other: InameId| {
+            let of_copy = copy.inner.iter().find(|(old, _)| *old == other).map(|(_, new)| *new);
+            of_copy.or_else(|| self.open.contains(&other).then_some(other))
+        };
+        let mut kept: Vec<(InameId, InameId)> =
+            domain.inames.iter().chain(&domain.enclosing).filter_map(|&other| Some((other, around(other)?))).collect();
+        kept.retain(|(other, _)| *other != iname && *other != copy.iname);
+        let old = kernel[iname].name.clone();
+        let mut dims: Vec<&str> = vec![&old];
+        dims.extend(
+            kept.iter().filter(|(other, _)| domain.inames.contains(other)).map(|one| kernel[one.0].name.as_str()),
+        );
+        set = set.project_onto(&dims)?;
         if set.is_empty()? {
             return Ok(None);
         }
         let name = self.names.new_name(&old);
-        let text = set.rename_dim(&old, &name)?.to_string();
+        set = set.rename_dim(&old, &name)?;
+        for (other, new) in &kept {
+            if other != new {
+                set = set.rename_dim(&kernel[*other].name, &kernel[*new].name)?;
+            }
+        }
+        set = set.dims_to_params()?.params_to_dims(&[&name])?;
+        let (first, last) = (set.dim_min_val(&name)?, set.dim_max_val(&name)?);
+        let n_values = |first: i64, last: i64| u64::try_from(last.checked_sub(first)?.checked_add(1)?).ok();
+        let params = set.param_names()?;
         let id = InameId::new(kernel.inames.len());
         let tags = kernel[iname].tags.clone();
+        let enclosing: Vec<InameId> =
+            kept.iter().map(|(_, new)| *new).filter(|&new| params.contains(&kernel[new].name)).collect();
+        let values = match (first, last) {
+            (Some(first), Some(last)) if params.is_empty() => {
+                let n = set.count()?;
+                n_values(first, last).is_some_and(|all| n == all.into()).then_some((first, last))
+            }
+            _ => None,
+        };
+        self.known.push(Known { dependencies: enclosing.iter().copied().collect(), values });
+        let parameters = kernel.parameter_ids().filter(|&one| params.contains(&kernel[one].name)).collect();
         kernel.inames.push(Iname { name, tags, domain: DomainId::new(kernel.domains.len()) });
-        let enclosing = domain.enclosing.iter().copied().filter(|&other| other != copy.iname);
-        kernel.domains.push(Domain {
-            text,
-            inames: vec![id],
-            enclosing: enclosing.collect(),
-            parameters: domain.parameters.clone(),
-        });
+        kernel.domains.push(Domain { text: set.to_string(), inames: vec![id], enclosing, parameters });
         Ok(Some(id))
     }
 
@@ -204,6 +244,22 @@ impl Pass {
     }
 }
 
+/// All loops in some nodes.
+fn loops_in(nodes: &[LoopTree]) -> Vec<InameId> {
+    let mut res = Vec::new();
+    for node in nodes {
+        match node {
+            LoopTree::Loop { iname, body } => {
+                res.push(*iname);
+                res.extend(loops_in(body));
+            }
+            LoopTree::Branch { body, .. } => res.extend(loops_in(body)),
+            LoopTree::Run(_) => {}
+        }
+    }
+    res
+}
+
 /// The body of a loop at one value of its iname.
 struct Copy {
     iname: InameId,
@@ -213,6 +269,12 @@ struct Copy {
 }
 
 impl Copy {
+    /// Inames that are something else in the copy.
+    fn changed(&self) -> impl Iterator<Item = InameId> {
+        let inner = self.inner.iter().filter(|(old, new)| old != new);
+        std::iter::once(self.iname).chain(inner.map(|(old, _)| *old))
+    }
+
     fn rewrite(&self, kernel: &mut Kernel, roots: impl IntoIterator<Item = ExprId>) -> nestegg_ir::Rewritten {
         with_inames(&mut kernel.exprs, roots, |iname| {
             if iname == self.iname {

@@ -1,0 +1,78 @@
+//! Triangles of loops, written out: the same values, and no loop whose bounds depend on another.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod support;
+
+use nestegg_transform::write_out_triangles;
+use support::{assert_same_results, parse, text};
+
+fn check(given: &str, loops: &[&str]) {
+    let input = parse("test", given);
+    let output = write_out_triangles(&input.clone().into_linearized().unwrap());
+    let Some(output) = output else {
+        assert!(loops.is_empty(), "nothing was written out");
+        return;
+    };
+    assert_same_results("test", &input, &output, 2);
+    let written = text(output);
+    let headers = written.lines().filter_map(|line| line.trim_start().strip_prefix("for "));
+    let found: Vec<&str> = headers.flat_map(|inames| inames.split(", ")).collect();
+    assert_eq!(found, loops, "{written}");
+}
+
+#[test]
+fn the_outer_loop_of_a_triangle_goes() {
+    let body = "arg x : float64[4] read\narg A : float64[4, 4] readwrite\nfor i\n  for j\n    A[i, j] = A[i, j] + x[i]*x[j]\n  end\nend\n";
+    let apart = "kernel k linearized\ndomain { [i] : 0 <= i < 3 }\ndomain [i] -> { [j] : i < j < 4 }\n";
+    check(&format!("{apart}{body}"), &["j_0", "j_1", "j_2"]);
+    let joint = "kernel k linearized\ndomain { [i, j] : 0 <= i < 3 and i < j < 4 }\n";
+    check(&format!("{joint}{body}"), &["j_0", "j_1", "j_2"]);
+    let rectangle = "kernel k linearized\ndomain { [i, j] : 0 <= i < 3 and 0 <= j < 4 }\n";
+    check(&format!("{rectangle}{body}"), &[]);
+}
+
+/// Two loops of a tetrahedron go, and the loop around it stays; a loop without iterations is left out.
+#[test]
+fn tetrahedra_keep_their_innermost_loop() {
+    let body = "arg x : float64[5, 4] read\narg A : float64[4, 4, 4] readwrite\nfor q\n  for i\n    for j\n      for k\n        A[i, j, k] = A[i, j, k] + x[q, i]*x[q, j]*x[q, k]\n      end\n    end\n  end\nend\n";
+    let domains = "kernel k linearized\ndomain { [q] : 0 <= q < 5 }\ndomain { [i, j, k] : 0 <= i < j and j < k < 4 }\n";
+    check(&format!("{domains}{body}"), &["q", "k_0", "k_1", "k_2"]);
+}
+
+#[test]
+fn conditions_and_other_loops_come_along() {
+    check(
+        "kernel k linearized
+param n : int32 = 3
+domain [n] -> { [e] : 0 <= e < n }
+domain { [i] : 0 <= i < 2 }
+domain [i] -> { [j] : 0 <= j <= i }
+domain { [m] : 0 <= m < 2 }
+arg x : float64[n, 2] read
+arg A : float64[n, 2, 2] readwrite
+for e
+  for i
+    if x[e, i] > 0.0
+      for j
+        for m
+          A[e, i, j] = A[e, i, j] + x[e, m]*i
+        end
+      end
+    end
+  end
+end
+",
+        &["e", "j_0", "m", "j_1", "m"],
+    );
+}
+
+/// A long loop, and one whose values are not known, stay.
+#[test]
+fn long_and_parametric_loops_stay() {
+    for bound in ["40", "n"] {
+        let text = format!(
+            "kernel k linearized\nparam n : int32 = 3\nassume [n] -> {{ : 1 <= n < 40 }}\ndomain [n] -> {{ [i] : 0 <= i < {bound} }}\ndomain [i] -> {{ [j] : 0 <= j <= i }}\narg A : float64[40, 40] readwrite\nfor i\n  for j\n    A[i, j] = A[i, j] + 1.0\n  end\nend\n"
+        );
+        check(&text, &[]);
+    }
+}
