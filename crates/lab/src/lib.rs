@@ -8,6 +8,7 @@
 
 pub mod ablate;
 pub mod check;
+pub mod growth;
 pub mod infer;
 pub mod mutate;
 pub mod page;
