@@ -106,7 +106,7 @@ pub(super) fn search(report: &Report, events: &[Event]) -> Markup {
                 }
                 _ => {
                     p.lead { "Each dot is the choice made of one seed, the line the best so far; a dash is the bound below which no choice among the forms of that seed can go, where it is near. The scale is logarithmic." }
-                    (chart(&format!("Operations of {} choices; the best has {}", choices.len(), count(report.after.total)), &drawing, choices.len()))
+                    (chart(&format!("Operations of {} choices; the best has {}", choices.len(), count(report.after.total)), &drawing, 1))
                 }
             }
         }
@@ -225,7 +225,7 @@ pub(super) fn forms(report: &Report, events: &[Event]) -> Markup {
     }
 }
 
-/// A drawing of so many things. With more than a phone has room for, it is as wide as they need, and scrolls.
+/// A drawing with so many labels side by side. With more than a phone has room for, it is as wide as they need, and scrolls.
 fn chart(label: &str, drawing: &Markup, n: usize) -> Markup {
     html! {
         figure.chart.many[n > MAX_NARROW] {
