@@ -73,6 +73,12 @@ fn traces_are_lines_of_json_and_the_same_on_every_run() {
         assert!(kinds.contains(&kind), "{kind}");
     }
     assert_eq!((kinds[0], kinds[kinds.len() - 1]), ("run", "taken"));
+    // Each store is searched by itself too, and what follows is of the whole again.
+    let parts = |kind: &str| -> Vec<&str> {
+        let of_kind = events.iter().filter(|event| event["event"] == kind);
+        of_kind.map(|event| event["part"].as_str().unwrap()).collect()
+    };
+    assert_eq!((parts("apart"), parts("joined")), (vec!["y", "z"], vec!["y", "z"]));
     // What a pass adds up to is what the next one starts from, and rules that fired are named.
     let fired =
         events.iter().filter(|event| event["event"] == "pass").flat_map(|event| event["rules"].as_array().unwrap());
@@ -180,7 +186,6 @@ fn a_browser_shows_the_page() {
     let Some(chromium) = chromium() else { return };
     let folder = folder();
     let page = page(folder.path(), "O1");
-    fs::write(folder.path().join("page.html"), &page).unwrap();
     fs::write(folder.path().join("read.html"), page.replace("</body>", READER)).unwrap();
     let address = |name: &str, theme: &str| format!("file://{}?theme={theme}", folder.path().join(name).display());
     for (size, theme) in [("1280,1000", "light"), ("1280,1000", "dark"), ("500,900", "light")] {
@@ -191,10 +196,11 @@ fn a_browser_shows_the_page() {
             "{size}: {seen}"
         );
     }
-    // Light, dark and narrow are three pictures.
+    // Light, dark and narrow are three pictures, of a search with many choices.
+    fs::write(folder.path().join("page.html"), self::page(folder.path(), "O3")).unwrap();
     let mut pictures = Vec::new();
     for (name, size, theme) in
-        [("light", "1280,2600", "light"), ("dark", "1280,2600", "dark"), ("narrow", "500,3200", "light")]
+        [("light", "1280,3500", "light"), ("dark", "1280,3500", "dark"), ("narrow", "500,4000", "light")]
     {
         let picture = browser::pictures().join(format!("page-{name}.png"));
         let arguments = [

@@ -31,10 +31,15 @@ pub(crate) struct Part {
 impl Part {
     /// What it writes.
     pub(crate) fn name(&self) -> String {
-        let mut written: Vec<&str> = written(&self.form.kernel).collect();
-        written.dedup();
-        written.join(" and ")
+        name(&self.form.kernel)
     }
+}
+
+/// What a kernel writes.
+pub(crate) fn name(kernel: &Kernel) -> String {
+    let mut written: Vec<&str> = written(kernel).collect();
+    written.dedup();
+    written.join(" and ")
 }
 
 fn written(kernel: &Kernel) -> impl Iterator<Item = &str> {

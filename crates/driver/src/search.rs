@@ -340,8 +340,10 @@ impl<'a> Race<'a> {
         let (mut parts, mut alternatives) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
         for form in groups {
             let mut race = Race::new(self.told);
+            stages.note(|| Event::Apart { part: parts::name(&form.kernel) });
             race.run(&form, pass, stages)?;
             race.run_apart(&form, pass, stages)?;
+            stages.note(|| Event::Joined { part: parts::name(&form.kernel) });
             self.told.estimate(&mut race.ranking, stages);
             race.ranking.sort_by_key(Candidate::rank);
             let ranking = std::mem::take(&mut race.ranking);

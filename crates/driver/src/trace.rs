@@ -26,6 +26,16 @@ pub enum Event {
         /// Limits that left others out.
         limits: Vec<LimitHit>,
     },
+    /// Some of the stores are searched by themselves; their events follow, up to [`Joined`](Self::Joined), and parts of theirs among them.
+    Apart {
+        /// The arrays that they write.
+        part: String,
+    },
+    /// The search of these stores is over.
+    Joined {
+        /// The arrays that they write.
+        part: String,
+    },
     /// A seed is in its e-graph.
     Encoded {
         /// The seed.

@@ -9,7 +9,8 @@
 //! # Complexity
 //! Linear in each rule; pairs of rules for the last.
 //! # Not done
-//! Whether a rule is true: that is for the [judge](crate::judge), which sees it fire. Rules that grow only together are not looked for.
+//! Whether a rule is true: that is for the [judge](crate::judge), which sees it fire. Rules that grow only together show where they run, which is for the
+//! laboratory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,10 +53,7 @@ pub fn lint(book: &RuleBook, is_asked: impl Fn(&Rule) -> bool) -> Vec<Warning> {
                     hidden(rhs, &mut warn);
                 }
                 moved(rule, &mut warn);
-                growing(rule, (lhs, rhs), &mut warn);
-                if *is_two_way {
-                    growing(rule, (rhs, lhs), &mut warn);
-                }
+                growth(rule).into_iter().for_each(|(at, what, help)| warn(at, what, help));
                 if let Some(general) = earlier.iter().find(|general| covers(general, rule)) {
                     let what = format!("`{}` gives the same forms wherever this rule applies", general.name);
                     warn(rule.span, what, "remove one of the two, or its condition".to_owned());
@@ -260,9 +258,22 @@ fn moved(rule: &Rule, warn: &mut impl FnMut(Span, String, String)) {
     }
 }
 
-/// Parts of a right side to which the rule applies again so that the form grows, and grows again, without a condition on what grows.
-fn growing(rule: &Rule, (lhs, rhs): (&Pattern, &Pattern), warn: &mut impl FnMut(Span, String, String)) {
-    let RuleKind::Pattern { when, .. } = &rule.kind else { return };
+/// Whether a rule applies to what it makes, with ever larger forms.
+#[must_use]
+pub fn grows(rule: &Rule) -> bool {
+    !growth(rule).is_empty()
+}
+
+/// Where a rule grows, in what words, and what to do: once for each side that it matches.
+fn growth(rule: &Rule) -> Vec<(Span, String, String)> {
+    let RuleKind::Pattern { lhs, rhs, is_two_way, .. } = &rule.kind else { return Vec::new() };
+    let back = is_two_way.then(|| growth_of(rule, (rhs, lhs))).flatten();
+    growth_of(rule, (lhs, rhs)).into_iter().chain(back).collect()
+}
+
+/// A part of a right side to which the rule applies again so that the form grows, and grows again, without a condition on what grows.
+fn growth_of(rule: &Rule, (lhs, rhs): (&Pattern, &Pattern)) -> Option<(Span, String, String)> {
+    let RuleKind::Pattern { when, .. } = &rule.kind else { return None };
     let asked: Vec<&Name> = when.iter().flat_map(|when| when.tests()).flat_map(Test::variables).collect();
     for (id, node) in rhs.nodes() {
         let mut stands: BTreeMap<String, String> = BTreeMap::new();
@@ -272,16 +283,30 @@ fn growing(rule: &Rule, (lhs, rhs): (&Pattern, &Pattern), warn: &mut impl FnMut(
             continue;
         }
         let grows = |name: &&String| {
-            !asked.iter().any(|asked| **asked == ***name) && stands[*name].starts_with('(') && returns(&stands, name)
+            !asked.iter().any(|asked| **asked == ***name)
+                && stands[*name].starts_with('(')
+                && !is_undone(&stands[*name], name)
+                && returns(&stands, name)
         };
         if let Some(name) = stands.keys().find(grows) {
             let what =
                 format!("it applies to `{}`, which it makes itself, and `?{name}` grows each time", part(rhs, id));
             let help =
                 format!("add a condition on `?{name}`, or run the rule in a phase of your own with few `:passes`");
-            warn(rhs.span(id), what, help);
-            return;
+            return Some((rhs.span(id), what, help));
         }
+    }
+    None
+}
+
+/// Whether a form of a variable, made again of itself, is the variable: a negation, or what is left of a number less it, or divided by it.
+fn is_undone(form: &str, name: &str) -> bool {
+    let words: Vec<&str> = form.trim_matches(['(', ')']).split(' ').collect();
+    let is_number = |word: &str| !word.starts_with('?') && !word.contains('(');
+    match words.as_slice() {
+        ["-", last] => last.strip_prefix('?') == Some(name),
+        ["-" | "/", first, last] => is_number(first) && last.strip_prefix('?') == Some(name),
+        _ => false,
     }
 }
 

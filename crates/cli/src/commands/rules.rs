@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use nestegg_driver::rules::{rule_book, vocabulary, warnings};
+use nestegg_lab::growth::growing;
 use nestegg_rules::RuleBook;
 use nestegg_span::Source;
 
@@ -37,6 +38,7 @@ pub fn run(args: &RulesArgs) -> Result<ExitStatus, Failure> {
     let files = read_rules(&args.rules)?;
     let book = rule_book(&files)?;
     warnings(&files).into_iter().for_each(|warning| terminal::show(&warning.into()));
+    growing(&book, |rule| files.contains(&rule.source)).into_iter().for_each(|warning| terminal::show(&warning.into()));
     let text = if args.names.is_empty() { all(&book) } else { named(&book, &args.names)? };
     terminal::print(&text)?;
     Ok(ExitStatus::Done)

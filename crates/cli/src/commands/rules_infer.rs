@@ -58,6 +58,10 @@ fn text(inferred: &[Inferred], n_kernels: usize) -> String {
             all => writeln!(text, "; limits hit: {}", all.join(", ")),
         };
     }
+    let again = found_again(inferred);
+    if !again.is_empty() {
+        let _ = write!(text, ";;\n;; Found again, {}: {}.\n", again.len(), again.join(", "));
+    }
     for rule in inferred.iter().flat_map(|found| &found.rules) {
         let status = match &rule.status {
             Status::Known(names) => format!("Known: {}.", names.join(", ")),
@@ -72,6 +76,18 @@ fn text(inferred: &[Inferred], n_kernels: usize) -> String {
         text.push_str(form);
     }
     text
+}
+
+/// The rules that are loaded and were found, in order.
+fn found_again(inferred: &[Inferred]) -> Vec<&str> {
+    let known = inferred.iter().flat_map(|found| &found.rules).filter_map(|rule| match &rule.status {
+        Status::Known(names) => Some(names),
+        Status::Implied | Status::New => None,
+    });
+    let mut names: Vec<&str> = known.flatten().map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// What a rule wins, in words.

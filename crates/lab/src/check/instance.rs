@@ -26,14 +26,14 @@ use super::values::{Hints, Place, Values};
 
 /// An expression and where it lives.
 #[derive(Clone, Debug)]
-pub(super) struct Instance {
-    pub(super) setting: Setting,
-    pub(super) expression: String,
+pub(crate) struct Instance {
+    pub(crate) setting: Setting,
+    pub(crate) expression: String,
 }
 
 impl Instance {
     /// The instance of a seed.
-    pub(super) fn new(pattern: &Pattern, hints: &Hints, seed: u64) -> Option<Self> {
+    pub(crate) fn new(pattern: &Pattern, hints: &Hints, seed: u64) -> Option<Self> {
         let mut values = Values {
             choices: Seeded::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             setting: Setting::new(Element::Float64, Vec::new(), 2),

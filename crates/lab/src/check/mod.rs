@@ -20,10 +20,10 @@
 
 mod counter;
 mod evidence;
-mod instance;
+pub(crate) mod instance;
 mod scope;
-mod setting;
-mod values;
+pub(crate) mod setting;
+pub(crate) mod values;
 
 use std::collections::BTreeSet;
 

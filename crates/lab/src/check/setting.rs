@@ -93,7 +93,7 @@ pub(super) struct Array {
 
 /// The loops and arrays of a trial.
 #[derive(Clone, Debug)]
-pub(super) struct Setting {
+pub(crate) struct Setting {
     /// The type of what the expression is.
     pub(super) element: Element,
     /// The loops around the expression, outermost first.
@@ -146,7 +146,7 @@ impl Setting {
     }
 
     /// A kernel that stores these expressions, each in an array of its own.
-    pub(super) fn kernel(&self, name: &str, stores: &[(&str, &str)]) -> String {
+    pub(crate) fn kernel(&self, name: &str, stores: &[(&str, &str)]) -> String {
         self.kernel_with(name, stores, |_, _| None)
     }
 

@@ -23,7 +23,7 @@ pub(super) enum Hint {
 
 /// What the conditions of a rule ask about.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hints {
+pub(crate) struct Hints {
     /// By the name of a variable.
     of: Vec<(String, Hint)>,
     /// Numbers that the rule names, and those beside them.
@@ -34,7 +34,7 @@ pub(super) struct Hints {
 
 impl Hints {
     /// The hints of one side of a rule and its condition.
-    pub(super) fn new(pattern: &Pattern, when: Option<&Condition>) -> Self {
+    pub(crate) fn new(pattern: &Pattern, when: Option<&Condition>) -> Self {
         let mut res = Self::default();
         for (_, node) in pattern.nodes() {
             match node {

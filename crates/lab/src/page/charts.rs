@@ -20,6 +20,9 @@ const FAR_BELOW: u128 = 3;
 /// So many forms are listed before one asks for the others.
 const MAX_FORMS: usize = 14;
 
+/// So many labels stand side by side on a phone.
+const MAX_NARROW: usize = 9;
+
 /// What was chosen of a seed.
 struct Choice<'a> {
     seed: &'a str,
@@ -27,11 +30,26 @@ struct Choice<'a> {
     bound: u128,
 }
 
+/// The events of the search of the kernel as a whole, without those of some of its stores.
+fn of_whole(events: &[Event]) -> Vec<&Event> {
+    let mut depth = 0_usize;
+    let mut res = Vec::new();
+    for event in events {
+        match event {
+            Event::Apart { .. } => depth += 1,
+            Event::Joined { .. } => depth = depth.saturating_sub(1),
+            _ if depth == 0 => res.push(event),
+            _ => {}
+        }
+    }
+    res
+}
+
 /// The costs of all choices in the order in which they were made, and what none can go below.
 pub(super) fn search(report: &Report, events: &[Event]) -> Markup {
     let mut choices: Vec<Choice<'_>> = Vec::new();
     let mut bound_of: IndexMap<&str, u128> = IndexMap::new();
-    for event in events {
+    for event in of_whole(events) {
         match event {
             Event::Selected { seed, bound, .. } => {
                 bound_of.insert(seed, *bound);
@@ -78,11 +96,18 @@ pub(super) fn search(report: &Report, events: &[Event]) -> Markup {
     html! {
         section #search aria-labelledby="search-title" {
             h2 #search-title { "Cost over the search" }
-            p.lead { "Each dot is the choice made of one seed, the line the best so far; a dash is the bound below which no choice among the forms of that seed can go, where it is near. The scale is logarithmic." }
-            @if choices.is_empty() {
-                p { "Nothing was searched." }
-            } @else {
-                (chart(&format!("Operations of {} choices; the best has {}", choices.len(), count(report.after.total)), &drawing))
+            @match choices.as_slice() {
+                [] => { p { "Nothing was searched." } }
+                [only] => {
+                    p.lead {
+                        "One choice was made, of seed " b { (only.seed) } ": it has " b { (count(only.cost)) } " operations"
+                        @if only.bound > 0 { ", and no choice among the forms of that seed has fewer than " (count(only.bound)) } "."
+                    }
+                }
+                _ => {
+                    p.lead { "Each dot is the choice made of one seed, the line the best so far; a dash is the bound below which no choice among the forms of that seed can go, where it is near. The scale is logarithmic." }
+                    (chart(&format!("Operations of {} choices; the best has {}", choices.len(), count(report.after.total)), &drawing, 1))
+                }
             }
         }
     }
@@ -97,6 +122,7 @@ struct Pass<'a> {
 
 /// E-nodes after each pass of the seed that the result was made of, phase by phase.
 pub(super) fn growth(report: &Report, events: &[Event]) -> Markup {
+    let events = of_whole(events);
     let has = |name: &str| events.iter().any(|event| matches!(event, Event::Encoded { seed, .. } if seed == name));
     let first = events.iter().find_map(|event| match event {
         Event::Encoded { seed, .. } => Some(seed.as_str()),
@@ -104,7 +130,7 @@ pub(super) fn growth(report: &Report, events: &[Event]) -> Markup {
     });
     let seed = if has(&report.seed) { report.seed.as_str() } else { first.unwrap_or_default() };
     let mut passes: Vec<Pass<'_>> = Vec::new();
-    for event in events {
+    for event in &events {
         match event {
             // A seed that hit a limit is searched once more: the last run counts.
             Event::Encoded { seed: own, nodes, classes } if own == seed => {
@@ -155,7 +181,7 @@ pub(super) fn growth(report: &Report, events: &[Event]) -> Markup {
             @if passes.is_empty() {
                 p { "No e-graph was built." }
             } @else {
-                (chart(&format!("E-nodes after each of {} passes", passes.len() - 1), &drawing))
+                (chart(&format!("E-nodes after each of {} passes", passes.len() - 1), &drawing, passes.len()))
             }
         }
     }
@@ -199,9 +225,10 @@ pub(super) fn forms(report: &Report, events: &[Event]) -> Markup {
     }
 }
 
-fn chart(label: &str, drawing: &Markup) -> Markup {
+/// A drawing with so many labels side by side. With more than a phone has room for, it is as wide as they need, and scrolls.
+fn chart(label: &str, drawing: &Markup, n: usize) -> Markup {
     html! {
-        figure.chart {
+        figure.chart.many[n > MAX_NARROW] {
             svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(label) preserveAspectRatio="xMidYMid meet" { (drawing) }
         }
     }
@@ -266,6 +293,25 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_are_left_out_with_the_parts_in_them() {
+        let made = |seed: &str| Event::Made { seed: seed.to_owned(), operations: 1 };
+        let (apart, joined) =
+            (|part: &str| Event::Apart { part: part.to_owned() }, |part: &str| Event::Joined { part: part.to_owned() });
+        let events = [
+            made("whole"),
+            apart("y and z"),
+            made("of part"),
+            apart("y"),
+            made("of part"),
+            joined("y"),
+            made("of part"),
+            joined("y and z"),
+            made("whole"),
+        ];
+        assert_eq!(of_whole(&events), [&made("whole"), &made("whole")]);
+    }
 
     #[test]
     fn scales_put_the_largest_on_top() {
