@@ -108,6 +108,9 @@ impl Run<'_> {
     }
 }
 
+/// Results that take so many times as long as the fastest are not made any faster.
+const NEAR: u128 = 2;
+
 fn refused(program: &LinearizedKernel, error: EstimateError) -> Error {
     Error::Refused { pass: "estimate", kernel: program.kernel.name.clone(), source: Box::new(error) }
 }
@@ -124,12 +127,15 @@ impl Told<'_> {
             return;
         }
         stages.run("estimate", || {
-            for candidate in candidates {
+            for candidate in &mut *candidates {
                 let time = self.run().of(&candidate.program).ok().flatten();
                 candidate.time = time.unwrap_or(Nanoseconds(u128::MAX));
-                if candidate.is_of_form
-                    && let Ok(Some((program, time))) = self.run().for_compilers(&candidate.program, candidate.time)
-                {
+            }
+            let best = candidates.iter().map(|candidate| candidate.time).min().unwrap_or_default();
+            let is_near =
+                |candidate: &&mut Candidate| candidate.is_of_form && candidate.time.0 <= best.0.saturating_mul(NEAR);
+            for candidate in candidates.iter_mut().filter(is_near) {
+                if let Ok(Some((program, time))) = self.run().for_compilers(&candidate.program, candidate.time) {
                     (candidate.program, candidate.time) = (program, time);
                 }
             }
