@@ -16,6 +16,12 @@ use crate::report::TimeEstimate;
 use crate::search::Told;
 use crate::stages::Stages;
 
+/// A form for compilers must save this many hundredths of the time: smaller differences are beyond the model.
+const GAIN: u128 = 2;
+
+/// Results that take this many times as long as the fastest get no forms for compilers.
+const NEAR: u128 = 2;
+
 /// Time of one run, in thousandths of a nanosecond: a whole number, so that estimates can be compared and sorted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Nanoseconds(u128);
@@ -26,7 +32,7 @@ impl Nanoseconds {
         Self((value * 1000.0).round() as u128)
     }
 
-    /// The time without a share of it, in hundredths.
+    /// The time, reduced by so many hundredths.
     fn less(self, hundredths: u128) -> Self {
         Self(self.0 - self.0 / 100 * hundredths)
     }
@@ -66,8 +72,8 @@ impl Run<'_> {
         estimate(&batched, &parameters::values(&assumed))
     }
 
-    /// The fastest of what compilers make better code of than of the kernel, and its time, if it is faster: the same operations in loops whose trip counts are numbers, with
-    /// temporaries and tables laid out in memory for the loops that run in lanes.
+    /// The fastest of the kernel's forms for compilers, with its time, if it saves [`GAIN`]: the same operations in loops whose trip counts are numbers, with temporaries and
+    /// tables laid out in memory for the loops that run in lanes.
     fn for_compilers(
         &self,
         program: &LinearizedKernel,
@@ -77,25 +83,39 @@ impl Run<'_> {
         if self.config.batch.is_some() {
             return Ok(None);
         }
-        let mut best = (None, time.less(GAIN));
-        for written in std::iter::once(program.clone()).chain(nestegg_transform::write_out_triangles(program)) {
-            let laid_out = self.laid_out(&written)?;
-            for candidate in std::iter::once(written).chain(laid_out) {
-                let time = Nanoseconds::of(self.estimate(&candidate)?.nanoseconds);
-                if time < best.1 {
-                    best = (Some(candidate), time);
-                }
-            }
+        let mut forms: Vec<(LinearizedKernel, Nanoseconds)> = Vec::new();
+        forms.extend(self.laid_out(program, &self.profile(program)?)?);
+        if let Some(written) = nestegg_transform::write_out_triangles(program) {
+            let profile = self.profile(&written)?;
+            let laid_out = self.laid_out(&written, &profile)?;
+            forms.push((written, self.time(&profile)));
+            forms.extend(laid_out);
         }
-        Ok(best.0.map(|program| (program, best.1)))
+        let fastest = forms.into_iter().min_by_key(|form| form.1);
+        Ok(fastest.filter(|form| form.1 < time.less(GAIN)))
     }
 
-    /// A kernel with its arrays laid out for the loops that run in lanes; `None` if they are.
-    fn laid_out(&self, program: &LinearizedKernel) -> Result<Option<LinearizedKernel>, Error> {
-        let machine = &self.config.machine;
-        let profile = Profile::new(program, self.values, machine).map_err(|error| refused(program, error))?;
-        let last = profile.axes(machine);
-        Ok((!last.is_empty()).then(|| nestegg_schedule::lay_out(program.clone(), &last)))
+    /// A kernel, whose profile this is, with its arrays laid out for the loops that run in lanes, and its time; `None` if they are.
+    fn laid_out(
+        &self,
+        program: &LinearizedKernel,
+        profile: &Profile,
+    ) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
+        let last = profile.axes(&self.config.machine);
+        if last.is_empty() {
+            return Ok(None);
+        }
+        let res = nestegg_schedule::lay_out(program.clone(), &last);
+        let time = self.time(&self.profile(&res)?);
+        Ok(Some((res, time)))
+    }
+
+    fn profile(&self, program: &LinearizedKernel) -> Result<Profile, Error> {
+        Profile::new(program, self.values, &self.config.machine).map_err(|error| refused(program, error))
+    }
+
+    fn time(&self, profile: &Profile) -> Nanoseconds {
+        Nanoseconds::of(profile.on(&self.config.machine).nanoseconds)
     }
 
     /// What a report says of the time of a run.
@@ -113,12 +133,6 @@ impl Run<'_> {
     }
 }
 
-/// A form for compilers is taken if it saves so many hundredths of the time: by less, the model often errs.
-const GAIN: u128 = 2;
-
-/// Results that take so many times as long as the fastest are not made any faster.
-const NEAR: u128 = 2;
-
 fn refused(program: &LinearizedKernel, error: EstimateError) -> Error {
     Error::Refused { pass: "estimate", kernel: program.kernel.name.clone(), source: Box::new(error) }
 }
@@ -129,7 +143,7 @@ impl Told<'_> {
         Run { config: self.config, values: self.values, licence: self.semantics.licence }
     }
 
-    /// Estimates the time of candidates, if time is made small. Results of a search become what compilers make the fastest code of.
+    /// Estimates the time of candidates, if time is made small. Results of a search are replaced by their fastest form for compilers.
     pub(crate) fn estimate(&self, candidates: &mut [Candidate], stages: &mut Stages) {
         if self.config.cost != CostModel::Time {
             return;

@@ -299,7 +299,7 @@ fn growth_of(rule: &Rule, (lhs, rhs): (&Pattern, &Pattern)) -> Option<(Span, Str
     None
 }
 
-/// Whether a form of a variable, made again of itself, is the variable: a negation, or what is left of a number less it, or divided by it.
+/// Whether a form, applied twice, gives its variable back: a negation, or a number minus the variable or divided by it.
 fn is_undone(form: &str, name: &str) -> bool {
     let words: Vec<&str> = form.trim_matches(['(', ')']).split(' ').collect();
     let is_number = |word: &str| !word.starts_with('?') && !word.contains('(');

@@ -14,7 +14,7 @@
 //! Source: Homolya, Kirby and Ham, "Exposing and exploiting structure: optimal code generation for high-order finite element methods", 2017.
 
 use nestegg_ir::affine::{self, Affine, Var};
-use nestegg_ir::{Array, Expr, ExprId, Exprs, InameId, InsnId, Kernel, LinearizedKernel};
+use nestegg_ir::{Expr, ExprId, Exprs, InameId, InsnId, Kernel, LinearizedKernel};
 use nestegg_solve::cluster::TOLERANCE;
 use rustc_hash::FxHashMap;
 
@@ -121,7 +121,7 @@ impl Uses {
 fn digit_of(kernel: &Kernel, element: ExprId, at: usize, digits: &[usize]) -> Option<(usize, f64)> {
     let Expr::Access { array, .. } = &kernel.exprs[element] else { return None };
     let values = kernel[*array].table()?;
-    let shape: Vec<usize> = shape(kernel, &kernel[*array])?;
+    let shape = kernel.constant_shape(*array)?;
     let inner: usize = shape[at + 1..].iter().product();
     let outer: usize = shape[..at].iter().product();
     let extent = shape[at];
@@ -143,13 +143,6 @@ fn digit_of(kernel: &Kernel, element: ExprId, at: usize, digits: &[usize]) -> Op
         }
         (change <= TOLERANCE * largest).then_some((digit, if largest > 0.0 { change / largest } else { 0.0 }))
     })
-}
-
-fn shape(kernel: &Kernel, array: &Array) -> Option<Vec<usize>> {
-    let sizes = array.shape.iter().map(|&size| {
-        affine::of(&kernel.exprs, size).and_then(|size| size.as_constant()).and_then(|size| usize::try_from(size).ok())
-    });
-    sizes.collect()
 }
 
 /// The ways to write a number as an ordered product of at least two factors above one.

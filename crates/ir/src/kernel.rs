@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::affine;
 use crate::expr::{Expr, Exprs};
 use crate::ids::{ArrayId, DomainId, ExprId, FunctionId, InameId, InameSet, InsnId, ParameterId, SubstitutionId};
 use crate::linearization::Linearization;
@@ -404,6 +405,13 @@ impl Kernel {
     #[must_use]
     pub fn is_unstated(&self, size: ExprId) -> bool {
         matches!(self.exprs[size], Expr::Parameter(parameter) if !self[parameter].is_stated)
+    }
+
+    /// The extents of an array, if all are constant and none is negative.
+    #[must_use]
+    pub fn constant_shape(&self, array: ArrayId) -> Option<Vec<usize>> {
+        let extent = |&size: &ExprId| usize::try_from(affine::of(&self.exprs, size)?.as_constant()?).ok();
+        self[array].shape.iter().map(extent).collect()
     }
 
     /// The parameters that the kernel states, in order.

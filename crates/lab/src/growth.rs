@@ -154,7 +154,7 @@ fn warning(group: &[&Rule], rule: &Rule, instance: &Instance) -> Growing {
     }
 }
 
-/// Rules on an instance; `None` if it is no kernel, or a rule is wrong on it.
+/// Runs rules on an instance; `None` if it cannot be read as a kernel, or if a rule turns out unsound on it.
 fn run(rules: &[&Rule], instance: &Instance) -> Option<Saturation> {
     let name = &rules.first()?.name;
     let text = instance.setting.kernel("grows", &[("out", &instance.expression)]);

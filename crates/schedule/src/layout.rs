@@ -9,28 +9,26 @@
 
 use std::sync::Arc;
 
-use nestegg_ir::affine;
 use nestegg_ir::{ArrayId, ArrayKind, InstructionKind, Kernel, LinearizedKernel, Number};
 
 use crate::reindex::reindex;
 
-/// Moves an axis of each of these arrays behind its others; numbers of axes that there are not change nothing.
+/// Moves an axis of each of these arrays behind its others; axes that do not exist are ignored.
 #[must_use]
 pub fn lay_out(linearized: LinearizedKernel, last: &[(ArrayId, usize)]) -> LinearizedKernel {
     let mut linearized = linearized;
-    let mut axes: Vec<Option<usize>> = vec![None; linearized.kernel.arrays.len()];
-    let fixed = known_by_name(&linearized.kernel);
+    let kernel = &mut linearized.kernel;
+    let fixed = known_by_name(kernel);
+    let mut axes: Vec<Option<usize>> = vec![None; kernel.arrays.len()];
     for &(array, axis) in last {
-        let kernel = &linearized.kernel;
-        if !kernel[array].is_argument() && axis + 1 < kernel[array].shape.len() && !fixed.contains(&array) {
-            axes[array.index()] = moved(kernel, array, axis).is_some().then_some(axis);
+        if kernel[array].is_argument() || axis + 1 >= kernel[array].shape.len() || fixed.contains(&array) {
+            continue;
         }
-    }
-    for array in linearized.kernel.array_ids() {
-        let Some(axis) = axes[array.index()] else { continue };
-        let Some(kind) = moved(&linearized.kernel, array, axis) else { continue };
-        linearized.kernel[array].kind = kind;
-        linearized.kernel[array].shape[axis..].rotate_left(1);
+        if let Some(kind) = moved(kernel, array, axis) {
+            kernel[array].kind = kind;
+            kernel[array].shape[axis..].rotate_left(1);
+            axes[array.index()] = Some(axis);
+        }
     }
     reindex(&mut linearized, |array, indices| {
         let mut indices: Box<[_]> = indices.into();
@@ -53,11 +51,10 @@ fn known_by_name(kernel: &Kernel) -> Vec<ArrayId> {
     res
 }
 
-/// What an array is once an axis is behind the others; `None` for a table whose extents are no numbers.
+/// The kind of an array with that axis last: a table's values are in their new order. `None` for a table whose shape is not constant.
 fn moved(kernel: &Kernel, array: ArrayId, axis: usize) -> Option<ArrayKind> {
     let ArrayKind::Table(values) = &kernel[array].kind else { return Some(kernel[array].kind.clone()) };
-    let extent = |&extent: &_| usize::try_from(affine::of(&kernel.exprs, extent)?.as_constant()?).ok();
-    let shape: Vec<usize> = kernel[array].shape.iter().map(extent).collect::<Option<_>>()?;
+    let shape = kernel.constant_shape(array)?;
     let (n_moved, n_behind): (usize, usize) = (shape[axis], shape[axis + 1..].iter().product());
     if n_moved * n_behind == 0 {
         return None;

@@ -15,21 +15,17 @@ use crate::machine::Machine;
 use crate::shape::{Sized, Strided, in_registers, unrolled};
 
 /// For each temporary and table of which another axis than the last has most votes, that axis.
-pub(crate) fn axes(kernel: &Sized, parents: &[usize], machine: &Machine) -> Vec<(ArrayId, usize)> {
+pub(crate) fn axes(kernel: &Sized, machine: &Machine) -> Vec<(ArrayId, usize)> {
     let loops = &kernel.nest.loops;
+    let parents = kernel.parents();
     // Arrays that are laid out anew are no reason to unroll a loop.
-    let unrolled = unrolled(kernel, parents, machine, Strided::OfArguments);
-    let in_registers = in_registers(kernel, parents, &unrolled);
+    let unrolled = unrolled(kernel, &parents, machine, Strided::OfArguments);
+    let in_registers = in_registers(kernel, &parents, &unrolled);
     let mut has_loops = vec![false; loops.len()];
-    let mut n_iterations = vec![1.0; loops.len()];
     for idx in 1..loops.len() {
         has_loops[parents[idx]] |= !unrolled[idx];
-        n_iterations[idx] = n_iterations[parents[idx]] * loops[idx].entries * loops[idx].trips;
     }
-    // Loops that stay inside an unrolled loop stay inside the one around it.
-    for idx in (1..loops.len()).rev() {
-        has_loops[parents[idx]] |= has_loops[idx];
-    }
+    let n_iterations = kernel.n_iterations();
     let mut votes: BTreeMap<ArrayId, Vec<f64>> = BTreeMap::new();
     for (idx, one) in loops.iter().enumerate() {
         let mut around = idx;

@@ -184,7 +184,7 @@ impl Profile {
     /// Temporaries and tables that would be better kept with another axis last, and that axis: the one along which the loops go that compilers can put into lanes.
     #[must_use]
     pub fn axes(&self, machine: &Machine) -> Vec<(ArrayId, usize)> {
-        axes(&self.sized, &self.sized.parents(), machine)
+        axes(&self.sized, machine)
     }
 
     /// The nanoseconds of one run, shared among the instructions. Each loop's own time goes to the instructions in it, in proportion to how long the operations of each

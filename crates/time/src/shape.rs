@@ -126,14 +126,13 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
 pub(crate) fn shared(kernel: &Sized, costs: &[LoopEstimate], machine: &Machine) -> BTreeMap<InsnId, f64> {
     let loops = &kernel.nest.loops;
     // Iterations in a run, and the loop that is left around each; parents have smaller numbers than their children.
-    let mut n_iterations = vec![1.0; loops.len()];
+    let n_iterations = kernel.n_iterations();
     let mut place: Vec<Option<usize>> = vec![None; loops.len()];
     for (cost_idx, cost) in costs.iter().enumerate() {
         place[cost.at] = Some(cost_idx);
     }
     for (idx, one) in loops.iter().enumerate() {
         for &child in &one.children {
-            n_iterations[child] = n_iterations[idx] * loops[child].entries * loops[child].trips;
             place[child] = place[child].or(place[idx]);
         }
     }
@@ -263,7 +262,7 @@ fn of_loop(kernel: &Sized, inner: &Shaped, of: &Loop, machine: &Machine) -> Loop
     if let Some(iname) = iname.filter(|_| !inner.has_loops) {
         let size = kernel.widest(work);
         let lanes = machine.lanes(size);
-        // Where trip counts differ, the few iterations of a short loop are left over from full vectors.
+        // If the trip count varies, a short loop rarely fills a vector.
         let is_long = trips >= if of.is_varying && !of.is_lanes { 2.0 * lanes } else { 2.0 };
         if lanes > 1.0 && is_long && kernel.is_vectorizable(work, iname, machine) {
             let vector = Steps { n: n_steps(trips, lanes), lanes };
@@ -279,7 +278,7 @@ fn of_loop(kernel: &Sized, inner: &Shaped, of: &Loop, machine: &Machine) -> Loop
         }
     }
     let (steps, (step, bound)) = best;
-    // How often it runs this time is a guess of the processor's.
+    // The processor guesses how often the loop runs this time.
     let guess = if of.is_varying && !of.is_lanes { machine[C::Branch] } else { 0.0 };
     let entry = if iname.is_some() { machine[C::LoopEntry] + guess } else { 0.0 }
         + kept * (machine[C::Load].max(machine[C::Store]));
@@ -398,6 +397,17 @@ impl Sized {
         let mut res = vec![0; self.nest.loops.len()];
         for (idx, one) in self.nest.loops.iter().enumerate() {
             one.children.iter().for_each(|&child| res[child] = idx);
+        }
+        res
+    }
+
+    /// How many iterations each loop does in a run.
+    pub(crate) fn n_iterations(&self) -> Vec<f64> {
+        let loops = &self.nest.loops;
+        let mut res = vec![1.0; loops.len()];
+        // Parents have smaller numbers than their children.
+        for (idx, one) in loops.iter().enumerate() {
+            one.children.iter().for_each(|&child| res[child] = res[idx] * loops[child].entries * loops[child].trips);
         }
         res
     }

@@ -182,26 +182,31 @@ impl Range {
         component: InameSet,
     ) -> Result<Self, DomainError> {
         let own = domains.of(&std::iter::once(iname).collect())?;
-        let is_bounded = (own.dim_min_val(name).ok().flatten(), own.dim_max_val(name).ok().flatten());
+        let bounds = (own.dim_min_val(name).ok().flatten(), own.dim_max_val(name).ok().flatten());
         let set = own.with_dim_names(&[Ranges::DIM])?;
-        let is_interval = match is_bounded {
-            (Some(least), Some(greatest)) => {
-                let x = isl::Affine::var("x");
-                let all = isl::Set::from_constraints(
-                    domains.context(),
-                    &[],
-                    &["x"],
-                    &[
-                        isl::Constraint::inequality(x.add(&isl::Affine::constant(least).scale(-1)?)?),
-                        isl::Constraint::inequality(isl::Affine::constant(greatest).sub(&x)?),
-                    ],
-                )?;
-                all.is_subset(&set)?
-            }
+        let is_interval = match bounds {
+            (Some(least), Some(greatest)) => holds_all(domains.context(), &set, (least, greatest))?,
             _ => false,
         };
-        Ok(Self { bounds: is_bounded, is_interval, dependencies, component, set })
+        Ok(Self { bounds, is_interval, dependencies, component, set })
     }
+}
+
+/// The first and last value of a set of one dimension, if it is all integers between, whatever its parameters are.
+pub(crate) fn interval(context: &isl::Context, set: &isl::Set, name: &str) -> Result<Option<(i64, i64)>, isl::Error> {
+    let (Some(least), Some(greatest)) = (set.dim_min_val(name)?, set.dim_max_val(name)?) else { return Ok(None) };
+    let set = set.with_dim_names(&[Ranges::DIM])?;
+    Ok(holds_all(context, &set, (least, greatest))?.then_some((least, greatest)))
+}
+
+/// Whether every integer between two, both included, is in a set over [`Ranges::DIM`].
+fn holds_all(context: &isl::Context, set: &isl::Set, (least, greatest): (i64, i64)) -> Result<bool, isl::Error> {
+    let x = isl::Affine::var(Ranges::DIM);
+    let constraints = [
+        isl::Constraint::inequality(x.add(&isl::Affine::constant(least).scale(-1)?)?),
+        isl::Constraint::inequality(isl::Affine::constant(greatest).sub(&x)?),
+    ];
+    isl::Set::from_constraints(context, &[], &[Ranges::DIM], &constraints)?.is_subset(set)
 }
 
 /// Whether a set is the product of its projections on each dimension.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use nestegg_ir::names::Names;
-use nestegg_ir::{Array, ArrayId, ArrayKind, Dtype, Exprs, Kernel, Number, affine};
+use nestegg_ir::{Array, ArrayId, ArrayKind, Dtype, Exprs, Kernel, Number};
 use rustc_hash::FxHashMap;
 
 /// The contents of a table.
@@ -81,9 +81,7 @@ impl TablePool {
 
 fn contents(kernel: &Kernel, array: ArrayId) -> Option<Contents> {
     let values = kernel[array].table()?.clone();
-    let size = |&size: &_| usize::try_from(affine::of(&kernel.exprs, size)?.as_constant()?).ok();
-    let shape: Option<Vec<usize>> = kernel[array].shape.iter().map(size).collect();
-    Some(Contents { dtype: kernel[array].dtype, shape: shape?, values })
+    Some(Contents { dtype: kernel[array].dtype, shape: kernel.constant_shape(array)?, values })
 }
 
 impl Contents {

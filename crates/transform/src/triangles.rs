@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 
 use nestegg_ir::affine::Affine;
 use nestegg_ir::domains::{DomainError, Domains};
-use nestegg_ir::linearization::{from_tree, runs_in, to_tree};
+use nestegg_ir::linearization::{Item, from_tree, runs_in, to_tree};
 use nestegg_ir::names::Names;
 use nestegg_ir::walk::below;
 use nestegg_ir::{
@@ -24,16 +24,16 @@ use nestegg_ir::{
 };
 use nestegg_isl as isl;
 
-use crate::ranges::Ranges;
+use crate::ranges::{Ranges, interval};
 use crate::substitute::with_inames;
 
 /// A loop of more iterations stays a loop.
 const MAX_TRIPS: i64 = 16;
 
-/// So many instructions are made at most.
+/// At most this many instructions are made.
 const MAX_COPIES: usize = 512;
 
-/// The kernel with its triangles written out; `None` if there are none that can be.
+/// The kernel with its triangles written out; `None` if none can be.
 #[must_use]
 pub fn write_out_triangles(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let tree = to_tree(&linearized.linearization).ok()?;
@@ -205,20 +205,12 @@ impl Pass {
             }
         }
         set = set.dims_to_params()?.params_to_dims(&[&name])?;
-        let (first, last) = (set.dim_min_val(&name)?, set.dim_max_val(&name)?);
-        let n_values = |first: i64, last: i64| u64::try_from(last.checked_sub(first)?.checked_add(1)?).ok();
+        let values = interval(&self.context, &set, &name)?;
         let params = set.param_names()?;
         let id = InameId::new(kernel.inames.len());
         let tags = kernel[iname].tags.clone();
         let enclosing: Vec<InameId> =
             kept.iter().map(|(_, new)| *new).filter(|&new| params.contains(&kernel[new].name)).collect();
-        let values = match (first, last) {
-            (Some(first), Some(last)) if params.is_empty() => {
-                let n = set.count()?;
-                n_values(first, last).is_some_and(|all| n == all.into()).then_some((first, last))
-            }
-            _ => None,
-        };
         self.known.push(Known { dependencies: enclosing.iter().copied().collect(), values });
         let parameters = kernel.parameter_ids().filter(|&one| params.contains(&kernel[one].name)).collect();
         kernel.inames.push(Iname { name, tags, domain: DomainId::new(kernel.domains.len()) });
@@ -244,20 +236,13 @@ impl Pass {
     }
 }
 
-/// All loops in some nodes.
+/// The inames of all loops in some nodes.
 fn loops_in(nodes: &[LoopTree]) -> Vec<InameId> {
-    let mut res = Vec::new();
-    for node in nodes {
-        match node {
-            LoopTree::Loop { iname, body } => {
-                res.push(*iname);
-                res.extend(loops_in(body));
-            }
-            LoopTree::Branch { body, .. } => res.extend(loops_in(body)),
-            LoopTree::Run(_) => {}
-        }
-    }
-    res
+    let iname = |item| match item {
+        Item::For(iname) => Some(iname),
+        _ => None,
+    };
+    from_tree(nodes).into_iter().filter_map(iname).collect()
 }
 
 /// The body of a loop at one value of its iname.
