@@ -101,11 +101,11 @@ impl Run<'_> {
         program: &LinearizedKernel,
         profile: &Profile,
     ) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
-        let last = profile.axes(&self.config.machine);
-        if last.is_empty() {
+        let axes = profile.axes(&self.config.machine);
+        if axes.is_empty() {
             return Ok(None);
         }
-        let res = nestegg_schedule::lay_out(program.clone(), &last);
+        let res = nestegg_schedule::lay_out(program.clone(), &axes.arrays, &axes.reads);
         let time = self.time(&self.profile(&res)?);
         Ok(Some((res, time)))
     }

@@ -1,23 +1,30 @@
 //! Layout: temporaries and tables with their axes in another order in memory.
 //!
 //! # Input
-//! Arrays, each with the axis that is to be last, so that its elements follow each other in memory.
+//! Arrays, each with the axis that is to be last, so that its elements follow each other in memory; and accesses to tables for which another axis is to be last.
 //! # Output
-//! The same loops and values; the other axes keep their order. Arguments, and arrays that opaque instructions know by name, stay as they are.
+//! The same loops and values; the other axes keep their order. Such accesses read a copy of the table. Arguments, and arrays that opaque instructions know by name, stay as they are.
 //! # Complexity
 //! Linear in expressions and entries of tables.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use nestegg_ir::{ArrayId, ArrayKind, InstructionKind, Kernel, LinearizedKernel, Number};
+use nestegg_ir::names::Names;
+use nestegg_ir::{Array, ArrayId, ArrayKind, Expr, ExprId, InsnId, InstructionKind, Kernel, LinearizedKernel, Number};
 
 use crate::reindex::reindex;
 
-/// Moves an axis of each of these arrays behind its others; axes that do not exist are ignored.
+/// Moves an axis of each of these arrays behind its others, and where instructions `read` tables, by the access, that axis of a copy; what does not exist is ignored.
 #[must_use]
-pub fn lay_out(linearized: LinearizedKernel, last: &[(ArrayId, usize)]) -> LinearizedKernel {
+pub fn lay_out(
+    linearized: LinearizedKernel,
+    last: &[(ArrayId, usize)],
+    read: &[(InsnId, ExprId, usize)],
+) -> LinearizedKernel {
     let mut linearized = linearized;
     let kernel = &mut linearized.kernel;
+    copy_tables(kernel, read);
     let fixed = known_by_name(kernel);
     let mut axes: Vec<Option<usize>> = vec![None; kernel.arrays.len()];
     for &(array, axis) in last {
@@ -38,6 +45,46 @@ pub fn lay_out(linearized: LinearizedKernel, last: &[(ArrayId, usize)]) -> Linea
         indices
     });
     linearized
+}
+
+/// Lets instructions read copies of tables, one for each table and axis.
+fn copy_tables(kernel: &mut Kernel, read: &[(InsnId, ExprId, usize)]) {
+    let mut names = Names::new(kernel);
+    let mut copies: BTreeMap<(ArrayId, usize), ArrayId> = BTreeMap::new();
+    let mut of_instruction: BTreeMap<InsnId, BTreeMap<ExprId, (usize, ArrayId)>> = BTreeMap::new();
+    for &(insn, access, axis) in read {
+        if insn.index() >= kernel.instructions.len() || access.index() >= kernel.exprs.len() {
+            continue;
+        }
+        let Expr::Access { array, .. } = kernel.exprs[access] else { continue };
+        if kernel[array].table().is_none() || axis >= kernel[array].shape.len() {
+            continue;
+        }
+        let copy = match copies.get(&(array, axis)) {
+            Some(copy) => *copy,
+            None => {
+                let Some(kind) = moved(kernel, array, axis) else { continue };
+                let mut copy = Array { name: names.new_name(&kernel[array].name), kind, ..kernel[array].clone() };
+                copy.shape[axis..].rotate_left(1);
+                kernel.arrays.push(copy);
+                *copies.entry((array, axis)).or_insert(ArrayId::new(kernel.arrays.len() - 1))
+            }
+        };
+        of_instruction.entry(insn).or_default().insert(access, (axis, copy));
+    }
+    for (insn, accesses) in of_instruction {
+        let roots: Vec<ExprId> = kernel[insn].expressions().collect();
+        let map = kernel.exprs.rewrite(roots, |exprs, old, mut expr| {
+            if let Expr::Access { array, indices } = &mut expr
+                && let Some(&(axis, copy)) = accesses.get(&old)
+            {
+                *array = copy;
+                indices[axis..].rotate_left(1);
+            }
+            exprs.intern(expr)
+        });
+        kernel[insn].map_expressions(|id| map.get(id));
+    }
 }
 
 /// Arrays that the text of an opaque instruction names.

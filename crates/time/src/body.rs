@@ -43,6 +43,10 @@ pub(crate) struct Work {
     pub(crate) moved: f64,
     /// Loads and stores of spilled values, which find no free register.
     pub(crate) spilled: Vec<(f64, f64)>,
+    /// Vectors of numbers that straight-line code loads.
+    pub(crate) numbers: f64,
+    /// How many vectors of straight-line code are ready before the first of them is stored, and how often: those that find no free register are spilled.
+    pub(crate) at_once: Vec<(f64, f64)>,
     /// Values that each iteration adds to, kept in registers.
     pub(crate) reductions: f64,
     /// Elements that each iteration adds to, stored and loaded each time.
@@ -125,6 +129,8 @@ impl Work {
         self.branches += other.branches * trips;
         self.moved += other.moved * trips;
         self.spilled.extend(other.spilled.iter().map(|(distance, n)| (*distance, n * trips)));
+        self.numbers += other.numbers * trips;
+        self.at_once.extend(other.at_once.iter().map(|(n_vectors, n)| (*n_vectors, n * trips)));
         self.is_scalar |= other.is_scalar;
     }
 

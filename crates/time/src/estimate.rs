@@ -7,9 +7,9 @@ use nestegg_ir::affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::{NestingError, conditions_mut, to_tree};
-use nestegg_ir::{ArrayId, InsnId, LinearizedKernel};
+use nestegg_ir::{InsnId, LinearizedKernel};
 
-use crate::axes::axes;
+use crate::axes::{Axes, axes};
 use crate::machine::{Constant, Machine};
 use crate::nest::{Builder, value};
 use crate::shape::{Sized, cost, shared};
@@ -181,9 +181,9 @@ impl Profile {
         Estimate { nanoseconds, loops }
     }
 
-    /// Temporaries and tables that would be better kept with another axis last, and that axis: the one along which the loops go that compilers can put into lanes.
+    /// The axes along which the loops go that compilers can put into lanes: those of temporaries and tables that would be better last in memory.
     #[must_use]
-    pub fn axes(&self, machine: &Machine) -> Vec<(ArrayId, usize)> {
+    pub fn axes(&self, machine: &Machine) -> Axes {
         axes(&self.sized, machine)
     }
 

@@ -6,8 +6,8 @@
 //! For each loop the operations that vectors save, the shuffles that they need, and the accesses that are parts of vectors.
 //! # Method
 //! Runs of consecutive stores are cut into vectors, from their values down: where all lanes do the same operation, it is one
-//! for all of them; where all are the same value, it is spread out; consecutive elements are one load; numbers are
-//! nothing. Other values are put together lane by lane. Terms that some lanes add and others subtract are computed both ways and blended. A scalar operation is
+//! for all of them; where all are the same value, it is spread out; consecutive elements are one load, and so are
+//! numbers that differ. Other values are put together lane by lane. Terms that some lanes add and others subtract are computed both ways and blended. A scalar operation is
 //! saved if nothing but vectors needs its value. A group of stores that saves nothing stays as it is.
 //! # Complexity
 //! For each group at most [`MAX_LANES`] tuples of lanes, to a depth of [`MAX_DEPTH`]; a sort of the stores.
@@ -55,6 +55,10 @@ pub(crate) struct Saved {
     pub(crate) stores: Vec<(ArrayId, Affine, f64)>,
     /// Elements loaded by them.
     pub(crate) loads: Vec<(ArrayId, Affine, f64)>,
+    /// Vectors of numbers that they load.
+    pub(crate) numbers: f64,
+    /// Vectors that are ready before the first of them is stored, for each run of consecutive stores.
+    pub(crate) at_once: Vec<f64>,
 }
 
 /// What groups are made of.
@@ -88,6 +92,14 @@ enum Node {
     Other,
 }
 
+/// Stores that may become a vector.
+struct Group<'a> {
+    stores: Vec<&'a Stored>,
+    /// Which run of consecutive stores they are in.
+    run: usize,
+    plan: Plan,
+}
+
 /// What one group does.
 #[derive(Clone, Debug, Default)]
 struct Plan {
@@ -99,12 +111,15 @@ struct Plan {
     scalar: Vec<ExprId>,
     spread: Vec<ExprId>,
     loads: Vec<(ArrayId, Affine, f64)>,
+    /// Vectors of numbers that differ.
+    numbers: f64,
 }
 
 impl Plan {
     fn add(&mut self, other: Self) {
         self.vector += other.vector;
         self.moved += other.moved;
+        self.numbers += other.numbers;
         self.computed.extend(other.computed);
         self.scalar.extend(other.scalar);
         self.spread.extend(other.spread);
@@ -129,9 +144,9 @@ impl Blocks<'_> {
             let (x, y) = (order(a), order(b));
             (x.0, x.1) == (y.0, y.1) && x.2 == y.2 && x.3 + 1 == y.3
         };
-        let mut plans: Vec<(Vec<&Stored>, Plan)> = Vec::new();
-        for run in sorted.chunk_by(|a, b| follows(a, b)) {
-            let mut rest = run;
+        let mut plans: Vec<Group<'_>> = Vec::new();
+        for (run, stores) in sorted.chunk_by(|a, b| follows(a, b)).enumerate() {
+            let mut rest = stores;
             while let Some(first) = rest.first() {
                 let mut n = (self.lanes)(first.array).min(rest.len());
                 n = if n == 0 { 1 } else { 1 << n.ilog2() };
@@ -141,7 +156,8 @@ impl Blocks<'_> {
                 let (group, others) = rest.split_at(n);
                 let mut left = MAX_LANES;
                 let values: Vec<ExprId> = group.iter().map(|store| store.value).collect();
-                plans.push((group.to_vec(), self.plan(&values, group[0].at, (0, &mut left))));
+                let plan = self.plan(&values, group[0].at, (0, &mut left));
+                plans.push(Group { stores: group.to_vec(), run, plan });
                 rest = others;
             }
         }
@@ -149,20 +165,27 @@ impl Blocks<'_> {
     }
 
     /// Drops groups that save nothing, and counts what the others save.
-    fn worth(&self, mut plans: Vec<(Vec<&Stored>, Plan)>) -> BTreeMap<usize, Saved> {
+    fn worth(&self, mut plans: Vec<Group<'_>>) -> BTreeMap<usize, Saved> {
         // What one group needs as a scalar, no other saves: dropping one may change the others, once.
         for _ in 0..2 {
             let needed = self.needed(&plans);
-            plans.retain(|(group, plan)| {
+            plans.retain(|Group { stores, plan, .. }| {
                 let saved: f64 = plan.computed.iter().filter(|(id, _)| !needed.contains(id)).map(|one| one.1).sum();
-                saved + group.len() as f64 - 1.0 >= plan.vector + plan.moved
+                saved + stores.len() as f64 - 1.0 >= plan.vector + plan.moved
             });
         }
         let needed = self.needed(&plans);
         let mut res: BTreeMap<usize, Saved> = BTreeMap::new();
         let (mut seen, mut spread) = (FxHashSet::default(), FxHashSet::default());
-        for (group, plan) in plans {
-            let saved = res.entry(group[0].at).or_default();
+        let mut last_run = None;
+        for Group { stores, run, plan } in plans {
+            let saved = res.entry(stores[0].at).or_default();
+            match saved.at_once.last_mut().filter(|_| last_run == Some(run)) {
+                Some(n) => *n += 1.0,
+                None => saved.at_once.push(1.0),
+            }
+            last_run = Some(run);
+            saved.numbers += plan.numbers;
             for (id, operations) in plan.computed {
                 if !needed.contains(&id) && seen.insert(id) {
                     saved.arithmetic += operations;
@@ -170,21 +193,21 @@ impl Blocks<'_> {
             }
             saved.arithmetic -= plan.vector;
             saved.moved += plan.moved + plan.spread.into_iter().filter(|id| spread.insert(*id)).count() as f64;
-            let lanes = group.len() as f64;
-            saved.stores.extend(group.iter().map(|store| (store.array, store.position.clone(), lanes)));
+            let lanes = stores.len() as f64;
+            saved.stores.extend(stores.iter().map(|store| (store.array, store.position.clone(), lanes)));
             saved.loads.extend(plan.loads);
         }
         res
     }
 
     /// All that is computed as scalars: what groups are made of, other stores, and what else is needed.
-    fn needed(&self, plans: &[(Vec<&Stored>, Plan)]) -> FxHashSet<ExprId> {
+    fn needed(&self, plans: &[Group<'_>]) -> FxHashSet<ExprId> {
         let grouped: FxHashSet<*const Stored> =
-            plans.iter().flat_map(|(group, _)| group.iter().map(|store| std::ptr::from_ref(*store))).collect();
+            plans.iter().flat_map(|group| group.stores.iter().map(|store| std::ptr::from_ref(*store))).collect();
         let others = self.stores.iter().filter(|store| !grouped.contains(&std::ptr::from_ref(*store)));
         let mut pending: Vec<ExprId> = self.roots.clone();
         pending.extend(others.map(|store| store.value));
-        pending.extend(plans.iter().flat_map(|(_, plan)| plan.scalar.iter().chain(&plan.spread).copied()));
+        pending.extend(plans.iter().flat_map(|group| group.plan.scalar.iter().chain(&group.plan.spread).copied()));
         let mut seen = FxHashSet::default();
         while let Some(id) = pending.pop() {
             if seen.insert(id) {
@@ -289,7 +312,9 @@ impl Blocks<'_> {
         let nodes: Vec<Node> = resolved.iter().map(|(_, id)| self.node(*id)).collect();
         let is_one_sign = resolved.iter().all(|(is_negative, _)| *is_negative == resolved[0].0);
         let plan = match &nodes[0] {
-            Node::Number => nodes.iter().all(|node| matches!(node, Node::Number)).then(Plan::default),
+            Node::Number => {
+                nodes.iter().all(|node| matches!(node, Node::Number)).then(|| Plan { numbers: 1.0, ..Plan::default() })
+            }
             Node::Load(..) if is_one_sign => self.load(&nodes),
             Node::Sum(_) if is_one_sign => self.sum(&resolved, &nodes, at, (depth, left)),
             Node::Product { .. } => self.product(&resolved, &nodes, is_one_sign, at, (depth, left)),
@@ -438,7 +463,8 @@ impl Blocks<'_> {
         let n_columns = n_columns.unwrap_or(0);
         let has_spread = !shared.is_empty() || !all[0].1.is_empty() || have_all_numbers || has_any_number;
         let n_parts = n_columns + usize::from(has_spread);
-        let mut res = Plan { vector: (n_parts as f64 - 1.0).max(0.0), computed, ..Plan::default() };
+        let numbers = f64::from(u8::from(has_any_number));
+        let mut res = Plan { vector: (n_parts as f64 - 1.0).max(0.0), computed, numbers, ..Plan::default() };
         res.spread.extend(shared.iter().chain(all[0].1));
         for column in 0..n_columns {
             let lanes: Vec<ExprId> = all.iter().map(|(factors, _)| factors[column]).collect();

@@ -23,6 +23,7 @@ mod probes;
 mod read;
 mod shape;
 
+pub use axes::Axes;
 pub use estimate::{Bound, Estimate, EstimateError, LoopEstimate, Profile, estimate};
 pub use fit::{Timed, calibrated, fit, misfit};
 pub use machine::{Constant, DEFAULT_MACHINE, Machine};

@@ -98,10 +98,11 @@ impl IndexMut<Constant> for Machine {
 }
 
 /// The machine that is taken where none is named.
-pub const DEFAULT_MACHINE: &str = "zen5-gcc";
+pub const DEFAULT_MACHINE: &str = "zen3-gcc";
 
 /// Machines that come with nestegg: names and texts.
 const BUILT_IN: &[(&str, &str)] = &[
+    ("zen3-gcc", include_str!("../../../machines/zen3-gcc.machine")),
     ("zen5-gcc", include_str!("../../../machines/zen5-gcc.machine")),
     ("zen5-gcc-strict", include_str!("../../../machines/zen5-gcc-strict.machine")),
 ];

@@ -53,6 +53,18 @@ pub(crate) struct Nest {
     pub(crate) loops: Vec<Loop>,
     /// For each instruction what it adds to an iteration of a loop: what an instruction before it does already is not in it.
     pub(crate) parts: Vec<(InsnId, usize, Counts)>,
+    /// What instructions read of tables.
+    pub(crate) reads: Vec<Read>,
+}
+
+/// An element of a table that an instruction reads.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    pub(crate) insn: InsnId,
+    pub(crate) access: ExprId,
+    /// The loop in which it is read.
+    pub(crate) at: usize,
+    pub(crate) of: Reference,
 }
 
 /// A loop around an instruction: its place among the loops and what it runs over.
@@ -82,6 +94,7 @@ pub(crate) struct Builder<'a> {
     straight: Vec<Stored>,
     /// Values of which something else is made.
     roots: Vec<ExprId>,
+    reads: Vec<Read>,
 }
 
 impl<'a> Builder<'a> {
@@ -115,6 +128,7 @@ impl<'a> Builder<'a> {
             definitions: FxHashMap::default(),
             straight: Vec::new(),
             roots: Vec::new(),
+            reads: Vec::new(),
         }
     }
 
@@ -133,7 +147,7 @@ impl<'a> Builder<'a> {
             parts.extend(added.filter(|(.., counts)| *counts != Counts::default()));
         }
         self.group();
-        Ok(Nest { loops: self.loops, parts })
+        Ok(Nest { loops: self.loops, parts, reads: self.reads })
     }
 
     /// Straight-line code becomes vectors where that saves something.
@@ -152,6 +166,8 @@ impl<'a> Builder<'a> {
             let work = &mut self.loops[at].work;
             work.arithmetic = (work.arithmetic - saved.arithmetic).max(0.0);
             work.moved += saved.moved;
+            work.numbers += saved.numbers;
+            work.at_once.extend(saved.at_once.into_iter().map(|n_vectors| (n_vectors, 1.0)));
             for (references, grouped) in [(&mut work.stores, saved.stores), (&mut work.loads, saved.loads)] {
                 for (array, position, lanes) in grouped {
                     let is_it = |one: &&mut Reference| one.array == array && one.position.as_ref() == Some(&position);
@@ -272,26 +288,26 @@ impl<'a> Builder<'a> {
         self.n_run += 1.0;
         let mut weight = weight;
         for &predicate in &instruction.predicates {
-            self.place(predicate, path, weight)?;
+            self.place(insn, predicate, path, weight)?;
             self.roots.push(predicate);
             self.loops[at].work.branches += weight;
             weight *= self.probability(predicate, path);
         }
         match &instruction.kind {
             InstructionKind::Assignment { assignee, expression } => {
-                self.place(*expression, path, weight)?;
-                self.store(assignee, Some(*expression), path, weight)?;
+                self.place(insn, *expression, path, weight)?;
+                self.store(insn, assignee, Some(*expression), path, weight)?;
             }
             InstructionKind::Call { assignees, arguments, .. } => {
                 for argument in arguments {
-                    self.place(*argument, path, weight)?;
+                    self.place(insn, *argument, path, weight)?;
                     self.roots.push(*argument);
                 }
                 let work = &mut self.loops[at].work;
                 work.calls[CallKind::Other as usize] += weight;
                 work.is_scalar = true;
                 for assignee in assignees {
-                    self.store(assignee, None, path, weight)?;
+                    self.store(insn, assignee, None, path, weight)?;
                 }
             }
             InstructionKind::Opaque { .. } => {
@@ -305,6 +321,7 @@ impl<'a> Builder<'a> {
 
     fn store(
         &mut self,
+        insn: InsnId,
         assignee: &Assignee,
         value: Option<ExprId>,
         path: &Path,
@@ -312,7 +329,7 @@ impl<'a> Builder<'a> {
     ) -> Result<(), DomainError> {
         let array = assignee.array;
         for &index in &assignee.indices {
-            self.place(index, path, weight)?;
+            self.place(insn, index, path, weight)?;
         }
         let kernel = self.kernel;
         let is_scalar = kernel[array].shape.is_empty() && kernel[array].is_temporary();
@@ -421,8 +438,8 @@ impl<'a> Builder<'a> {
         res
     }
 
-    /// Places all operations of an expression that are not placed yet.
-    fn place(&mut self, root: ExprId, path: &Path, weight: f64) -> Result<(), DomainError> {
+    /// Places all operations of an instruction's expression that are not placed yet.
+    fn place(&mut self, insn: InsnId, root: ExprId, path: &Path, weight: f64) -> Result<(), DomainError> {
         let kernel = self.kernel;
         let mut pending = vec![root];
         let mut seen = FxHashSet::default();
@@ -444,7 +461,7 @@ impl<'a> Builder<'a> {
                         let one = self.inner(iname, &inner, if inner.len() == level + 1 { weight } else { 1.0 })?;
                         inner.push((one, Some(iname)));
                     }
-                    self.place(*body, &inner, 1.0)?;
+                    self.place(insn, *body, &inner, 1.0)?;
                     let innermost = inner[inner.len() - 1].0;
                     let is_fused = self.fuses && matches!(kernel.exprs[*body], Expr::Op { op: Op::Mul, .. });
                     let work = &mut self.loops[innermost].work;
@@ -454,7 +471,11 @@ impl<'a> Builder<'a> {
                 }
                 continue;
             }
-            if let Expr::Access { indices, .. } = expr {
+            if let Expr::Access { array, indices } = expr {
+                if indices.len() > 1 && kernel[*array].table().is_some() {
+                    let of = self.reference(*array, indices, weight);
+                    self.reads.push(Read { insn, access: id, at, of });
+                }
                 pending.extend(indices.iter().filter(|index| affine::of(&kernel.exprs, **index).is_none()));
             } else {
                 pending.extend(expr.children());

@@ -86,8 +86,15 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
                     in_registers[reference.array.index()]
                         && of_child.iname.is_some_and(|iname| stride(reference, iname) != Some(0))
                 };
+                // Rows that are the same in each iteration of the loop around are loaded before it, and then no longer seen as rows.
+                let is_same_row = |reference: &Reference| {
+                    let around = one.iname.filter(|_| !unrolled[idx]);
+                    of_child.iname.is_some_and(|iname| stride(reference, iname) != Some(0))
+                        && around.is_some_and(|iname| stride(reference, iname) == Some(0))
+                };
                 let is_vector = of_child.iname.is_some_and(|iname| {
                     of_child.trips >= 2.0
+                        && !inner.work.loads.iter().any(is_same_row)
                         && lanes > 1.0
                         && inner.work.reductions == 0.0
                         && !loops[child].work.loads.iter().chain(&loops[child].work.stores).any(touches)
@@ -330,6 +337,12 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
         }
     }
     let mut stores = count(&work.stores);
+    loads += work.numbers;
+    for (n_vectors, times) in &work.at_once {
+        let n_spilled = (n_vectors - machine[C::Registers]).max(0.0) * times;
+        loads += n_spilled;
+        stores += n_spilled;
+    }
     let mut first = true;
     for (distance, times) in &work.spilled {
         if *distance > machine[C::Registers] {
@@ -426,6 +439,9 @@ impl Sized {
         {
             return false;
         }
+        if has_odd_group(work, iname) {
+            return false;
+        }
         work.stores.iter().all(|store| {
             matches!(stride(store, iname), Some(1 | -1))
                 && accesses(work, store.array).all(|other| !meets(store, other, iname))
@@ -486,6 +502,29 @@ fn keep_in_registers(work: &mut Work, iname: InameId) -> f64 {
     let kept = before - count(&work.stores);
     work.reductions += kept;
     kept
+}
+
+/// Whether an iteration loads several elements of a row that the next iteration loads from another row, and rows are of a length for which compilers have no
+/// permutations: then they use no vectors at all, while single elements of such rows are put together one by one.
+fn has_odd_group(work: &Work, iname: InameId) -> bool {
+    let is_odd = |load: &&Reference| {
+        stride(load, iname)
+            .map(i64::unsigned_abs)
+            .is_some_and(|stride| stride > 1 && !stride.is_power_of_two() && stride != 3)
+    };
+    work.loads.iter().filter(is_odd).any(|load| {
+        let Some(position) = &load.position else { return false };
+        let step = position.coefficient(Var::Iname(iname)).unsigned_abs();
+        let is_near = |other: &Reference| {
+            let difference = other.position.as_ref().and_then(|other| other.plus(position, -1));
+            difference.and_then(|one| one.as_constant()).is_some_and(|one| one != 0 && one.unsigned_abs() < step)
+        };
+        // Unrolled loops inside read along the row.
+        let runs_along = |(var, coefficient): &(Var, i64)| {
+            *var != Var::Iname(iname) && coefficient.unsigned_abs() < step && load.times > 1.0
+        };
+        position.terms.iter().any(runs_along) || accesses(work, load.array).any(is_near)
+    })
 }
 
 /// At these distances, elements of several iterations come in whole vectors.
