@@ -31,9 +31,8 @@ pub fn lay_out(
         if kernel[array].is_argument() || axis + 1 >= kernel[array].shape.len() || fixed.contains(&array) {
             continue;
         }
-        if let Some(kind) = moved(kernel, array, axis) {
-            kernel[array].kind = kind;
-            kernel[array].shape[axis..].rotate_left(1);
+        if let Some(turned) = turned(kernel, array, axis) {
+            kernel[array] = turned;
             axes[array.index()] = Some(axis);
         }
     }
@@ -63,10 +62,8 @@ fn copy_tables(kernel: &mut Kernel, read: &[(InsnId, ExprId, usize)]) {
         let copy = match copies.get(&(array, axis)) {
             Some(copy) => *copy,
             None => {
-                let Some(kind) = moved(kernel, array, axis) else { continue };
-                let mut copy = Array { name: names.new_name(&kernel[array].name), kind, ..kernel[array].clone() };
-                copy.shape[axis..].rotate_left(1);
-                kernel.arrays.push(copy);
+                let Some(turned) = turned(kernel, array, axis) else { continue };
+                kernel.arrays.push(Array { name: names.new_name(&turned.name), ..turned });
                 *copies.entry((array, axis)).or_insert(ArrayId::new(kernel.arrays.len() - 1))
             }
         };
@@ -96,6 +93,13 @@ fn known_by_name(kernel: &Kernel) -> Vec<ArrayId> {
         }
     }
     res
+}
+
+/// An array with that axis behind its others; `None` for a table whose shape is not constant.
+fn turned(kernel: &Kernel, array: ArrayId, axis: usize) -> Option<Array> {
+    let mut res = Array { kind: moved(kernel, array, axis)?, ..kernel[array].clone() };
+    res.shape[axis..].rotate_left(1);
+    Some(res)
 }
 
 /// The kind of an array with that axis last: a table's values are in their new order. `None` for a table whose shape is not constant.

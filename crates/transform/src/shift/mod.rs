@@ -76,9 +76,9 @@ pub fn share_shifted(
     if exceeds_limit(linearized) || !linearized.kernel.substitutions.is_empty() {
         return Ok(None);
     }
-    let LinearizedKernel { kernel, linearization } = &name_bound_inames(linearized.clone())?;
-    let trees = to_tree(linearization)?;
-    let mut workspace = Workspace::new(kernel.clone())?;
+    let LinearizedKernel { kernel, linearization } = name_bound_inames(linearized.clone())?;
+    let trees = to_tree(&linearization)?;
+    let mut workspace = Workspace::new(kernel)?;
     workspace.domains = workspace.domains.with_values(parameters);
     if workspace.has_two_float_types {
         return Ok(None);
@@ -95,8 +95,8 @@ pub fn share_shifted(
     if placement.kept.is_empty() && n_pairs == 0 {
         return Ok(None);
     }
-    let dtype = roots.iter().find_map(|root| match &kernel[root.insn].kind {
-        InstructionKind::Assignment { assignee, .. } => Some(kernel[assignee.array].dtype),
+    let dtype = roots.iter().find_map(|root| match &workspace.kernel[root.insn].kind {
+        InstructionKind::Assignment { assignee, .. } => Some(workspace.kernel[assignee.array].dtype),
         _ => None,
     });
     let Some(dtype) = dtype else { return Ok(None) };

@@ -108,11 +108,8 @@ impl Search<'_> {
                     push(of.value, factor.power(-exponent));
                 }
             }
-            Body::Reduce(_, _, term) => {
-                push(term.of.value, term.scale.times(&multiples[term.of.value.index()]).abs().power(-1));
-            }
-            Body::Apply(_, operands) => {
-                for term in operands {
+            body @ (Body::Apply(..) | Body::Reduce(..)) => {
+                for term in body.terms() {
                     push(term.of.value, term.scale.times(&multiples[term.of.value.index()]).abs().power(-1));
                 }
             }
@@ -154,22 +151,21 @@ impl Search<'_> {
                 let is_numerator_free = factors.iter().all(|factor| factor.1 < 0);
                 usize::from(!is_numerator_free && !self.factor(factors, own, multiples).is_unit())
             }
-            Body::Apply(_, operands) => {
-                let of_operands =
-                    operands.iter().map(of).filter(|(factor, is_number)| !is_number && !factor.is_unit()).count();
+            body @ (Body::Apply(..) | Body::Reduce(..)) => {
+                let factors = body.terms().iter().map(of);
+                let of_operands = factors.filter(|(factor, is_number)| !is_number && !factor.is_unit()).count();
                 of_operands + usize::from(!own.is_unit())
             }
             _ => 0,
         };
-        // Within a reduction a factor is multiplied at each point.
-        let within = match &self.values.values[value.index()].body {
-            Body::Reduce(_, _, term) if !of(term).1 && !of(term).0.is_unit() => self.runs[term.of.value.index()],
-            _ => 0,
+        // What a reduction goes over is multiplied at each point.
+        let place = match &self.values.values[value.index()].body {
+            Body::Reduce(_, _, term) => term.of.value,
+            _ => value,
         };
         let stores = self.stored[value.index()].iter().filter(|(scale, _)| !scale.times(own).is_unit());
         let of_stores: u128 = stores.map(|(_, runs)| *runs).sum();
-        let of_value = self.runs[value.index()].saturating_mul(n as u128);
-        of_value.saturating_add(within).saturating_add(of_stores).saturating_add(poles)
+        self.runs[place.index()].saturating_mul(n as u128).saturating_add(of_stores).saturating_add(poles)
     }
 
     /// All factors in one value, and where it is stored.
@@ -179,8 +175,7 @@ impl Search<'_> {
         let mut res: Vec<Scale> = match &self.values.values[value.index()].body {
             Body::Sum(terms) => terms.iter().map(|term| of(term).over(own)).collect(),
             Body::Product(factors) => vec![self.factor(factors, own, multiples)],
-            Body::Apply(_, operands) => operands.iter().map(of).chain([own.power(-1)]).collect(),
-            Body::Reduce(_, _, term) => vec![of(term)],
+            body @ (Body::Apply(..) | Body::Reduce(..)) => body.terms().iter().map(of).chain([own.power(-1)]).collect(),
             _ => Vec::new(),
         };
         res.extend(self.stored[value.index()].iter().map(|(scale, _)| scale.times(own)));

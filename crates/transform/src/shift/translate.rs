@@ -51,11 +51,17 @@ pub(crate) struct Context<'a> {
     pub(crate) is_bound: &'a [bool],
 }
 
+impl Context<'_> {
+    fn is_bound(&self, iname: InameId) -> bool {
+        self.is_bound.get(iname.index()) == Some(&true)
+    }
+}
+
 /// What the expressions of the instructions at one position are.
 pub(crate) type Known = FxHashMap<ExprId, Option<Term>>;
 
-/// The value that an instruction stores, then those that reductions in it go over which are no values themselves, inner ones after outer ones; `known` are the values
-/// before it at its position. None if it stores no float, or zero.
+/// The value that an instruction stores; then, outer ones first, the bodies of those reductions in it that stay as they are. `known` has the values before it at its
+/// position. None if it stores no float, or zero.
 pub(crate) fn translate(
     workspace: &Workspace,
     values: &mut Values,
@@ -131,9 +137,7 @@ fn is_opened(workspace: &Workspace, context: Context<'_>, id: ExprId) -> bool {
             _ => false,
         },
         Expr::Call { arguments, .. } => workspace.facts.ty(id).is_float() && arguments.iter().all(is_known),
-        Expr::Reduce { inames, body, .. } => {
-            is_known(body) && inames.iter().all(|iname| context.is_bound.get(iname.index()) == Some(&true))
-        }
+        Expr::Reduce { inames, body, .. } => is_known(body) && inames.iter().all(|&iname| context.is_bound(iname)),
         _ => false,
     }
 }
@@ -172,8 +176,9 @@ fn atom(workspace: &Workspace, values: &mut Values, context: Context<'_>, positi
                 Some(affine) => {
                     let mut term = values.leaf(*array, &affine, version);
                     for (var, _) in &mut term.of.at {
-                        if context.is_bound.get(*var as usize) == Some(&true) {
-                            *var = bound(InameId::new(*var as usize));
+                        let iname = InameId::new(*var as usize);
+                        if context.is_bound(iname) {
+                            *var = bound(iname);
                         }
                     }
                     term

@@ -88,6 +88,17 @@ pub(crate) enum Body {
     Reduce(ReduceOp, Box<[InameId]>, Term),
 }
 
+impl Body {
+    /// The multiples that it adds up, applies an operation to, or reduces.
+    pub(crate) fn terms(&self) -> &[Term] {
+        match self {
+            Self::Sum(terms) | Self::Apply(_, terms) => terms,
+            Self::Reduce(_, _, term) => std::slice::from_ref(term),
+            Self::One | Self::Leaf { .. } | Self::Exact(_) | Self::Product(_) => &[],
+        }
+    }
+}
+
 /// A memory state that is not the same throughout the tree of loops that reads it.
 pub(crate) const NO_VERSION: u32 = u32::MAX;
 
@@ -116,14 +127,16 @@ pub(crate) struct Frame {
 impl Frame {
     /// A reference in terms of the frame's formals.
     pub(crate) fn local(&mut self, at: &At) -> At {
-        let local = at.iter().map(|&(var, offset)| {
-            let formal = self.vars.iter().position(|known| known.0 == var).unwrap_or_else(|| {
-                self.vars.push((var, offset));
-                self.vars.len() - 1
-            });
-            (formal as u32, offset - self.vars[formal].1)
+        at.iter().map(|&entry| self.formal(entry)).collect()
+    }
+
+    /// An entry of a reference in terms of the frame's formals.
+    fn formal(&mut self, (var, offset): (u32, i64)) -> (u32, i64) {
+        let formal = self.vars.iter().position(|known| known.0 == var).unwrap_or_else(|| {
+            self.vars.push((var, offset));
+            self.vars.len() - 1
         });
-        local.collect()
+        (formal as u32, offset - self.vars[formal].1)
     }
 }
 
@@ -157,10 +170,9 @@ impl Values {
         let n_formals = match &body {
             Body::One | Body::Exact(_) => 0,
             Body::Leaf { indices, .. } => n_formals(indices.iter().flat_map(Affine::inames).map(InameId::index)),
-            Body::Sum(terms) | Body::Apply(_, terms) => n_formals(vars(terms.iter().map(|term| &term.of))),
             Body::Product(factors) => n_formals(vars(factors.iter().map(|factor| &factor.0))),
-            Body::Reduce(_, _, term) => {
-                n_formals(vars(std::iter::once(&term.of)).filter(|&var| as_bound(var as u32).is_none()))
+            Body::Sum(_) | Body::Apply(..) | Body::Reduce(..) => {
+                n_formals(vars(body.terms().iter().map(|term| &term.of)))
             }
         };
         let (idx, is_new) = self.known.insert_full(body.clone());
@@ -308,15 +320,16 @@ impl Values {
     /// A reduction of a multiple. Factors leave sums.
     pub(crate) fn reduce(&mut self, op: ReduceOp, inames: &[InameId], term: &Term) -> Term {
         let is_movable = self.is_movable(&term.of);
-        let is_sum = op == ReduceOp::Sum;
-        let scale = if is_sum { term.scale.clone() } else { Scale::one() };
+        let (inside, outside) = match op {
+            ReduceOp::Sum => (Scale::one(), term.scale.clone()),
+            _ => (term.scale.clone(), Scale::one()),
+        };
         let mut frame = Frame::default();
         let is_own = |var: u32| as_bound(var).is_some_and(|iname| inames.contains(&iname));
-        let at = term.of.at.iter().map(|&entry| if is_own(entry.0) { entry } else { frame.local(&vec![entry])[0] });
+        let at = term.of.at.iter().map(|&entry| if is_own(entry.0) { entry } else { frame.formal(entry) });
         let of = Ref { value: term.of.value, at: at.collect() };
-        let body = Term { of, scale: if is_sum { Scale::one() } else { term.scale.clone() } };
-        let value = self.intern(Body::Reduce(op, inames.into(), body), is_movable);
-        Term { of: Ref { value, at: frame.vars }, scale }
+        let value = self.intern(Body::Reduce(op, inames.into(), Term { of, scale: inside }), is_movable);
+        Term { of: Ref { value, at: frame.vars }, scale: outside }
     }
 
     /// A value of its own, whether or not an equal one is known.
@@ -333,10 +346,8 @@ impl Values {
     /// The references in a value's body.
     pub(crate) fn children(&self, value: ValueId) -> Vec<&Ref> {
         match &self.values[value.index()].body {
-            Body::One | Body::Leaf { .. } | Body::Exact(_) => Vec::new(),
-            Body::Sum(terms) | Body::Apply(_, terms) => terms.iter().map(|term| &term.of).collect(),
             Body::Product(factors) => factors.iter().map(|factor| &factor.0).collect(),
-            Body::Reduce(_, _, term) => vec![&term.of],
+            body => body.terms().iter().map(|term| &term.of).collect(),
         }
     }
 
@@ -391,8 +402,10 @@ pub(crate) fn merged(terms: Vec<Term>) -> Vec<Term> {
     res
 }
 
+/// The formals that references name; an iname that a reduction binds is none.
 fn vars<'a>(refs: impl Iterator<Item = &'a Ref>) -> impl Iterator<Item = usize> {
-    refs.flat_map(|of| of.at.iter().map(|entry| entry.0 as usize))
+    let vars = refs.flat_map(|of| of.at.iter().map(|entry| entry.0));
+    vars.filter(|&var| as_bound(var).is_none()).map(|var| var as usize)
 }
 
 fn n_formals(vars: impl Iterator<Item = usize>) -> usize {
