@@ -20,8 +20,8 @@ use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
-    SplitOptions, eliminate_dead, factor_sums, isolate_stores, multiply_out, restrict_to_bands, roll_up,
-    split_at_zeros, write_out_components,
+    SplitOptions, eliminate_dead, factor_sums, fold_constants, isolate_stores, multiply_out, restrict_to_bands,
+    roll_up, split_at_zeros, unroll, write_out_components,
 };
 use rayon::prelude::*;
 
@@ -42,6 +42,9 @@ const WRITTEN_OUT: &str = "written out";
 
 /// The name of the seed in which loops that were written out are loops again.
 const ROLLED_UP: &str = "rolled up";
+
+/// The name of the seed without loops.
+const UNROLLED: &str = "unrolled";
 
 /// The name of a form of one of these.
 fn named(of: &str, what: &str) -> String {
@@ -83,21 +86,28 @@ pub(crate) fn seeds(
     }
     let maker = Maker::new(form, wishes);
     let mut limits = Vec::new();
-    let mut work = maker.work(AS_IT_IS, form, &mut limits)?;
+    let mut work: Vec<Task> = maker.work(AS_IT_IS, form, &mut limits)?.into_iter().map(Task::from).collect();
     if maker.wishes.wants("written-out")
         && let Some(written) = maker.done("write out", write_out_components(form))?
     {
-        work.extend(maker.work(WRITTEN_OUT, &written, &mut limits)?);
+        work.extend(maker.work(WRITTEN_OUT, &written, &mut limits)?.into_iter().map(Task::from));
     }
     for (name, base) in respelled(&maker, form)? {
         let of_base = maker.work(name, &base, &mut limits)?;
         // Sums that factoring made are not those in which digits cancel, and maps of them take long to find.
         let is_of_other_sums =
             |work: &Work| name != ROLLED_UP && matches!(work, Work::LinearMaps { sums: Sums::Kept, .. });
-        work.extend(of_base.into_iter().filter(|work| !is_of_other_sums(work)));
+        work.extend(of_base.into_iter().filter(|work| !is_of_other_sums(work)).map(Task::from));
+    }
+    if maker.wishes.wants("unrolled")
+        && let Some(unrolled) = maker.done("unroll", unroll(form))?
+    {
+        let (unrolled, tolerance) = folded(unrolled);
+        let of_unrolled = maker.work(UNROLLED, &unrolled, &mut limits)?;
+        work.extend(of_unrolled.into_iter().map(|work| Task { work, tolerance }));
     }
     let work = without_repetition(work);
-    let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|work| maker.make(work, values)).collect();
+    let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|task| task.make(&maker, values)).collect();
     let mut found = Vec::new();
     for seeds in made {
         seeds?.into_iter().for_each(|seed| add(&mut found, seed));
@@ -106,6 +116,14 @@ pub(crate) fn seeds(
         found.push(rolled(form));
     }
     Ok((found, limits))
+}
+
+/// A kernel with its constants folded as C does, and what that did to numbers; `None` where it is equal exactly.
+fn folded(kernel: LinearizedKernel) -> (LinearizedKernel, Option<Tolerance>) {
+    let Some(folded) = fold_constants(&kernel) else { return (kernel, None) };
+    let n_changed = folded.n_rounded;
+    let tolerance = Tolerance { n_changed, largest_change: f64::EPSILON / 2.0 };
+    (folded.linearized, (n_changed > 0).then_some(tolerance))
 }
 
 /// The kernel written in other ways, as far as a strategy asks for them, each with its name.
@@ -212,13 +230,18 @@ impl Seed {
         Self {
             name: format!("{}, {what}", self.name),
             linearized: eliminate_dead(linearized),
-            tolerance: match (self.tolerance, tolerance) {
-                (Some(before), Some(after)) => Some(before.and(after)),
-                (before, after) => after.or(before),
-            },
+            tolerance: both(self.tolerance, tolerance),
             rules: self.rules.clone(),
             from: self.from.clone(),
         }
+    }
+}
+
+/// What two steps did to numbers, one after the other.
+fn both(before: Option<Tolerance>, after: Option<Tolerance>) -> Option<Tolerance> {
+    match (before, after) {
+        (Some(before), Some(after)) => Some(before.and(after)),
+        (before, after) => after.or(before),
     }
 }
 
@@ -245,6 +268,27 @@ enum Work {
     LinearMaps { name: String, isolated: LinearizedKernel, shape: Shape, sums: Sums, selected: Selected },
 }
 
+/// A step, and what was done before it to the numbers of what it starts from; `None` where that is equal exactly.
+struct Task {
+    work: Work,
+    tolerance: Option<Tolerance>,
+}
+
+impl From<Work> for Task {
+    fn from(work: Work) -> Self {
+        Self { work, tolerance: None }
+    }
+}
+
+impl Task {
+    /// The seeds that come of it.
+    fn make(&self, maker: &Maker, values: &[(String, i64)]) -> Result<Vec<Seed>, Error> {
+        let seeds = maker.make(&self.work, values)?;
+        let with_own = |seed: Seed| Seed { tolerance: both(self.tolerance, seed.tolerance), ..seed };
+        Ok(seeds.into_iter().map(with_own).collect())
+    }
+}
+
 /// A form of a kernel whose stores are in loops of their own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -267,10 +311,10 @@ impl Form {
 }
 
 /// Work without variants that came before: of the same one come the same seeds again.
-fn without_repetition(work: Vec<Work>) -> Vec<Work> {
-    let mut res: Vec<Work> = Vec::with_capacity(work.len());
+fn without_repetition(work: Vec<Task>) -> Vec<Task> {
+    let mut res: Vec<Task> = Vec::with_capacity(work.len());
     for next in work {
-        let is_known = |known: &Work| match (known, &next) {
+        let is_known = |known: &Task| match (&known.work, &next.work) {
             (Work::Variant(known), Work::Variant(next)) => is_same(&known.linearized, &next.linearized),
             _ => false,
         };

@@ -66,11 +66,22 @@ pub fn products(pass: &mut Pass<'_>) {
             .iter()
             .filter(|node| !pass.is_grouped(node))
             .filter_map(Node::factors)
-            .filter(|factors| factors.len() > 2)
             .map(Iterator::collect)
+            .filter(|factors: &Vec<(i32, Id)>| {
+                factors.len() > 2 || (factors.len() == 2 && factors.iter().any(is_power))
+            })
             .collect();
         for factors in forms {
             let factors = by_set(pass, factors, |pass, factors| (1, build::product(pass.graph, factors)));
+            // A power of fewer inames is such a product, too: g*h*h == g*(h*h).
+            let of_all = pass.graph[class].data.inames.clone();
+            let factors: Vec<(i32, Id)> = factors
+                .into_iter()
+                .map(|factor| {
+                    let is_part = is_power(&factor) && pass.graph[factor.1].data.inames != of_all;
+                    if is_part { power(pass, factor) } else { factor }
+                })
+                .collect();
             let sets: Vec<InameSet> = factors.iter().map(|(_, id)| pass.graph[*id].data.inames.clone()).collect();
             for union in family(pass, &sets, limit) {
                 if pass.is_full() {
@@ -86,6 +97,16 @@ pub fn products(pass: &mut Pass<'_>) {
             }
         }
     }
+}
+
+/// Whether a factor is multiplied with itself.
+fn is_power((exponent, _): &(i32, Id)) -> bool {
+    exponent.unsigned_abs() > 1
+}
+
+/// A power as a factor or divisor.
+fn power(pass: &mut Pass<'_>, (exponent, class): (i32, Id)) -> (i32, Id) {
+    (exponent.signum(), build::product(pass.graph, [(exponent.saturating_abs(), class)]))
 }
 
 /// One operand for each iname set: operands with equal sets are joined, which loses no placement.

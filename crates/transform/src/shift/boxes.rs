@@ -12,7 +12,7 @@ use nestegg_ir::{InameId, InameSet, Kernel, ParameterId};
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
-use crate::shift::values::At;
+use crate::shift::values::{At, iname_of};
 use crate::workspace::Workspace;
 
 /// The least and the greatest value of a formal.
@@ -118,7 +118,7 @@ impl<'a> Boxes<'a> {
     /// that enclose them.
     pub(crate) fn runs(&self, at: &At) -> Option<u128> {
         let (domains, ranges) = (&self.workspace.domains, &self.workspace.ranges);
-        let mut inames: InameSet = at.iter().map(|&(var, _)| InameId::new(var as usize)).collect();
+        let mut inames: InameSet = at.iter().map(|&(var, _)| iname_of(var)).collect();
         if inames.iter().all(|iname| ranges.is_alone(iname)) {
             return self.points(&inames.iter().map(|iname| self.of_iname(iname)).collect::<Option<Hull>>()?);
         }

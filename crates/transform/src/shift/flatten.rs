@@ -1,5 +1,7 @@
 //! Sums of sums as one sum, and terms with a common factor as one multiple of a sum.
 
+use nestegg_ir::ReduceOp;
+
 use crate::shift::divide::divided;
 use crate::shift::scale::Scale;
 use crate::shift::translate::Root;
@@ -47,6 +49,11 @@ pub(crate) fn flatten(old: &Values, roots: &mut [Root]) -> Option<Values> {
                     operands.iter().map(|term| single(placed(&made, &term.of, &term.scale))).collect();
                 vec![new.apply(*operation, &operands?)]
             }
+            Body::Reduce(op, inames, term) => match single(placed(&made, &term.of, &term.scale)) {
+                Some(term) => vec![new.reduce(*op, inames, &term)],
+                None if *op == ReduceOp::Sum => Vec::new(),
+                None => return None,
+            },
             Body::Leaf { array, indices, version } => vec![new.leaf(*array, indices, *version)],
             Body::Exact(expr) => vec![new.exact(*expr)],
             Body::One => vec![Values::number(Scale::one())],

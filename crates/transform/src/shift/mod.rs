@@ -15,8 +15,8 @@
 //! # Complexity
 //! Linear in the expressions of each instruction, and quadratic in the operands of a sum for each pair that is found; limits are named.
 //! # Not done
-//! Boxes whose bounds differ by more than numbers; offsets other than constants; kernels in which floats of two sizes meet. Reductions stay as they are; what they go over is
-//! looked at like what is stored.
+//! Boxes whose bounds differ by more than numbers; offsets other than constants; kernels in which floats of two sizes meet. Reductions over
+//! inames whose ranges have to do with others stay as they are; what they go over is looked at like what is stored.
 
 mod boxes;
 mod divide;
@@ -32,13 +32,14 @@ mod write;
 
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::linearization::{LoopTree, NestingError, to_tree};
-use nestegg_ir::{InstructionKind, LinearizedKernel};
+use nestegg_ir::{Expr, InstructionKind, LinearizedKernel};
 
+use crate::bound::name_bound_inames;
 use crate::dead::eliminate_dead;
 use crate::depends::set_dependences;
 use crate::shift::boxes::Boxes;
 use crate::shift::pairs::Among;
-use crate::shift::translate::{Root, Writes};
+use crate::shift::translate::{Context, Root, Writes};
 use crate::shift::values::{Term, Values};
 use crate::split_at_zeros::in_program_order;
 use crate::workspace::Workspace;
@@ -72,11 +73,11 @@ pub fn share_shifted(
     linearized: &LinearizedKernel,
     parameters: &[(String, i64)],
 ) -> Result<Option<LinearizedKernel>, ShiftError> {
-    let trees = to_tree(&linearized.linearization)?;
-    let kernel = &linearized.kernel;
-    if exceeds_limit(linearized) || !kernel.substitutions.is_empty() {
+    if exceeds_limit(linearized) || !linearized.kernel.substitutions.is_empty() {
         return Ok(None);
     }
+    let LinearizedKernel { kernel, linearization } = &name_bound_inames(linearized.clone())?;
+    let trees = to_tree(linearization)?;
     let mut workspace = Workspace::new(kernel.clone())?;
     workspace.domains = workspace.domains.with_values(parameters);
     if workspace.has_two_float_types {
@@ -113,10 +114,25 @@ fn terms(roots: &[Root]) -> Vec<Term> {
     roots.iter().map(|root| root.value.clone()).collect()
 }
 
+/// For each iname whether only reductions bind it, and its range has to do with no other.
+fn bound(workspace: &Workspace) -> Vec<bool> {
+    let kernel = &workspace.kernel;
+    let mut res = vec![false; kernel.inames.len()];
+    for (_, expr) in kernel.exprs.iter() {
+        let Expr::Reduce { inames, .. } = expr else { continue };
+        inames.iter().for_each(|&iname| res[iname.index()] = workspace.ranges.is_independent(iname));
+    }
+    for instruction in &kernel.instructions {
+        instruction.within.iter().for_each(|iname| res[iname.index()] = false);
+    }
+    res
+}
+
 /// What the instructions store.
 fn translated(workspace: &Workspace, trees: &[LoopTree], values: &mut Values) -> Result<Vec<Root>, DomainError> {
     let kernel = &workspace.kernel;
     let divisors = divisors::divisors(workspace, trees)?;
+    let is_bound = bound(workspace);
     let mut insns = Vec::new();
     let mut writes = Writes { by_array: vec![Vec::new(); kernel.arrays.len()] };
     for (position, tree) in trees.iter().enumerate() {
@@ -134,13 +150,14 @@ fn translated(workspace: &Workspace, trees: &[LoopTree], values: &mut Values) ->
         }
     }
     writes.by_array.iter_mut().for_each(|trees| trees.dedup());
+    let context = Context { writes: &writes, divisors: &divisors, is_bound: &is_bound };
     let (mut known, mut at) = (translate::Known::default(), 0);
     let mut res = Vec::new();
     for (insn, position) in insns {
         if std::mem::replace(&mut at, position) != position {
             known.clear();
         }
-        res.extend(translate::translate(workspace, values, (&writes, &divisors), insn, position, &mut known));
+        res.extend(translate::translate(workspace, values, context, insn, position, &mut known));
     }
     Ok(res)
 }

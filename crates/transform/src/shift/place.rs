@@ -7,13 +7,13 @@
 
 use std::collections::BTreeMap;
 
+use nestegg_ir::Op;
 use nestegg_ir::affine::{self, Affine, Var};
-use nestegg_ir::{InameId, Op};
 use rustc_hash::FxHashSet;
 
 use crate::shift::boxes::{Boxes, Hull, Interval};
 use crate::shift::translate::Root;
-use crate::shift::values::{At, Body, Operation, Ref, ValueId, Values, compose};
+use crate::shift::values::{At, Body, Operation, Ref, ValueId, Values, as_bound, compose, iname_of};
 use crate::workspace::Workspace;
 
 /// How many elements an array may have.
@@ -93,7 +93,7 @@ pub(crate) fn operations(body: &Body) -> usize {
         Body::One | Body::Leaf { .. } | Body::Exact(_) => 0,
         Body::Sum(terms) => terms.len() - 1 + terms.iter().filter(|term| !term.scale.is_unit()).count(),
         Body::Product(factors) => factors.len() - 1 + factors.iter().filter(|factor| factor.1 != 1).count(),
-        Body::Apply(..) => 1,
+        Body::Apply(..) | Body::Reduce(..) => 1,
     }
 }
 
@@ -136,8 +136,10 @@ fn own_box(boxes: &Boxes<'_>, placement: &Placement, context: Option<ValueId>, a
 
 fn bounds(boxes: &Boxes<'_>, placement: &Placement, context: Option<ValueId>, var: u32) -> Option<Interval> {
     match context {
-        Some(value) => placement.hulls[value.index()].as_ref().map(|hull| hull[var as usize].clone()),
-        None => boxes.of_iname(InameId::new(var as usize)),
+        Some(value) if as_bound(var).is_none() => {
+            placement.hulls[value.index()].as_ref().map(|hull| hull[var as usize].clone())
+        }
+        _ => boxes.of_iname(iname_of(var)),
     }
 }
 
@@ -158,7 +160,7 @@ fn is_inside(workspace: &Workspace, boxes: &Boxes<'_>, values: &Values, value: V
             let mut dims = indices.iter().zip(shape);
             let is_in_dim = |(index, &size): (&Affine, &nestegg_ir::ExprId)| {
                 let size = affine::of(&workspace.kernel.exprs, size);
-                let range = interval(index, &of.at, hull);
+                let range = interval(boxes, index, &of.at, hull);
                 size.zip(range).is_some_and(|(size, range)| boxes.is_inside(&range, &size, hull))
             };
             if !dims.all(is_in_dim) {
@@ -174,7 +176,7 @@ fn is_inside(workspace: &Workspace, boxes: &Boxes<'_>, values: &Values, value: V
 }
 
 /// The least and greatest value of an index on a box; `None` if a number is too large.
-fn interval(index: &Affine, at: &At, hull: &Hull) -> Option<Interval> {
+fn interval(boxes: &Boxes<'_>, index: &Affine, at: &At, hull: &Hull) -> Option<Interval> {
     let constant = Affine::constant(index.constant);
     let mut res = Interval { low: constant.clone(), high: constant };
     for &(var, coefficient) in &index.terms {
@@ -182,7 +184,10 @@ fn interval(index: &Affine, at: &At, hull: &Hull) -> Option<Interval> {
             Var::Parameter(_) => (Affine::var(var), Affine::var(var)),
             Var::Iname(formal) => {
                 let (outer, offset) = at[formal.index()];
-                let moved = hull[outer as usize].shifted(offset)?;
+                let moved = match as_bound(outer) {
+                    Some(iname) => boxes.of_iname(iname)?.shifted(offset)?,
+                    None => hull[outer as usize].shifted(offset)?,
+                };
                 if coefficient < 0 { (moved.high, moved.low) } else { (moved.low, moved.high) }
             }
         };

@@ -108,6 +108,9 @@ impl Search<'_> {
                     push(of.value, factor.power(-exponent));
                 }
             }
+            Body::Reduce(_, _, term) => {
+                push(term.of.value, term.scale.times(&multiples[term.of.value.index()]).abs().power(-1));
+            }
             Body::Apply(_, operands) => {
                 for term in operands {
                     push(term.of.value, term.scale.times(&multiples[term.of.value.index()]).abs().power(-1));
@@ -158,9 +161,15 @@ impl Search<'_> {
             }
             _ => 0,
         };
+        // Within a reduction a factor is multiplied at each point.
+        let within = match &self.values.values[value.index()].body {
+            Body::Reduce(_, _, term) if !of(term).1 && !of(term).0.is_unit() => self.runs[term.of.value.index()],
+            _ => 0,
+        };
         let stores = self.stored[value.index()].iter().filter(|(scale, _)| !scale.times(own).is_unit());
         let of_stores: u128 = stores.map(|(_, runs)| *runs).sum();
-        self.runs[value.index()].saturating_mul(n as u128).saturating_add(of_stores).saturating_add(poles)
+        let of_value = self.runs[value.index()].saturating_mul(n as u128);
+        of_value.saturating_add(within).saturating_add(of_stores).saturating_add(poles)
     }
 
     /// All factors in one value, and where it is stored.
@@ -171,6 +180,7 @@ impl Search<'_> {
             Body::Sum(terms) => terms.iter().map(|term| of(term).over(own)).collect(),
             Body::Product(factors) => vec![self.factor(factors, own, multiples)],
             Body::Apply(_, operands) => operands.iter().map(of).chain([own.power(-1)]).collect(),
+            Body::Reduce(_, _, term) => vec![of(term)],
             _ => Vec::new(),
         };
         res.extend(self.stored[value.index()].iter().map(|(scale, _)| scale.times(own)));

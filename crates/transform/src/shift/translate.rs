@@ -2,11 +2,11 @@
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::walk::OperandsFirst;
-use nestegg_ir::{ArgumentAccess, ArrayKind, Expr, ExprId, InsnId, InstructionKind, Number, Op};
+use nestegg_ir::{ArgumentAccess, ArrayKind, Expr, ExprId, InameId, InsnId, InstructionKind, Number, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::shift::scale::{Atom, Scale};
-use crate::shift::values::{NO_VERSION, Operation, Term, Values};
+use crate::shift::values::{NO_VERSION, Operation, Term, Values, bound};
 use crate::workspace::Workspace;
 
 /// The largest exponent that is taken as repeated multiplication.
@@ -41,15 +41,25 @@ impl Writes {
     }
 }
 
+/// What is known of the kernel around an expression.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) writes: &'a Writes,
+    /// Scalars that the kernel divides by.
+    pub(crate) divisors: &'a FxHashSet<ExprId>,
+    /// For each iname whether reductions bind it, and nothing else has to do with it.
+    pub(crate) is_bound: &'a [bool],
+}
+
 /// What the expressions of the instructions at one position are.
 pub(crate) type Known = FxHashMap<ExprId, Option<Term>>;
 
-/// The value that an instruction stores, then those that its reductions go over, inner ones after outer ones; `divisors` are scalars that the kernel divides
-/// by, `known` the values before it at its position. None if it stores no float, or zero.
+/// The value that an instruction stores, then those that reductions in it go over which are no values themselves, inner ones after outer ones; `known` are the values
+/// before it at its position. None if it stores no float, or zero.
 pub(crate) fn translate(
     workspace: &Workspace,
     values: &mut Values,
-    context: (&Writes, &FxHashSet<ExprId>),
+    context: Context<'_>,
     insn: InsnId,
     position: usize,
     known: &mut Known,
@@ -67,12 +77,12 @@ pub(crate) fn translate(
             continue;
         }
         match &kernel.exprs[id] {
+            expr if is_opened(workspace, context, id) => pending.extend(expr.children().iter().rev()),
             Expr::Reduce { body, .. } if workspace.facts.ty(*body).is_float() => {
                 let value = value_of(workspace, values, context, *body, position, known);
                 res.extend(value.map(|value| Root { insn, reduction: Some(id), position, value }));
                 pending.push(*body);
             }
-            expr if is_opened(workspace, id) => pending.extend(expr.children().iter().rev()),
             _ => {}
         }
     }
@@ -83,14 +93,14 @@ pub(crate) fn translate(
 fn value_of(
     workspace: &Workspace,
     values: &mut Values,
-    (writes, divisors): (&Writes, &FxHashSet<ExprId>),
+    context: Context<'_>,
     root: ExprId,
     position: usize,
     known: &mut Known,
 ) -> Option<Term> {
     let mut walk = OperandsFirst::new(root);
     while let Some(id) = walk.next_unknown(|id| known.contains_key(id)) {
-        let is_opened = is_opened(workspace, id);
+        let is_opened = is_opened(workspace, context, id);
         let operands = workspace.kernel.exprs[id].children().iter().copied();
         if is_opened && walk.waits_for(operands, |child| known.contains_key(child)) {
             continue;
@@ -98,7 +108,7 @@ fn value_of(
         let term = if is_opened {
             operation(workspace, values, known, id)
         } else {
-            Some(atom(workspace, values, (writes, divisors), position, id))
+            Some(atom(workspace, values, context, position, id))
         };
         known.insert(id, term);
     }
@@ -106,7 +116,7 @@ fn value_of(
 }
 
 /// Whether an expression is taken apart.
-fn is_opened(workspace: &Workspace, id: ExprId) -> bool {
+fn is_opened(workspace: &Workspace, context: Context<'_>, id: ExprId) -> bool {
     let kernel = &workspace.kernel;
     let is_number = |id: ExprId| matches!(kernel.exprs[id], Expr::Number(_));
     let is_known = |id: &ExprId| workspace.facts.ty(*id).is_float() || is_number(*id);
@@ -121,18 +131,15 @@ fn is_opened(workspace: &Workspace, id: ExprId) -> bool {
             _ => false,
         },
         Expr::Call { arguments, .. } => workspace.facts.ty(id).is_float() && arguments.iter().all(is_known),
+        Expr::Reduce { inames, body, .. } => {
+            is_known(body) && inames.iter().all(|iname| context.is_bound.get(iname.index()) == Some(&true))
+        }
         _ => false,
     }
 }
 
 /// What is not taken apart.
-fn atom(
-    workspace: &Workspace,
-    values: &mut Values,
-    (writes, divisors): (&Writes, &FxHashSet<ExprId>),
-    position: usize,
-    id: ExprId,
-) -> Term {
+fn atom(workspace: &Workspace, values: &mut Values, context: Context<'_>, position: usize, id: ExprId) -> Term {
     let kernel = &workspace.kernel;
     // What is no element of its array on some data, or at some sizes, is read only where the kernel reads it.
     let is_element = |(&index, &size): (&ExprId, &ExprId)| match (&kernel.exprs[index], &kernel.exprs[size]) {
@@ -160,14 +167,22 @@ fn atom(
                 ArrayKind::Table(_) => true,
                 ArrayKind::Temporary => false,
             };
-            let version = if is_whole { writes.version(array.index(), position) } else { NO_VERSION };
+            let version = if is_whole { context.writes.version(array.index(), position) } else { NO_VERSION };
             match affine {
-                Some(affine) => values.leaf(*array, &affine, version),
+                Some(affine) => {
+                    let mut term = values.leaf(*array, &affine, version);
+                    for (var, _) in &mut term.of.at {
+                        if context.is_bound.get(*var as usize) == Some(&true) {
+                            *var = bound(InameId::new(*var as usize));
+                        }
+                    }
+                    term
+                }
                 None => values.exact(id),
             }
         }
         Expr::Access { .. } if is_scalar() => {
-            let atom = if divisors.contains(&id) { Atom::Divisor(id) } else { Atom::Invariant(id) };
+            let atom = if context.divisors.contains(&id) { Atom::Divisor(id) } else { Atom::Invariant(id) };
             Values::number(Scale::scalar(atom))
         }
         _ => values.exact(id),
@@ -230,6 +245,10 @@ fn operation(
                 None => values.exact(id),
             })
         }
+        Expr::Reduce { op, inames, body } => Some(match of(*body) {
+            Some(body) => values.reduce(*op, inames, &body),
+            None => values.exact(id),
+        }),
         _ => Some(values.exact(id)),
     }
 }

@@ -7,7 +7,7 @@
 
 use indexmap::IndexSet;
 use nestegg_ir::affine::{Affine, Var};
-use nestegg_ir::{ArrayId, ExprId, FunctionId, InameId, Op};
+use nestegg_ir::{ArrayId, ExprId, FunctionId, InameId, Op, ReduceOp};
 use rustc_hash::FxBuildHasher;
 
 use crate::shift::scale::Scale;
@@ -28,6 +28,24 @@ impl ValueId {
 
 /// For each formal an iname (or formal of the user), by number, and an offset.
 pub(crate) type At = Vec<(u32, i64)>;
+
+/// Marks the number of an iname that a reduction binds: it is that iname wherever the reduction stands.
+const BOUND: u32 = 1 << 31;
+
+/// The variable that stands for an iname which a reduction binds.
+pub(crate) fn bound(iname: InameId) -> u32 {
+    BOUND | iname.index() as u32
+}
+
+/// The iname of a variable that a reduction binds.
+pub(crate) fn as_bound(var: u32) -> Option<InameId> {
+    (var & BOUND != 0).then(|| InameId::new((var & !BOUND) as usize))
+}
+
+/// The iname of a variable of an instruction.
+pub(crate) fn iname_of(var: u32) -> InameId {
+    as_bound(var).unwrap_or_else(|| InameId::new(var as usize))
+}
 
 /// A value somewhere.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,6 +83,8 @@ pub(crate) enum Body {
     Product(Vec<(Ref, i32)>),
     /// An operation on multiples.
     Apply(Operation, Vec<Term>),
+    /// A reduction of a multiple over inames that no other reduction depends on.
+    Reduce(ReduceOp, Box<[InameId]>, Term),
 }
 
 /// A memory state that is not the same throughout the tree of loops that reads it.
@@ -111,6 +131,9 @@ pub(crate) fn compose(inner: &At, outer: &At) -> At {
     inner
         .iter()
         .map(|&(formal, offset)| {
+            if as_bound(formal).is_some() {
+                return (formal, offset);
+            }
             let (var, base) = outer[formal as usize];
             (var, base + offset)
         })
@@ -135,6 +158,9 @@ impl Values {
             Body::Leaf { indices, .. } => n_formals(indices.iter().flat_map(Affine::inames).map(InameId::index)),
             Body::Sum(terms) | Body::Apply(_, terms) => n_formals(vars(terms.iter().map(|term| &term.of))),
             Body::Product(factors) => n_formals(vars(factors.iter().map(|factor| &factor.0))),
+            Body::Reduce(_, _, term) => {
+                n_formals(vars(std::iter::once(&term.of)).filter(|&var| as_bound(var as u32).is_none()))
+            }
         };
         let (idx, is_new) = self.known.insert_full(body.clone());
         if is_new {
@@ -278,6 +304,20 @@ impl Values {
         Term { of: Ref { value, at: frame.vars }, scale: Scale::one() }
     }
 
+    /// A reduction of a multiple. Factors leave sums.
+    pub(crate) fn reduce(&mut self, op: ReduceOp, inames: &[InameId], term: &Term) -> Term {
+        let is_movable = self.is_movable(&term.of);
+        let is_sum = op == ReduceOp::Sum;
+        let scale = if is_sum { term.scale.clone() } else { Scale::one() };
+        let mut frame = Frame::default();
+        let is_own = |var: u32| as_bound(var).is_some_and(|iname| inames.contains(&iname));
+        let at = term.of.at.iter().map(|&entry| if is_own(entry.0) { entry } else { frame.local(&vec![entry])[0] });
+        let of = Ref { value: term.of.value, at: at.collect() };
+        let body = Term { of, scale: if is_sum { Scale::one() } else { term.scale.clone() } };
+        let value = self.intern(Body::Reduce(op, inames.into(), body), is_movable);
+        Term { of: Ref { value, at: frame.vars }, scale }
+    }
+
     /// A value of its own, whether or not an equal one is known.
     pub(crate) fn push(&mut self, body: Body, n_formals: usize) -> ValueId {
         let is_movable = match &body {
@@ -295,6 +335,7 @@ impl Values {
             Body::One | Body::Leaf { .. } | Body::Exact(_) => Vec::new(),
             Body::Sum(terms) | Body::Apply(_, terms) => terms.iter().map(|term| &term.of).collect(),
             Body::Product(factors) => factors.iter().map(|factor| &factor.0).collect(),
+            Body::Reduce(_, _, term) => vec![&term.of],
         }
     }
 

@@ -14,7 +14,7 @@ use crate::shift::place::Placement;
 use crate::shift::rescale::Multiples;
 use crate::shift::scale::{Atom, Scale};
 use crate::shift::translate::Root;
-use crate::shift::values::{At, Body, Operation, Ref, Term, ValueId, Values, compose};
+use crate::shift::values::{At, Body, Operation, Ref, Term, ValueId, Values, compose, iname_of};
 
 /// The kernel at work.
 pub(crate) struct Writer<'a> {
@@ -167,9 +167,13 @@ impl Writer<'_> {
 
     /// Where the values begin at a variable of the instruction at work and an offset.
     fn index(&mut self, &(var, offset): &(u32, i64), Interval { low, .. }: &Interval) -> ExprId {
-        let iname = self.inames.get(var as usize).copied().unwrap_or_else(|| InameId::new(var as usize));
-        let moved = Affine::var(Var::Iname(iname)).plus(&Affine::constant(offset), 1);
+        let moved = Affine::var(Var::Iname(self.iname_at(var))).plus(&Affine::constant(offset), 1);
         moved.and_then(|moved| moved.plus(low, -1)).unwrap_or_default().to_expr(&mut self.kernel.exprs)
+    }
+
+    /// The iname of a variable of the instruction at work.
+    fn iname_at(&self, var: u32) -> InameId {
+        self.inames.get(var as usize).copied().unwrap_or_else(|| iname_of(var))
     }
 
     /// A multiple of a value that may be kept.
@@ -236,8 +240,7 @@ impl Writer<'_> {
                                 continue;
                             };
                             let (outer, offset) = of.at[formal.index()];
-                            let iname = self.inames.get(outer as usize).copied();
-                            let iname = iname.unwrap_or_else(|| InameId::new(outer as usize));
+                            let iname = self.iname_at(outer);
                             res.constant += offset * coefficient;
                             res.terms.push((nestegg_ir::affine::Var::Iname(iname), coefficient));
                         }
@@ -296,6 +299,10 @@ impl Writer<'_> {
                     self.kernel.exprs.op(Op::Div, [value, below])
                 };
                 if scale.is_negative { self.kernel.exprs.op(Op::Neg, [value]) } else { value }
+            }
+            Body::Reduce(op, inames, term) => {
+                let body = self.multiple(&term, &of.at);
+                self.kernel.exprs.intern(Expr::Reduce { op, inames, body })
             }
             Body::Apply(operation, operands) => {
                 let operands: Vec<ExprId> = operands.iter().map(|term| self.multiple(term, &of.at)).collect();
