@@ -103,8 +103,11 @@ pub(crate) fn seeds(
         && let Some(unrolled) = maker.done("unroll", unroll(form))?
     {
         let (unrolled, tolerance) = folded(unrolled);
-        let of_unrolled = maker.work(UNROLLED, &unrolled, &mut limits)?;
-        work.extend(of_unrolled.into_iter().map(|work| Task { work, tolerance }));
+        let others = refactored(&maker, &unrolled);
+        let others = others.into_iter().map(|(name, kernel)| (format!("{UNROLLED}, {name}"), kernel));
+        for (name, base) in std::iter::once((UNROLLED.to_owned(), unrolled)).chain(others) {
+            work.extend(maker.work(&name, &base, &mut limits)?.into_iter().map(|work| Task { work, tolerance }));
+        }
     }
     let work = without_repetition(work);
     let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|task| task.make(&maker, values)).collect();
@@ -133,6 +136,13 @@ fn respelled(maker: &Maker, form: &LinearizedKernel) -> Result<Vec<(&'static str
         let rolled = maker.done("roll up", roll_up(form))?;
         res.extend(rolled.map(|rolled| (ROLLED_UP, rolled)));
     }
+    res.extend(refactored(maker, form));
+    Ok(res)
+}
+
+/// The kernel with its products multiplied out, and with its sums factored, as far as a strategy asks for that, each with its name.
+fn refactored(maker: &Maker, form: &LinearizedKernel) -> Vec<(&'static str, LinearizedKernel)> {
+    let mut res = Vec::new();
     let out = multiply_out(form);
     if maker.wishes.wants("factored") {
         res.extend(factor_sums(form).map(|factored| ("factored", factored)));
@@ -141,7 +151,7 @@ fn respelled(maker: &Maker, form: &LinearizedKernel) -> Result<Vec<(&'static str
     if maker.wishes.wants("multiplied-out") {
         res.extend(out.map(|out| ("multiplied out", out)));
     }
-    Ok(res)
+    res
 }
 
 /// What a strategy asks to be made of a kernel that selection made; `None` if that is nothing.
