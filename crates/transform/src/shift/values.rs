@@ -3,7 +3,8 @@
 //! A value is a function of its *formals*, which stand for inames at an offset. A reference says for each formal which iname (or which formal
 //! of the value that refers) and which offset. Formals are numbered in the order of their first occurrence, and the offset of the first
 //! occurrence is 0; what factors the terms of a sum have in common is outside. So values that differ by names of inames, by a shift, or by a
-//! factor are one value, and references to it differ.
+//! factor are one value, and references to it differ. A reduction binds inames that have one name for each range; where its body refers to them, they are
+//! marked as bound, and stay what they are wherever the reduction stands.
 
 use indexmap::IndexSet;
 use nestegg_ir::affine::{Affine, Var};
