@@ -10,6 +10,7 @@
 //! # Complexity
 //! Linear in the terms; what would have more than [`MAX_TERMS`] stays as it is.
 
+use indexmap::IndexMap;
 use nestegg_ir::types::{Type, Types};
 use nestegg_ir::{Expr, ExprId, Exprs, InstructionKind, LinearizedKernel, Op, ReduceOp};
 
@@ -61,26 +62,35 @@ fn note_inames(exprs: &Exprs, has_inames: &mut Vec<bool>) {
     }
 }
 
+/// The terms of an operation; `None` if it is no sum or product.
+fn terms_of(exprs: &mut Exprs, id: ExprId) -> Option<Vec<Term>> {
+    let Expr::Op { op, operands } = exprs[id].clone() else { return None };
+    Some(match op {
+        Op::Add => {
+            let mut times: IndexMap<ExprId, i64> = IndexMap::new();
+            operands.iter().for_each(|&term| *times.entry(term).or_default() += 1);
+            let term = |(term, n)| (false, if n == 1 { vec![term] } else { vec![exprs.int(n), term] });
+            times.into_iter().map(term).collect()
+        }
+        Op::Sub => vec![(false, vec![operands[0]]), (true, vec![operands[1]])],
+        Op::Neg => vec![(true, vec![operands[0]])],
+        Op::Mul => vec![(false, operands.to_vec())],
+        _ => return None,
+    })
+}
+
 /// A sum of products; `None` if there is no product of a sum, or there would be too many terms.
 fn multiplied_out(exprs: &mut Exprs, has_inames: &[bool], root: ExprId) -> Option<ExprId> {
-    let terms_of = |id: ExprId| -> Option<Vec<Term>> {
-        match &exprs[id] {
-            Expr::Op { op: Op::Add, operands } => Some(operands.iter().map(|&term| (false, vec![term])).collect()),
-            Expr::Op { op: Op::Sub, operands } => Some(vec![(false, vec![operands[0]]), (true, vec![operands[1]])]),
-            Expr::Op { op: Op::Neg, operands } => Some(vec![(true, vec![operands[0]])]),
-            Expr::Op { op: Op::Mul, operands } => Some(vec![(false, operands.to_vec())]),
-            _ => None,
-        }
-    };
     let mut is_product_of_sum = false;
     let mut done: Vec<Term> = Vec::new();
     let mut pending: Vec<Term> = vec![(false, vec![root])];
     while let Some((sign, factors)) = pending.pop() {
-        let opened = factors
-            .iter()
-            .enumerate()
-            .filter(|(_, factor)| has_inames[factor.index()])
-            .find_map(|(at, &factor)| Some((at, terms_of(factor)?)));
+        if factors.iter().any(|&factor| is_zero(exprs, factor)) {
+            continue;
+        }
+        let opened = (0..factors.len())
+            .filter(|&at| has_inames.get(factors[at].index()) == Some(&true))
+            .find_map(|at| Some((at, terms_of(exprs, factors[at])?)));
         match opened {
             Some((at, terms)) => {
                 is_product_of_sum |= factors.len() > 1 && terms.len() > 1;
@@ -96,7 +106,7 @@ fn multiplied_out(exprs: &mut Exprs, has_inames: &[bool], root: ExprId) -> Optio
             return None;
         }
     }
-    if !is_product_of_sum {
+    if !is_product_of_sum || done.is_empty() {
         return None;
     }
     let mut terms = Vec::with_capacity(done.len());
@@ -105,4 +115,8 @@ fn multiplied_out(exprs: &mut Exprs, has_inames: &[bool], root: ExprId) -> Optio
         terms.push(if sign { exprs.op(Op::Neg, [product]) } else { product });
     }
     Some(if terms.len() == 1 { terms[0] } else { exprs.op(Op::Add, terms) })
+}
+
+fn is_zero(exprs: &Exprs, id: ExprId) -> bool {
+    matches!(exprs[id], Expr::Number(number) if number.to_f64() == 0.0)
 }
