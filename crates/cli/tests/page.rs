@@ -13,10 +13,10 @@ use browser::{browse, chromium};
 
 const KERNEL: &str = "\
 kernel page
-domain { [i, q, r] : 0 <= i < 8 and 0 <= q, r < 4 }
+domain { [i, q, r] : 0 <= i < 8 and 0 <= q, r < 6 }
 arg a : float64[8] read
-arg b : float64[4] read
-arg c : float64[4] read
+arg b : float64[6] read
+arg c : float64[6] read
 arg y : float64[8] write
 arg z : float64[8] write
 for i

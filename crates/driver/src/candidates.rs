@@ -25,6 +25,7 @@ use crate::same::is_same;
 use crate::seeds::Fired;
 use crate::stated::Stated;
 use crate::time::Nanoseconds;
+use crate::unrolled::Names;
 
 /// A result that may be taken.
 #[derive(Clone, Debug)]
@@ -41,6 +42,8 @@ pub(crate) struct Candidate {
     pub(crate) is_of_form: bool,
     /// That seed and what was done to its numbers, if it is not equal to the input exactly.
     pub(crate) approximated: Option<(LinearizedKernel, Tolerance)>,
+    /// The arrays whose stores were unrolled, and constants in them folded.
+    pub(crate) unrolled: Names,
     /// Whether its coefficients were fitted to the input's.
     pub(crate) is_fitted: bool,
     /// Rules that found something, with how often.
@@ -68,6 +71,7 @@ impl Candidate {
             seed: seed.to_owned(),
             is_of_form: false,
             approximated: None,
+            unrolled: Names::new(),
             is_fitted: false,
             rules: Fired::default(),
             limits: Vec::new(),
@@ -79,8 +83,8 @@ impl Candidate {
     }
 
     /// The order of candidates: where time is made small, less time first; fewer operations, of equals what is equal to the input exactly.
-    pub(crate) fn rank(&self) -> (Nanoseconds, u128, bool) {
-        (self.time, self.cost, self.approximated.is_some())
+    pub(crate) fn rank(&self) -> (Nanoseconds, u128, bool, bool) {
+        (self.time, self.cost, self.approximated.is_some(), !self.unrolled.is_empty())
     }
 }
 

@@ -38,6 +38,7 @@ mod threads;
 mod time;
 mod together;
 pub mod trace;
+mod unrolled;
 pub mod validation;
 
 pub use count::count;

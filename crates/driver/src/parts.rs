@@ -9,6 +9,8 @@
 //! # Complexity
 //! One copy and one schedule of the whole for each result.
 
+use std::borrow::Cow;
+
 use nestegg_ir::join::in_sequence;
 use nestegg_ir::{Kernel, Licence, LinearizedKernel, Program};
 use nestegg_schedule::Order;
@@ -20,6 +22,7 @@ use crate::report::Gap;
 use crate::same::different;
 use crate::seeds::{Fired, add_fired};
 use crate::time::Nanoseconds;
+use crate::unrolled::unrolled_in;
 
 /// A part and its results, the best first.
 pub(crate) struct Part {
@@ -83,7 +86,7 @@ pub(crate) fn in_order(
             Ok(nestegg_transform::eliminate_dead(program))
         });
         for program in different(scheduled)? {
-            res.push(whole(&chosen, program, values)?);
+            res.push(whole(&chosen, program, (licence, values))?);
         }
     }
     Ok(res)
@@ -92,17 +95,15 @@ pub(crate) fn in_order(
 fn whole(
     chosen: &[(&Part, &Candidate)],
     program: LinearizedKernel,
-    values: &[(String, i64)],
+    (licence, values): (Licence, &[(String, i64)]),
 ) -> Result<Candidate, Error> {
     let cost = operations(&Program::Linearized(program.clone()), values)?.total;
     let named = chosen.iter().map(|(part, candidate)| format!("{}: {}", part.name(), candidate.seed));
-    let forms: Vec<&LinearizedKernel> = chosen
-        .iter()
-        .map(|(part, candidate)| candidate.approximated.as_ref().map_or(&part.form, |(form, _)| form))
-        .collect();
     let tolerances = chosen.iter().filter_map(|(_, candidate)| Some(candidate.approximated.as_ref()?.1));
     let approximated = tolerances.reduce(|a, b| a.and(b)).and_then(|tolerance| {
-        let form = in_sequence(&forms)?;
+        let forms: Option<Vec<Cow<'_, LinearizedKernel>>> =
+            chosen.iter().map(|chosen| compared(chosen, licence)).collect();
+        let form = in_sequence(&forms?.iter().map(AsRef::as_ref).collect::<Vec<_>>())?;
         Some((form, tolerance))
     });
     let mut rules = Fired::default();
@@ -120,6 +121,7 @@ fn whole(
         seed: named.collect::<Vec<_>>().join("; "),
         is_of_form: chosen.iter().all(|(_, candidate)| candidate.is_of_form),
         approximated,
+        unrolled: chosen.iter().flat_map(|(_, candidate)| candidate.unrolled.iter().cloned()).collect(),
         is_fitted: false,
         rules,
         limits,
@@ -128,6 +130,15 @@ fn whole(
         saved,
         from: chosen.iter().flat_map(|(_, candidate)| candidate.from.iter().cloned()).collect(),
     })
+}
+
+/// What a candidate of a part is compared with exactly: a form with computed tables, or an unrolled one, or that of the part.
+fn compared<'a>((part, candidate): &(&'a Part, &'a Candidate), licence: Licence) -> Option<Cow<'a, LinearizedKernel>> {
+    match &candidate.approximated {
+        Some((form, _)) => Some(Cow::Borrowed(form)),
+        None if candidate.unrolled.is_empty() => Some(Cow::Borrowed(&part.form)),
+        None => Some(Cow::Owned(unrolled_in(&part.form, &candidate.unrolled, licence)?.after)),
+    }
 }
 
 /// How far the choices of all parts can be from the best ones.

@@ -38,7 +38,9 @@ use crate::notation::read_defined;
 use crate::parameters;
 use crate::report::{AssumedParameter, Failure, FailureKind, Operations, Report, Validated};
 use crate::rules::{self, Licensed};
-use crate::search::{AS_IT_CAME, Fold, Found, Told, as_it_came, linearized, search, violations, without_rules};
+use crate::search::{
+    AS_IT_CAME, Fold, Found, Told, as_it_came, linearized, search, violations, with_unrolled, without_rules,
+};
 use crate::smallest::{self, Smallest, Wrong};
 use crate::stages::{ACCURACY, FIT, Stages, VALIDATE};
 use crate::stated::Stated;
@@ -408,7 +410,7 @@ impl Judge<'_> {
         if self.told.config.validation == Validation::Off {
             let validated = Validated::NotCompared { reason: "switched off".to_owned() };
             let tolerance = candidate.approximated.as_ref().map(|(_, tolerance)| *tolerance);
-            let stated = Stated::of_steps(self.folds(candidate).len(), tolerance, None);
+            let stated = Stated::of_steps(&self.folds(candidate).unwrap_or_default(), tolerance, None);
             return Ok(Ok(Accepted { validated, stated, accuracy: None }));
         }
         // A rule of the caller's that is wrong is an error, whatever else is.
@@ -434,15 +436,22 @@ impl Judge<'_> {
     }
 
     fn check(&self, candidate: &Candidate) -> Result<Result<(Validated, Stated), Refusal>, Error> {
-        let steps = Steps { folds: self.folds(candidate), approximated: candidate.approximated.as_ref() };
+        let Some(folds) = self.folds(candidate) else {
+            return Ok(Err(Refusal::NotCompared(
+                "its stores were not unrolled as those of the whole kernel are".to_owned(),
+            )));
+        };
+        let steps = Steps { folds: &folds, approximated: candidate.approximated.as_ref() };
         let output = Program::Linearized(candidate.program.clone());
         let output = Runnable::from(&output);
         validation::check(self.input, steps, Subject::from(&output), self.told.values, self.told.semantics.licence)
     }
 
-    /// Where constants were folded on the way to a candidate.
-    fn folds(&self, candidate: &Candidate) -> &[Fold] {
-        if candidate.is_of_form { &self.found.folds } else { &[] }
+    /// Where constants were folded on the way to a candidate; `None` if that cannot be told.
+    fn folds(&self, candidate: &Candidate) -> Option<Vec<Fold>> {
+        let form = self.found.form.as_ref().filter(|_| candidate.is_of_form);
+        let Some(form) = form else { return Some(Vec::new()) };
+        with_unrolled(self.found.folds.clone(), form, &candidate.unrolled, self.told.semantics.licence)
     }
 
     /// Rounding errors that are within what is allowed. Those of the input itself always are.

@@ -8,7 +8,7 @@
 //! The [cheapest trees](nestegg_extract::cheapest_trees) of an encoded seed estimate its cost after the rules: rules save factors within a seed, and mostly the
 //! same factors in all of them. What they save beyond that is contraction, so each estimate is divided by what contraction could save.
 //! A seed whose estimate exceeds [`LIMIT`] times the cheapest is left out. Exact seeds are compared with exact seeds only, because the accuracy guard may refuse
-//! those that compute tables. A seed without an estimate stays.
+//! those that compute tables; seeds in loops with seeds in loops only, because loops have more for the rules to save than their copies. A seed without an estimate stays.
 //! # Complexity
 //! Each seed is encoded and selected from bottom-up once, which takes about a hundredth of its saturation.
 
@@ -31,6 +31,7 @@ struct Estimate {
     cost: u128,
     slack: u128,
     is_exact: bool,
+    is_unrolled: bool,
 }
 
 /// The seeds that are worth an e-graph, and the limit that left others out.
@@ -58,13 +59,12 @@ pub(crate) fn worth_trying(
 
 /// For each seed whether it is worth an e-graph.
 fn worth(estimates: &[Option<Estimate>]) -> Vec<bool> {
-    let least = |only_exact: bool| {
-        let known = estimates.iter().flatten().filter(|estimate| estimate.is_exact || !only_exact);
-        known.map(|estimate| estimate.cost).min().unwrap_or(u128::MAX)
-    };
-    let (least_exact, least_of_all) = (least(true), least(false));
     let is_worth = |estimate: &Estimate| {
-        let least = if estimate.is_exact { least_exact } else { least_of_all };
+        let rivals = estimates
+            .iter()
+            .flatten()
+            .filter(|rival| (rival.is_exact || !estimate.is_exact) && (!rival.is_unrolled || estimate.is_unrolled));
+        let least = rivals.map(|rival| rival.cost).min().unwrap_or(u128::MAX);
         estimate.cost <= least.saturating_mul(LIMIT).saturating_mul(estimate.slack)
     };
     estimates.iter().map(|estimate| estimate.as_ref().is_none_or(is_worth)).collect()
@@ -80,7 +80,8 @@ fn estimate(seed: &Seed, semantics: Semantics, values: &[(String, i64)]) -> Opti
     let domains = Domains::new(&context, &form.kernel).ok()?.with_values(values);
     let encoded = encode::encode(&form, &domains, semantics).ok()?;
     let (cost, slack) = cheapest_trees(&encoded, &domains).ok()?;
-    Some(Estimate { cost: cost.operations(), slack, is_exact: seed.tolerance.is_none() })
+    let (is_exact, is_unrolled) = (seed.tolerance.is_none(), !seed.unrolled.is_empty());
+    Some(Estimate { cost: cost.operations(), slack, is_exact, is_unrolled })
 }
 
 #[cfg(test)]
@@ -88,7 +89,14 @@ mod tests {
     use super::*;
 
     fn estimate(cost: u128, slack: u128, is_exact: bool) -> Option<Estimate> {
-        Some(Estimate { cost, slack, is_exact })
+        Some(Estimate { cost, slack, is_exact, is_unrolled: false })
+    }
+
+    #[test]
+    fn loops_are_not_compared_with_their_copies() {
+        let copies = estimate(1, 1, true).map(|estimate| Estimate { is_unrolled: true, ..estimate });
+        let dear = estimate(9, 1, true).map(|estimate| Estimate { is_unrolled: true, ..estimate });
+        assert_eq!(worth(&[copies, dear, estimate(100, 1, true), estimate(801, 1, true)]), [true, false, true, false]);
     }
 
     #[test]

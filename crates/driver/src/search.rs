@@ -43,6 +43,7 @@ use crate::seeds::{self, Seed, add_fired};
 use crate::stages::Stages;
 use crate::time::Nanoseconds;
 use crate::trace::{Event, RuleInPass};
+use crate::unrolled::{Names, Unrolled, unrolled_in};
 use crate::{lineage, temporaries, together};
 
 /// The name of the input among seeds, where no seed gave anything better.
@@ -51,8 +52,14 @@ pub(crate) const AS_IT_CAME: &str = "as it came";
 /// The name of the kernel without any rule among seeds.
 const WITHOUT_RULES: &str = "rolled, without rules";
 
-/// A kernel and what was made of it.
-pub(crate) type Fold = (LinearizedKernel, LinearizedKernel);
+/// A kernel before and after its constants were folded: equal to the bit.
+#[derive(Clone, Debug)]
+pub(crate) struct Fold {
+    pub(crate) before: LinearizedKernel,
+    pub(crate) after: LinearizedKernel,
+    /// The arrays whose stores were unrolled in both.
+    pub(crate) unrolled: Names,
+}
 
 /// What a strategy made of a kernel.
 #[derive(Debug)]
@@ -63,7 +70,7 @@ pub(crate) struct Found {
     pub(crate) seeds: IndexMap<String, u128>,
     /// The value form that all of them were made of, if there is one.
     pub(crate) form: Option<LinearizedKernel>,
-    /// Kernels before and after constants were folded that are equal to the bit, but not in exact arithmetic, in the order of passes.
+    /// Where constants were folded on the way to it, in the order of passes.
     pub(crate) folds: Vec<Fold>,
     /// Limits that kept results from being taken.
     pub(crate) limits: Vec<LimitHit>,
@@ -208,7 +215,7 @@ pub(crate) fn value_form(
         pass.verified("fold", &folded.linearized)?;
         let before = std::mem::replace(&mut form, folded.linearized);
         if folded.n_rounded > 0 {
-            folds.push((before, form.clone()));
+            folds.push(Fold { before, after: form.clone(), unrolled: Names::new() });
         }
         let has_temporaries = form.kernel.arrays.iter().any(Array::is_temporary);
         if !folded.decides || !has_temporaries {
@@ -225,8 +232,13 @@ pub(crate) fn value_form(
     Ok((form, folds))
 }
 
-/// Where constants of a program are folded to the bit only: the same as in [`search`].
-pub(crate) fn folds(input: &Program, licence: Licence, values: &[(String, i64)]) -> Result<Vec<Fold>, Error> {
+/// Where constants of a program are folded to the bit only, in its value form and then in the stores of these arrays, unrolled: the same as in [`search`].
+/// `None` if these cannot be unrolled.
+pub(crate) fn folds(
+    input: &Program,
+    unrolled: &Names,
+    (licence, values): (Licence, &[(String, i64)]),
+) -> Result<Option<Vec<Fold>>, Error> {
     let linearized = nestegg_transform::eliminate_empty(linearized(input)?);
     let pass = Passes {
         kernel: linearized.kernel.name.clone(),
@@ -236,7 +248,24 @@ pub(crate) fn folds(input: &Program, licence: Licence, values: &[(String, i64)])
         cost: CostModel::Operations,
         keeps_lineage: false,
     };
-    Ok(value_form(linearized, &pass, &mut Stages::new(None))?.1)
+    let (form, folds) = value_form(linearized, &pass, &mut Stages::new(None))?;
+    Ok(with_unrolled(folds, &form, unrolled, licence))
+}
+
+/// Where constants were folded on the way to a value form, and then in the stores of these arrays, unrolled; `None` if these cannot be.
+pub(crate) fn with_unrolled(
+    mut folds: Vec<Fold>,
+    form: &LinearizedKernel,
+    unrolled: &Names,
+    licence: Licence,
+) -> Option<Vec<Fold>> {
+    if !unrolled.is_empty() {
+        let Unrolled { before, after, n_rounded } = unrolled_in(form, unrolled, licence)?;
+        if n_rounded > 0 {
+            folds.push(Fold { before, after, unrolled: unrolled.clone() });
+        }
+    }
+    Some(folds)
 }
 
 /// Whether floats of a kernel may trap under its conditions: whole-expression forms do not look at these.
@@ -538,6 +567,7 @@ fn optimized(
             seed: seed.name.clone(),
             is_of_form: true,
             approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
+            unrolled: seed.unrolled.clone(),
             is_fitted: false,
             rules: rules.clone(),
             limits: limits(strategy, &saturation, &selection.limits_hit),

@@ -9,7 +9,7 @@
 //! wins: on real kernels this beats one large e-graph in result and in time. The work is listed first, then done in
 //! parallel; seeds come in the order of the list. A seed that computes with tables is equal only within the tolerance
 //! for tables, and says so. It is compared in floats with the kernel it came from; its results are compared with the
-//! seed itself, exactly.
+//! seed itself, exactly. A seed whose loops are unrolled is equal once the constants that meet there are folded, and says so, too.
 
 use indexmap::IndexMap;
 use nestegg_forms::{
@@ -20,7 +20,7 @@ use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
-    SplitOptions, eliminate_dead, factor_sums, isolate_stores, multiply_out, restrict_to_bands, roll_up,
+    EqualTerms, SplitOptions, eliminate_dead, factor_sums, isolate_stores, multiply_out, restrict_to_bands, roll_up,
     split_at_zeros, write_out_components,
 };
 use rayon::prelude::*;
@@ -30,6 +30,7 @@ use crate::error::Error;
 use crate::lineage::Lineages;
 use crate::report::LimitHit;
 use crate::same::is_same;
+use crate::unrolled::{Names, Unrolled, unrolled, written};
 
 /// Numbers of pieces that inames are cut into at most, one seed each.
 const PIECES: [usize; 4] = [16, 4, 3, 2];
@@ -42,6 +43,9 @@ const WRITTEN_OUT: &str = "written out";
 
 /// The name of the seed in which loops that were written out are loops again.
 const ROLLED_UP: &str = "rolled up";
+
+/// The name of the seed without loops.
+const UNROLLED: &str = "unrolled";
 
 /// The name of a form of one of these.
 fn named(of: &str, what: &str) -> String {
@@ -57,6 +61,8 @@ pub(crate) struct Seed {
     pub(crate) linearized: LinearizedKernel,
     /// What was done to numbers; `None` where the seed is equal exactly.
     pub(crate) tolerance: Option<Tolerance>,
+    /// The arrays whose stores were unrolled, and constants in them folded.
+    pub(crate) unrolled: Names,
     /// The rules that fired on the way to it, with how often.
     pub(crate) rules: Fired,
     /// What it was made of, where that is remembered.
@@ -83,21 +89,31 @@ pub(crate) fn seeds(
     }
     let maker = Maker::new(form, wishes);
     let mut limits = Vec::new();
-    let mut work = maker.work(AS_IT_IS, form, &mut limits)?;
+    let mut work: Vec<Task> = maker.work(AS_IT_IS, form, &mut limits)?.into_iter().map(Task::from).collect();
     if maker.wishes.wants("written-out")
         && let Some(written) = maker.done("write out", write_out_components(form))?
     {
-        work.extend(maker.work(WRITTEN_OUT, &written, &mut limits)?);
+        work.extend(maker.work(WRITTEN_OUT, &written, &mut limits)?.into_iter().map(Task::from));
     }
     for (name, base) in respelled(&maker, form)? {
         let of_base = maker.work(name, &base, &mut limits)?;
         // Sums that factoring made are not those in which digits cancel, and maps of them take long to find.
         let is_of_other_sums =
             |work: &Work| name != ROLLED_UP && matches!(work, Work::LinearMaps { sums: Sums::Kept, .. });
-        work.extend(of_base.into_iter().filter(|work| !is_of_other_sums(work)));
+        work.extend(of_base.into_iter().filter(|work| !is_of_other_sums(work)).map(Task::from));
+    }
+    if maker.wishes.wants("unrolled")
+        && let Some(Unrolled { after: linearized, .. }) = unrolled(form)
+    {
+        let others = refactored(&maker, &linearized);
+        let others = others.into_iter().map(|(name, kernel)| (format!("{UNROLLED}, {name}"), kernel));
+        for (name, base) in std::iter::once((UNROLLED.to_owned(), linearized)).chain(others) {
+            let of_base = maker.work(&name, &base, &mut limits)?;
+            work.extend(of_base.into_iter().map(|work| Task { work, unrolled: written(&form.kernel) }));
+        }
     }
     let work = without_repetition(work);
-    let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|work| maker.make(work, values)).collect();
+    let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|task| task.make(&maker, values)).collect();
     let mut found = Vec::new();
     for seeds in made {
         seeds?.into_iter().for_each(|seed| add(&mut found, seed));
@@ -115,15 +131,24 @@ fn respelled(maker: &Maker, form: &LinearizedKernel) -> Result<Vec<(&'static str
         let rolled = maker.done("roll up", roll_up(form))?;
         res.extend(rolled.map(|rolled| (ROLLED_UP, rolled)));
     }
-    let out = multiply_out(form);
+    res.extend(refactored(maker, form));
+    Ok(res)
+}
+
+/// The kernel with its products multiplied out, and with its sums factored, as far as a strategy asks for that, each with its name.
+fn refactored(maker: &Maker, form: &LinearizedKernel) -> Vec<(&'static str, LinearizedKernel)> {
+    let mut res = Vec::new();
+    let gathered = multiply_out(form, EqualTerms::Gathered);
     if maker.wishes.wants("factored") {
         res.extend(factor_sums(form).map(|factored| ("factored", factored)));
-        res.extend(out.as_ref().and_then(factor_sums).map(|factored| ("factored anew", factored)));
+        let out = multiply_out(form, EqualTerms::Kept);
+        let factored = out.as_ref().or(gathered.as_ref()).and_then(factor_sums);
+        res.extend(factored.map(|factored| ("factored anew", factored)));
     }
     if maker.wishes.wants("multiplied-out") {
-        res.extend(out.map(|out| ("multiplied out", out)));
+        res.extend(gathered.map(|out| ("multiplied out", out)));
     }
-    Ok(res)
+    res
 }
 
 /// What a strategy asks to be made of a kernel that selection made; `None` if that is nothing.
@@ -198,13 +223,20 @@ impl Wishes {
 
 impl Seed {
     fn exact(name: &str, linearized: LinearizedKernel) -> Self {
-        Self { name: name.to_owned(), linearized, tolerance: None, rules: Fired::default(), from: Lineages::new() }
+        Self {
+            name: name.to_owned(),
+            linearized,
+            tolerance: None,
+            unrolled: Names::new(),
+            rules: Fired::default(),
+            from: Lineages::new(),
+        }
     }
 
     /// A kernel with computed tables.
     fn computed(name: String, LinearMaps { linearized, tolerance, .. }: LinearMaps) -> Self {
         let linearized = eliminate_dead(linearized);
-        Self { name, linearized, tolerance: Some(tolerance), rules: Fired::default(), from: Lineages::new() }
+        Self { tolerance: Some(tolerance), ..Self::exact(&name, linearized) }
     }
 
     /// A form of this seed; it is no more exact than the seed.
@@ -216,6 +248,7 @@ impl Seed {
                 (Some(before), Some(after)) => Some(before.and(after)),
                 (before, after) => after.or(before),
             },
+            unrolled: self.unrolled.clone(),
             rules: self.rules.clone(),
             from: self.from.clone(),
         }
@@ -245,6 +278,26 @@ enum Work {
     LinearMaps { name: String, isolated: LinearizedKernel, shape: Shape, sums: Sums, selected: Selected },
 }
 
+/// A step, and the arrays whose stores were unrolled before it.
+struct Task {
+    work: Work,
+    unrolled: Names,
+}
+
+impl From<Work> for Task {
+    fn from(work: Work) -> Self {
+        Self { work, unrolled: Names::new() }
+    }
+}
+
+impl Task {
+    /// The seeds that come of it.
+    fn make(&self, maker: &Maker, values: &[(String, i64)]) -> Result<Vec<Seed>, Error> {
+        let seeds = maker.make(&self.work, values)?;
+        Ok(seeds.into_iter().map(|seed| Seed { unrolled: self.unrolled.clone(), ..seed }).collect())
+    }
+}
+
 /// A form of a kernel whose stores are in loops of their own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -267,10 +320,10 @@ impl Form {
 }
 
 /// Work without variants that came before: of the same one come the same seeds again.
-fn without_repetition(work: Vec<Work>) -> Vec<Work> {
-    let mut res: Vec<Work> = Vec::with_capacity(work.len());
+fn without_repetition(work: Vec<Task>) -> Vec<Task> {
+    let mut res: Vec<Task> = Vec::with_capacity(work.len());
     for next in work {
-        let is_known = |known: &Work| match (known, &next) {
+        let is_known = |known: &Task| match (&known.work, &next.work) {
             (Work::Variant(known), Work::Variant(next)) => is_same(&known.linearized, &next.linearized),
             _ => false,
         };

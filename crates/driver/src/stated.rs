@@ -1,7 +1,7 @@
 //! What a result states in its `meta`: where it does not equal its input exactly.
 //!
-//! `{"nestegg": {"tables": {"changed": 12, "largest_change": 3e-16, "error": 1e-14}, "constants": {"rounded": 2}}}`:
-//! computing with tables changed or rounded numbers, and constants were computed as C does. A result that says nothing
+//! `{"nestegg": {"tables": {"changed": 12, "largest_change": 3e-16, "error": 1e-14}, "constants": {"rounded": 2,
+//! "unrolled": ["A"]}}}`: computing with tables changed or rounded numbers, and constants were computed as C does, those of `A` once its loops were unrolled. A result that says nothing
 //! equals its input exactly.
 //!
 //! # Input
@@ -20,11 +20,14 @@ use nestegg_ir::Kernel;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::search::Fold;
+use crate::unrolled::Names;
+
 /// The key of all that nestegg states.
 const KEY: &str = "nestegg";
 
 /// In how far a result is not equal to its input exactly.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stated {
     /// Numbers of tables that are not what the input says, if tables were computed.
     pub(crate) tables: Option<Tables>,
@@ -45,22 +48,26 @@ pub(crate) struct Tables {
 }
 
 /// Constants were computed in floats.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Constants {
     /// In how many passes.
     rounded: u64,
+    /// The arrays whose stores were unrolled before the last of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unrolled: Vec<String>,
 }
 
 impl Stated {
     /// What is to be said of a result, whose elements were found to be off by so much.
-    pub(crate) fn of_steps(n_folds: usize, tolerance: Option<Tolerance>, error: Option<f64>) -> Self {
+    pub(crate) fn of_steps(folds: &[Fold], tolerance: Option<Tolerance>, error: Option<f64>) -> Self {
+        let unrolled = folds.iter().flat_map(|fold| fold.unrolled.iter().cloned()).collect();
         Self {
             tables: tolerance.map(|tolerance| Tables {
                 changed: tolerance.n_changed as u64,
                 largest_change: tolerance.largest_change.max(f64::EPSILON),
                 error: error.map(power_of_ten),
             }),
-            constants: (n_folds > 0).then_some(Constants { rounded: n_folds as u64 }),
+            constants: (!folds.is_empty()).then_some(Constants { rounded: folds.len() as u64, unrolled }),
         }
     }
 
@@ -74,16 +81,21 @@ impl Stated {
         }
     }
 
-    /// In how many passes more than in another kernel constants were computed, if in any.
-    pub(crate) fn n_folds_since(self, other: Self) -> Option<usize> {
-        let rounded = |stated: Self| stated.constants.map_or(0, |constants| constants.rounded);
-        let n_folds = rounded(self).checked_sub(rounded(other)).filter(|&n_folds| n_folds > 0)?;
-        usize::try_from(n_folds).ok()
+    /// In how many passes more than in another kernel constants were computed, if in any, and what was unrolled before the last of them.
+    pub(crate) fn folds_since(&self, other: &Self) -> Option<(usize, Names)> {
+        let own = self.constants.as_ref()?;
+        let (rounded, unrolled) = match &other.constants {
+            Some(other) => (other.rounded, other.unrolled.as_slice()),
+            None => (0, [].as_slice()),
+        };
+        let n_folds = own.rounded.checked_sub(rounded).filter(|&n_folds| n_folds > 0)?;
+        let unrolled = own.unrolled.strip_prefix(unrolled)?;
+        Some((usize::try_from(n_folds).ok()?, unrolled.iter().cloned().collect()))
     }
 
     /// Whether nothing is said.
-    pub(crate) fn is_exact(self) -> bool {
-        self == Self::default()
+    pub(crate) fn is_exact(&self) -> bool {
+        *self == Self::default()
     }
 
     /// What is said of what was made in two steps. A number may move in both.
@@ -93,7 +105,10 @@ impl Stated {
             largest_change: a.largest_change + b.largest_change,
             error: a.error.zip(b.error).map(|(a, b)| power_of_ten(a + b)),
         };
-        let constants = |a: Constants, b: Constants| Constants { rounded: a.rounded.saturating_add(b.rounded) };
+        let constants = |a: Constants, b: Constants| Constants {
+            rounded: a.rounded.saturating_add(b.rounded),
+            unrolled: [a.unrolled, b.unrolled].concat(),
+        };
         Self {
             tables: both(self.tables, other.tables, tables),
             constants: both(self.constants, other.constants, constants),
@@ -170,7 +185,7 @@ mod tests {
     fn check(meta: Option<&str>, stated: Stated, expected: &str) {
         let mut kernel = Kernel { meta: meta.map(Arc::from), ..Kernel::default() };
         let before = Stated::of(&kernel);
-        stated.add_to(&mut kernel);
+        stated.clone().add_to(&mut kernel);
         assert_eq!(kernel.meta.as_deref(), Some(expected));
         assert_eq!(Stated::of(&kernel), before.and(stated));
     }
@@ -192,8 +207,9 @@ mod tests {
     #[test]
     fn statements_add_up() {
         let first = r#"{"a":1e400,"nestegg":{"tables":{"changed":3,"largest_change":1e-16,"error":1e-14},"more":[1.50]},"b":"ü"}"#;
-        let sum = r#"{"a":1e400,"nestegg":{"tables":{"changed":6,"largest_change":4e-16,"error":1e-13},"more":[1.50],"constants":{"rounded":2}},"b":"ü"}"#;
-        check(Some(first), Stated { constants: Some(Constants { rounded: 2 }), ..TABLES }, sum);
+        let sum = r#"{"a":1e400,"nestegg":{"tables":{"changed":6,"largest_change":4e-16,"error":1e-13},"more":[1.50],"constants":{"rounded":2,"unrolled":["A"]}},"b":"ü"}"#;
+        let constants = Constants { rounded: 2, unrolled: vec!["A".to_owned()] };
+        check(Some(first), Stated { constants: Some(constants), ..TABLES }, sum);
     }
 
     #[test]
@@ -212,7 +228,7 @@ mod tests {
     #[test]
     fn what_is_exact_says_nothing() {
         let mut kernel = Kernel::default();
-        Stated::of_steps(0, None, None).add_to(&mut kernel);
+        Stated::of_steps(&[], None, None).add_to(&mut kernel);
         assert_eq!(kernel.meta, None);
         assert!(Stated::of(&kernel).is_exact());
         kernel.meta = Some(Arc::from(r#"{"nestegg":{"tables":{"changed":"many"}}}"#));

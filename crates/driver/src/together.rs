@@ -76,10 +76,11 @@ fn of_those(
         nestegg_transform::join_reductions(joint, semantics.licence).map_err(|error| refused(Box::new(error)))?;
     let of: Vec<&str> = seeds.iter().map(|seed| seed.name.as_str()).collect();
     let tolerance = seeds.iter().filter_map(|seed| seed.tolerance).reduce(|a, b| a.and(b));
+    let unrolled = seeds.iter().flat_map(|seed| seed.unrolled.iter().cloned()).collect();
     let mut rules = Fired::default();
     seeds.iter().for_each(|seed| add_fired(&mut rules, seed.rules.iter().map(|(rule, &times)| (rule, times))));
     let from = seeds.iter().flat_map(|seed| seed.from.iter().cloned()).collect();
-    Ok(Some(Seed { name: format!("{NAME} ({})", of.join(" and ")), linearized, tolerance, rules, from }))
+    Ok(Some(Seed { name: format!("{NAME} ({})", of.join(" and ")), linearized, tolerance, unrolled, rules, from }))
 }
 
 /// Which alternative of each group, by the cost of all together.

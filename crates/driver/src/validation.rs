@@ -127,9 +127,9 @@ pub fn compare<'a>(
 ) -> Result<Comparison, Error> {
     let (first, second) = (first.into(), second.into());
     let licence = Licence::default();
-    if let Some(n_folds) = Stated::of(second.kernel()).n_folds_since(Stated::of(first.kernel())) {
+    if let Some((n_folds, unrolled)) = Stated::of(second.kernel()).folds_since(&Stated::of(first.kernel())) {
         // Where the input has no value form, floats have to do.
-        if let Ok(folds) = search::folds(first.program, licence, values)
+        if let Ok(Some(folds)) = search::folds(first.program, &unrolled, (licence, values))
             && folds.len() == n_folds
         {
             return compare_folded(first, &folds, second, (values, licence));
@@ -370,6 +370,35 @@ mod tests {
         assert!(evidence.contains("value form and folded constants, to the bit"), "{evidence}");
         for (from, to) in [("0.5*", "0.50000005*"), ("0.3", "0.3000002")] {
             let found = compared_with_changed(from, to);
+            assert!(matches!(found, Comparison::Different(_)), "{from} -> {to}: {found:?}");
+        }
+    }
+
+    /// The stores of `a` and `b` are unrolled, the numbers of `a` fitted; that of `c` stays in its loop.
+    const UNROLLED: &str = "kernel k\ndomain { [i, j, q] : 0 <= i, j, q < 3 }\narg x : float64[3] read\narg n : float64[9] read\n\
+                            arg a : float64[3] write\narg b : float64[3] write\narg c : float64[9] write\n\
+                            table T : float64[3, 3] = [[0.1, 0.2, 0.7], [0.3, 0.1, 0.6], [0.6, 0.2, 0.2]]\ntable w : float64[3] = [0.3, 0.3, 0.4]\n\
+                            domain { [e] : 0 <= e < 9 }\n\
+                            for i\n  a[i] = sum([q, j], w[q]*T[q, i]*T[q, j]*x[j])\n  b[i] = sum(q, w[q]*T[q, i])\nend\n\
+                            for e\n  c[e] = 0.1*n[e]*n[e]\nend\n";
+
+    #[test]
+    fn what_is_unrolled_is_compared_step_by_step() {
+        let source = Source::new("k.knl", UNROLLED);
+        let config = Config { strategy: Strategy::Named("O2".to_owned()), ..Config::of_operations() };
+        let optimized = crate::optimize(&source, &config).unwrap();
+        let text = Notation::Text.write(&Program::Linearized(optimized.program));
+        let compared = |text: &str| {
+            let result = read(&Source::new("result.knl", text)).unwrap();
+            compare(&read(&source).unwrap().program, &result.program, &[]).unwrap()
+        };
+        let Comparison::Equal { evidence, .. } = compared(&text) else { panic!("not equal: {text}") };
+        assert!(evidence.contains("unrolled loops and folded constants, to the bit"), "{evidence}\n{text}");
+        for (from, to) in
+            [("b[0] = 0.", "b[0] = 0.0000001 + 0."), ("0.1*n[e]", "0.1000000001*n[e]"), ("0.063*", "0.0630000001*")]
+        {
+            assert!(text.contains(from), "{text}");
+            let found = compared(&text.replace(from, to));
             assert!(matches!(found, Comparison::Different(_)), "{from} -> {to}: {found:?}");
         }
     }

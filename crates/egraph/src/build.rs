@@ -1,7 +1,7 @@
 //! Constructors of sums and products in normal form.
 //!
 //! What they keep to, so that equal values meet without rules: constants are gathered where the result is exact; a
-//! negated operand gives its sign to the coefficient; a coefficient other than ±1 in a sum of several terms is a
+//! negated operand gives its sign to the coefficient, and even powers have none; a coefficient other than ±1 in a sum of several terms is a
 //! class of its own (so `2·x` is shared by all sums that need it), positive; the neutral cases are no node at all.
 
 use egg::Id;
@@ -127,6 +127,7 @@ pub fn product(graph: &mut Graph, factors: impl IntoIterator<Item = (i32, Id)>) 
         if sign.is_negative() && exponent % 2 != 0 {
             constant = constant.negated();
         }
+        let class = if exponent % 2 == 0 { either_sign(graph, class) } else { class };
         rest.push((exponent, class));
     }
     if constant.is_zero() {
@@ -148,6 +149,16 @@ pub fn product(graph: &mut Graph, factors: impl IntoIterator<Item = (i32, Id)>) 
     }
     let product = graph.add(Node::product(rest));
     scale(graph, sign, product)
+}
+
+/// A sum or its negation, whichever the e-graph has known longer: even powers of both are equal.
+fn either_sign(graph: &Graph, class: Id) -> Id {
+    let negated = |node: &Node| {
+        let terms = node.terms().filter(|terms| terms.len() > 1)?;
+        let negated = Node::sum(terms.map(|(coefficient, child)| (coefficient.negated(), child)));
+        Some(graph.find(graph.lookup(negated)?))
+    };
+    graph[class].nodes.iter().filter_map(negated).min().map_or(class, |negated| negated.min(class))
 }
 
 /// `class` as an accepted factor times another class: (1, itself) if it is no such multiple.

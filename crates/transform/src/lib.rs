@@ -5,7 +5,7 @@
 //! - [`fold_constants`] computes constants.
 //! - [`join_domains`] joins domains, [`join_reductions`] reductions.
 //! - [`write_out_triangles`] writes out loops around others whose bounds depend on them.
-//! - [`write_out_components`] writes out sums over components, [`roll_up`] rolls loops up again that were written out.
+//! - [`write_out_components`] writes out sums over components, [`unroll`] all loops where all are short; [`roll_up`] rolls loops up again that were written out.
 //! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
 //! - [`slice_tables`] takes stacks of tables apart.
 //! - [`restrict_to_bands`] runs sums over the bands of their tables.
@@ -54,6 +54,7 @@ pub mod split_at_zeros;
 mod substitute;
 mod table_pool;
 mod triangles;
+mod unroll;
 mod widen;
 mod workspace;
 mod write_out;
@@ -68,7 +69,7 @@ pub use factor_sums::factor_sums;
 pub use fold::{Folded, fold_constants};
 pub use join_domains::join_domains;
 pub use join_reductions::join_reductions;
-pub use multiply_out::multiply_out;
+pub use multiply_out::{EqualTerms, multiply_out};
 pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_under};
 pub use parts::parts;
@@ -77,5 +78,6 @@ pub use shift::{ShiftError, share_shifted};
 pub use slice_tables::slice_tables;
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
 pub use triangles::write_out_triangles;
+pub use unroll::unroll;
 pub use widen::in_doubles;
 pub use write_out::write_out_components;

@@ -10,18 +10,28 @@
 //! # Complexity
 //! Linear in the terms; what would have more than [`MAX_TERMS`] stays as it is.
 
+use indexmap::IndexMap;
 use nestegg_ir::types::{Type, Types};
 use nestegg_ir::{Expr, ExprId, Exprs, InstructionKind, LinearizedKernel, Op, ReduceOp};
 
 /// Sums that would have more terms are not multiplied out.
 const MAX_TERMS: usize = 64;
 
+/// What becomes of terms that a sum has several times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EqualTerms {
+    /// `x + x` stays: each may have factors in common with terms of its own.
+    Kept,
+    /// `x + x` is `2*x`.
+    Gathered,
+}
+
 /// A term: its sign and its factors.
 type Term = (bool, Vec<ExprId>);
 
 /// A kernel in value form with its products multiplied out; `None` if there are none.
 #[must_use]
-pub fn multiply_out(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
+pub fn multiply_out(linearized: &LinearizedKernel, equal_terms: EqualTerms) -> Option<LinearizedKernel> {
     if linearized.kernel.has_single() {
         return None;
     }
@@ -30,7 +40,7 @@ pub fn multiply_out(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let (mut is_changed, mut has_inames) = (false, Vec::new());
     let mut out = |exprs: &mut Exprs, id: ExprId| {
         note_inames(exprs, &mut has_inames);
-        let opened = multiplied_out(exprs, &has_inames, id);
+        let opened = multiplied_out(exprs, (&has_inames, equal_terms), id);
         is_changed |= opened.is_some();
         opened.unwrap_or(id)
     };
@@ -61,26 +71,36 @@ fn note_inames(exprs: &Exprs, has_inames: &mut Vec<bool>) {
     }
 }
 
-/// A sum of products; `None` if there is no product of a sum, or there would be too many terms.
-fn multiplied_out(exprs: &mut Exprs, has_inames: &[bool], root: ExprId) -> Option<ExprId> {
-    let terms_of = |id: ExprId| -> Option<Vec<Term>> {
-        match &exprs[id] {
-            Expr::Op { op: Op::Add, operands } => Some(operands.iter().map(|&term| (false, vec![term])).collect()),
-            Expr::Op { op: Op::Sub, operands } => Some(vec![(false, vec![operands[0]]), (true, vec![operands[1]])]),
-            Expr::Op { op: Op::Neg, operands } => Some(vec![(true, vec![operands[0]])]),
-            Expr::Op { op: Op::Mul, operands } => Some(vec![(false, operands.to_vec())]),
-            _ => None,
+/// The terms of an operation; `None` if it is no sum or product.
+fn terms_of(exprs: &mut Exprs, equal_terms: EqualTerms, id: ExprId) -> Option<Vec<Term>> {
+    let Expr::Op { op, operands } = exprs[id].clone() else { return None };
+    Some(match op {
+        Op::Add if equal_terms == EqualTerms::Kept => operands.iter().map(|&term| (false, vec![term])).collect(),
+        Op::Add => {
+            let mut times: IndexMap<ExprId, i64> = IndexMap::new();
+            operands.iter().for_each(|&term| *times.entry(term).or_default() += 1);
+            let term = |(term, n)| (false, if n == 1 { vec![term] } else { vec![exprs.int(n), term] });
+            times.into_iter().map(term).collect()
         }
-    };
+        Op::Sub => vec![(false, vec![operands[0]]), (true, vec![operands[1]])],
+        Op::Neg => vec![(true, vec![operands[0]])],
+        Op::Mul => vec![(false, operands.to_vec())],
+        _ => return None,
+    })
+}
+
+/// A sum of products; `None` if there is no product of a sum, or there would be too many terms.
+fn multiplied_out(exprs: &mut Exprs, (has_inames, equal_terms): (&[bool], EqualTerms), root: ExprId) -> Option<ExprId> {
     let mut is_product_of_sum = false;
     let mut done: Vec<Term> = Vec::new();
     let mut pending: Vec<Term> = vec![(false, vec![root])];
     while let Some((sign, factors)) = pending.pop() {
-        let opened = factors
-            .iter()
-            .enumerate()
-            .filter(|(_, factor)| has_inames[factor.index()])
-            .find_map(|(at, &factor)| Some((at, terms_of(factor)?)));
+        if factors.iter().any(|&factor| is_zero(exprs, factor)) {
+            continue;
+        }
+        let opened = (0..factors.len())
+            .filter(|&at| has_inames.get(factors[at].index()) == Some(&true))
+            .find_map(|at| Some((at, terms_of(exprs, equal_terms, factors[at])?)));
         match opened {
             Some((at, terms)) => {
                 is_product_of_sum |= factors.len() > 1 && terms.len() > 1;
@@ -96,7 +116,7 @@ fn multiplied_out(exprs: &mut Exprs, has_inames: &[bool], root: ExprId) -> Optio
             return None;
         }
     }
-    if !is_product_of_sum {
+    if !is_product_of_sum || done.is_empty() {
         return None;
     }
     let mut terms = Vec::with_capacity(done.len());
@@ -105,4 +125,8 @@ fn multiplied_out(exprs: &mut Exprs, has_inames: &[bool], root: ExprId) -> Optio
         terms.push(if sign { exprs.op(Op::Neg, [product]) } else { product });
     }
     Some(if terms.len() == 1 { terms[0] } else { exprs.op(Op::Add, terms) })
+}
+
+fn is_zero(exprs: &Exprs, id: ExprId) -> bool {
+    matches!(exprs[id], Expr::Number(number) if number.to_f64() == 0.0)
 }

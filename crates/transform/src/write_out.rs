@@ -150,13 +150,13 @@ fn has_components(kernel: &Kernel, arrays: &[bool]) -> Result<bool, DomainError>
 }
 
 /// The values of an iname that has to do with no other, if they are few.
-fn values(ranges: &Ranges, iname: InameId, max_values: i64) -> Option<RangeInclusive<i64>> {
+pub(crate) fn values(ranges: &Ranges, iname: InameId, max_values: i64) -> Option<RangeInclusive<i64>> {
     let (Some(first), Some(last)) = ranges.bounds(iname) else { return None };
     let is_plain = ranges.is_independent(iname) && ranges.is_interval(iname);
     (is_plain && first <= last && last - first < max_values).then_some(first..=last)
 }
 
 /// An expression at a value of an iname.
-fn at(exprs: &mut Exprs, body: ExprId, iname: InameId, value: i64) -> ExprId {
+pub(crate) fn at(exprs: &mut Exprs, body: ExprId, iname: InameId, value: i64) -> ExprId {
     with_inames(exprs, [body], |other| (other == iname).then(|| Affine::constant(value))).get(body)
 }

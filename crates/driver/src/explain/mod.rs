@@ -42,8 +42,9 @@ use crate::pipeline::optimize;
 use crate::probabilities::Probabilities;
 use crate::report::{Operations, Validated};
 use crate::rules::{self, Licensed};
-use crate::search::{Fold, Passes, functions, selection, value_form};
+use crate::search::{Passes, functions, selection, value_form, with_unrolled};
 use crate::stages::Stages;
+use crate::unrolled::Names;
 use crate::validation::{self, Steps, Subject};
 
 /// Whether an explanation is checked.
@@ -232,7 +233,7 @@ pub fn explain(source: &Source, config: &Config, verify: Verify) -> Result<Expla
         };
         if !optimized.from.is_empty() {
             let (form, folds) = value_form(input.clone(), &explainer.pass, &mut Stages::new(None))?;
-            let evidence = explainer.compared(program, (&folds, None), &form)?;
+            let evidence = explainer.compared(program, Steps { folds: &folds, approximated: None }, &form)?;
             explainer.stages.push(Stage::Passes { name: "value form".to_owned(), evidence });
         }
         let last = explainer.kernels(&optimized.from)?;
@@ -243,7 +244,7 @@ pub fn explain(source: &Source, config: &Config, verify: Verify) -> Result<Expla
             }
             _ => match last.as_ref() {
                 Some(last) => {
-                    explainer.compared(&Program::Linearized(last.clone()), (&[], None), &optimized.program)?
+                    explainer.compared(&Program::Linearized(last.clone()), Steps::default(), &optimized.program)?
                 }
                 None => None,
             },
@@ -338,13 +339,18 @@ impl Explainer<'_> {
         let seed = &searched.seed;
         if let Some(base) = self.kernels(&seed.from)? {
             let approximated = seed.tolerance.map(|tolerance| (seed.linearized.clone(), tolerance));
+            // What selection made of an unrolled form is unrolled already.
+            let is_of_form = seed.from.iter().all(|from| matches!(**from, Lineage::Form(_)));
+            let unrolled = if is_of_form { seed.unrolled.clone() } else { Names::new() };
+            let folds = with_unrolled(Vec::new(), &base, &unrolled, self.semantics.licence).unwrap_or_default();
             let base = Program::Linearized(base);
-            let evidence = self.compared(&base, (&[], approximated.as_ref()), &seed.linearized)?;
+            let steps = Steps { folds: &folds, approximated: approximated.as_ref() };
+            let evidence = self.compared(&base, steps, &seed.linearized)?;
             self.stages.push(Stage::Passes { name: format!("seed `{}`", seed.name), evidence });
         }
         let (search, selected) = self.search(searched)?;
         let seed = Program::Linearized(seed.linearized.clone());
-        let evidence = self.compared(&seed, (&[], None), &selected)?;
+        let evidence = self.compared(&seed, Steps::default(), &selected)?;
         self.stages.push(Stage::Search(search));
         if evidence.is_some() {
             self.stages.push(Stage::Passes { name: "selection".to_owned(), evidence });
@@ -357,7 +363,7 @@ impl Explainer<'_> {
     fn compared(
         &self,
         first: &Program,
-        (folds, approximated): (&[Fold], Option<&(LinearizedKernel, nestegg_forms::Tolerance)>),
+        steps: Steps<'_>,
         second: &LinearizedKernel,
     ) -> Result<Option<Evidence>, Error> {
         if self.verify == Verify::No {
@@ -365,7 +371,6 @@ impl Explainer<'_> {
         }
         let second = Program::Linearized(second.clone());
         let (first, second) = (Runnable::from(first), Runnable::from(&second));
-        let steps = Steps { folds, approximated };
         let found = validation::check(
             Subject::from(&first),
             steps,

@@ -44,18 +44,20 @@ impl Equality {
     pub(super) fn stated(first: &Kernel, second: &Kernel) -> Self {
         let (first, second) = (Stated::of(first), Stated::of(second));
         match first.constants == second.constants {
-            true => Self::of_tables(first, second),
-            false if is_within(first) && is_within(second) => Self::Floats { change: change(first) + change(second) },
+            true => Self::of_tables(&first, &second),
+            false if is_within(&first) && is_within(&second) => {
+                Self::Floats { change: change(&first) + change(&second) }
+            }
             false => Self::Full,
         }
     }
 
     /// The same, constants aside.
-    pub(super) fn of_tables(first: Stated, second: Stated) -> Self {
+    pub(super) fn of_tables(first: &Stated, second: &Stated) -> Self {
         if first.tables == second.tables || !is_within(first) || !is_within(second) {
             return Self::Full;
         }
-        let error = |stated: Stated| stated.tables.map_or(0.0, |tables| tables.error.unwrap_or(f64::INFINITY));
+        let error = |stated: &Stated| stated.tables.map_or(0.0, |tables| tables.error.unwrap_or(f64::INFINITY));
         Self::Tables { error: error(first) + error(second), change: change(first) + change(second) }
     }
 
@@ -81,11 +83,11 @@ impl Equality {
 }
 
 /// The change of tables that is stated.
-fn change(stated: Stated) -> f64 {
+fn change(stated: &Stated) -> f64 {
     stated.tables.map_or(0.0, |tables| tables.largest_change)
 }
 
 /// Whether what is stated is within the tolerance for tables.
-fn is_within(stated: Stated) -> bool {
+fn is_within(stated: &Stated) -> bool {
     stated.tables.is_none_or(|tables| (0.0..=TABLE_TOLERANCE).contains(&tables.largest_change))
 }

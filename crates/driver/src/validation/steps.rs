@@ -21,7 +21,7 @@ use crate::validation::equality::Equality;
 use crate::validation::{Comparison, How, Subject, compare_in, is_undefined};
 
 /// Kernels between input and result, where the two are not equal in exact arithmetic.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Steps<'a> {
     /// Before and after constants were folded to the bit.
     pub(crate) folds: &'a [Fold],
@@ -77,8 +77,9 @@ fn on_the_way<'a>(
         let name = std::mem::replace(&mut name, after);
         res.push(Step { from, to, names: [name, on_arrival], equality });
     };
-    for (before, after) in folds {
-        go(form(before), ["value form"; 2], Equality::Full);
+    for Fold { before, after, unrolled } in folds {
+        let name = if unrolled.is_empty() { "value form" } else { "unrolled loops" };
+        go(form(before), [name; 2], Equality::Full);
         go(form(after), ["folded constants"; 2], Equality::Bits);
     }
     if let Some((seed, Tolerance { largest_change, .. })) = approximated {
@@ -107,47 +108,57 @@ pub(crate) fn check(
     values: &[(String, i64)],
     licence: Licence,
 ) -> Result<Result<(Validated, Stated), Refusal>, Error> {
-    let exactly = |evidence| (Validated::Equal { evidence }, Stated::default());
-    let may_be_exact = steps.approximated.is_none_or(|(_, tolerance)| tolerance.n_changed == 0);
-    if may_be_exact && steps.folds.is_empty() {
-        let how = How { equality: Equality::Full, licence, is_surveyed: false };
-        let found = compared(input, output, values, how, true)?;
-        match found {
-            Err(_) if steps.approximated.is_some() => {}
-            found => return Ok(found.map(|found| exactly(found.evidence))),
-        }
+    let Some((_, tolerance)) = steps.approximated else { return exactly(input, steps.folds, output, values, licence) };
+    if tolerance.n_changed == 0
+        && let Ok(found) = exactly(input, steps.folds, output, values, licence)?
+    {
+        return Ok(Ok(found));
     }
     let mut evidence = Vec::new();
     let mut all = on_the_way(input, steps.folds, steps.approximated, (output, Equality::Full));
-    let tolerance = steps.approximated.map(|(_, tolerance)| *tolerance);
-    let (mut error, mut is_surveyed) = (None, false);
-    if let Some(Tolerance { largest_change: change, .. }) = tolerance {
-        // Without folds the first step is part of this one.
-        let equality = if steps.folds.is_empty() { all.remove(0).equality } else { Equality::Floats { change } };
-        let how = How { equality, licence, is_surveyed: false };
-        match compared(input, output, values, how, true)? {
-            Ok(found) => {
-                evidence.push(format!("input and result: {}", found.evidence));
-                error = Some(found.largest_error);
-                is_surveyed = found.is_surveyed;
-            }
-            Err(refusal) => return Ok(Err(refusal)),
-        }
-    }
+    // Without folds the first step is part of this one.
+    let change = tolerance.largest_change;
+    let equality = if steps.folds.is_empty() { all.remove(0).equality } else { Equality::Floats { change } };
+    let whole = match compared(input, output, values, How { equality, licence, is_surveyed: false }, true)? {
+        Ok(found) => found,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    evidence.push(format!("input and result: {}", whole.evidence));
     for step in &all {
         let is_input = matches!(step.from, Stop::End(_));
-        let is_surveyed = is_surveyed && matches!(step.to, Stop::End(_));
+        let is_surveyed = whole.is_surveyed && matches!(step.to, Stop::End(_));
         let how = How { equality: step.equality, licence, is_surveyed };
         match compared(step.from.subject(), step.to.subject(), values, how, is_input)? {
             Ok(found) => evidence.push(step.in_words(&found.evidence)),
             Err(refusal) => return Ok(Err(refusal)),
         }
     }
-    if let Some(Tolerance { n_changed, largest_change }) = tolerance {
-        evidence.push(format!("{n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most"));
-    }
-    let stated = Stated::of_steps(steps.folds.len(), tolerance, error);
+    let Tolerance { n_changed, largest_change } = tolerance;
+    evidence.push(format!("{n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most"));
+    let stated = Stated::of_steps(steps.folds, Some(*tolerance), Some(whole.largest_error));
     Ok(Ok((Validated::Equal { evidence: evidence.join("; ") }, stated)))
+}
+
+/// The evidence that a result is equal to its input exactly, but for constants that were folded to the bit.
+fn exactly(
+    input: Subject<'_>,
+    folds: &[Fold],
+    output: Subject<'_>,
+    values: &[(String, i64)],
+    licence: Licence,
+) -> Result<Result<(Validated, Stated), Refusal>, Error> {
+    let mut evidence = Vec::new();
+    for step in on_the_way(input, folds, None, (output, Equality::Full)) {
+        let is_input = matches!(step.from, Stop::End(_));
+        let how = How { equality: step.equality, licence, is_surveyed: false };
+        match compared(step.from.subject(), step.to.subject(), values, how, is_input)? {
+            Ok(found) if folds.is_empty() => evidence.push(found.evidence),
+            Ok(found) => evidence.push(step.in_words(&found.evidence)),
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+    }
+    let evidence = evidence.join("; ");
+    Ok(Ok((Validated::Equal { evidence }, Stated::of_steps(folds, None, None))))
 }
 
 /// What was found of two programs that are equal.
@@ -193,7 +204,7 @@ pub(super) fn compare_folded(
     (values, licence): (&[(String, i64)], Licence),
 ) -> Result<Comparison, Error> {
     let (mut evidence, mut error) = (Vec::new(), 0.0_f64);
-    let rest = Equality::of_tables(Stated::of(first.kernel()), Stated::of(second.kernel()));
+    let rest = Equality::of_tables(&Stated::of(first.kernel()), &Stated::of(second.kernel()));
     for step in on_the_way(first, folds, None, (second, rest)) {
         let how = How { equality: step.equality, licence, is_surveyed: false };
         match compare_in(step.from.subject(), step.to.subject(), values, how)? {

@@ -46,8 +46,7 @@ pub fn sums(pass: &mut Pass<'_>) {
                 if !outside.is_empty() {
                     let group = build::sum(pass.graph, inside);
                     let form = build::sum(pass.graph, outside.into_iter().chain([(Rational::ONE, group)]));
-                    pass.mark_grouped(form);
-                    pass.equate(class, form);
+                    pass.equate_grouped(class, form);
                 }
             }
         }
@@ -66,11 +65,22 @@ pub fn products(pass: &mut Pass<'_>) {
             .iter()
             .filter(|node| !pass.is_grouped(node))
             .filter_map(Node::factors)
-            .filter(|factors| factors.len() > 2)
             .map(Iterator::collect)
+            .filter(|factors: &Vec<(i32, Id)>| {
+                factors.len() > 2 || (factors.len() == 2 && factors.iter().any(is_power))
+            })
             .collect();
         for factors in forms {
             let factors = by_set(pass, factors, |pass, factors| (1, build::product(pass.graph, factors)));
+            // A power of fewer inames is such a product, too: g*h*h == g*(h*h).
+            let of_all = pass.graph[class].data.inames.clone();
+            let factors: Vec<(i32, Id)> = factors
+                .into_iter()
+                .map(|factor| {
+                    let is_part = is_power(&factor) && pass.graph[factor.1].data.inames != of_all;
+                    if is_part { power(pass, factor) } else { factor }
+                })
+                .collect();
             let sets: Vec<InameSet> = factors.iter().map(|(_, id)| pass.graph[*id].data.inames.clone()).collect();
             for union in family(pass, &sets, limit) {
                 if pass.is_full() {
@@ -80,12 +90,21 @@ pub fn products(pass: &mut Pass<'_>) {
                 if !outside.is_empty() {
                     let group = build::product(pass.graph, inside);
                     let form = build::product(pass.graph, outside.into_iter().chain([(1, group)]));
-                    pass.mark_grouped(form);
-                    pass.equate(class, form);
+                    pass.equate_grouped(class, form);
                 }
             }
         }
     }
+}
+
+/// Whether a factor is multiplied with itself.
+fn is_power((exponent, _): &(i32, Id)) -> bool {
+    exponent.unsigned_abs() > 1
+}
+
+/// A power as a factor or divisor.
+fn power(pass: &mut Pass<'_>, (exponent, class): (i32, Id)) -> (i32, Id) {
+    (exponent.signum(), build::product(pass.graph, [(exponent.saturating_abs(), class)]))
 }
 
 /// One operand for each iname set: operands with equal sets are joined, which loses no placement.

@@ -81,13 +81,16 @@ impl Pass<'_> {
         }
     }
 
-    /// Says that a form only groups the operands of another form of its value.
-    pub fn mark_grouped(&mut self, form: Id) {
-        let nodes = &self.graph[form].nodes;
-        if let [node] = nodes.as_slice() {
+    /// Equates a form that only groups the operands of another form of its value; one that the value has already groups nothing.
+    pub fn equate_grouped(&mut self, class: Id, form: Id) {
+        let is_new = self.graph.find(form) != self.graph.find(class);
+        if let [node] = self.graph[form].nodes.as_slice()
+            && is_new
+        {
             let node = node.clone().map_children(|child| self.graph.find(child));
             self.graph.analysis.grouped.insert(node);
         }
+        self.equate(class, form);
     }
 
     /// Whether a form only groups operands: they stand in another form of the same value, ungrouped, and a search
