@@ -42,7 +42,7 @@ pub(crate) struct Candidate {
     pub(crate) is_of_form: bool,
     /// That seed and what was done to its numbers, if it is not equal to the input exactly.
     pub(crate) approximated: Option<(LinearizedKernel, Tolerance)>,
-    /// The arrays whose stores were unrolled, and constants in them folded.
+    /// The instructions that were unrolled, and constants in them folded.
     pub(crate) unrolled: Names,
     /// Whether its coefficients were fitted to the input's.
     pub(crate) is_fitted: bool,

@@ -407,10 +407,14 @@ impl Judge<'_> {
         if let Some(violations) = violations(kernel, Some(linearization)) {
             return Ok(Err(Refusal::Broken(violations)));
         }
+        let Some(folds) = self.folds(candidate) else {
+            let reason = "its instructions were not unrolled as those of the whole kernel are".to_owned();
+            return Ok(Err(Refusal::NotCompared(reason)));
+        };
         if self.told.config.validation == Validation::Off {
             let validated = Validated::NotCompared { reason: "switched off".to_owned() };
             let tolerance = candidate.approximated.as_ref().map(|(_, tolerance)| *tolerance);
-            let stated = Stated::of_steps(&self.folds(candidate).unwrap_or_default(), tolerance, None);
+            let stated = Stated::of_steps(&folds, tolerance, None);
             return Ok(Ok(Accepted { validated, stated, accuracy: None }));
         }
         // A rule of the caller's that is wrong is an error, whatever else is.
@@ -420,9 +424,9 @@ impl Judge<'_> {
             if let Err(refusal) = measured {
                 return Ok(Err(refusal));
             }
-            (stages.run(VALIDATE, || self.check(candidate)), measured)
+            (stages.run(VALIDATE, || self.check(candidate, &folds)), measured)
         } else {
-            stages.both((VALIDATE, || self.check(candidate)), (ACCURACY, || self.measure(candidate)))
+            stages.both((VALIDATE, || self.check(candidate, &folds)), (ACCURACY, || self.measure(candidate)))
         };
         let (validated, stated) = match checked? {
             Ok(checked) => checked,
@@ -435,13 +439,8 @@ impl Judge<'_> {
         Ok(measured.map(|accuracy| Accepted { validated, stated, accuracy }))
     }
 
-    fn check(&self, candidate: &Candidate) -> Result<Result<(Validated, Stated), Refusal>, Error> {
-        let Some(folds) = self.folds(candidate) else {
-            return Ok(Err(Refusal::NotCompared(
-                "its stores were not unrolled as those of the whole kernel are".to_owned(),
-            )));
-        };
-        let steps = Steps { folds: &folds, approximated: candidate.approximated.as_ref() };
+    fn check(&self, candidate: &Candidate, folds: &[Fold]) -> Result<Result<(Validated, Stated), Refusal>, Error> {
+        let steps = Steps { folds, approximated: candidate.approximated.as_ref() };
         let output = Program::Linearized(candidate.program.clone());
         let output = Runnable::from(&output);
         validation::check(self.input, steps, Subject::from(&output), self.told.values, self.told.semantics.licence)
@@ -483,7 +482,8 @@ impl Judge<'_> {
     /// If one is not; the error names the seed beside the rules.
     fn each_seed(&self) -> Result<(), Error> {
         for candidate in &self.found.ranking {
-            match self.check(candidate) {
+            let Some(folds) = self.folds(candidate) else { continue };
+            match self.check(candidate, &folds) {
                 Ok(Err(Refusal::NotEqual(difference))) => {
                     let seed = format!("seed {}", candidate.seed);
                     let rules = [seed].into_iter().chain(candidate.rules.keys().cloned()).collect();

@@ -57,7 +57,7 @@ const WITHOUT_RULES: &str = "rolled, without rules";
 pub(crate) struct Fold {
     pub(crate) before: LinearizedKernel,
     pub(crate) after: LinearizedKernel,
-    /// The arrays whose stores were unrolled in both.
+    /// The instructions that were unrolled in both.
     pub(crate) unrolled: Names,
 }
 
@@ -232,7 +232,7 @@ pub(crate) fn value_form(
     Ok((form, folds))
 }
 
-/// Where constants of a program are folded to the bit only, in its value form and then in the stores of these arrays, unrolled: the same as in [`search`].
+/// Where constants of a program are folded to the bit only, in its value form and then in these instructions, unrolled: the same as in [`search`].
 /// `None` if these cannot be unrolled.
 pub(crate) fn folds(
     input: &Program,
@@ -252,7 +252,7 @@ pub(crate) fn folds(
     Ok(with_unrolled(folds, &form, unrolled, licence))
 }
 
-/// Where constants were folded on the way to a value form, and then in the stores of these arrays, unrolled; `None` if these cannot be.
+/// Where constants were folded on the way to a value form, and then in these instructions, unrolled; `None` if these cannot be.
 pub(crate) fn with_unrolled(
     mut folds: Vec<Fold>,
     form: &LinearizedKernel,
@@ -324,9 +324,9 @@ impl<'a> Race<'a> {
     }
 
     fn run(&mut self, form: &LinearizedKernel, pass: &Passes<'_>, stages: &mut Stages) -> Result<(), Error> {
-        let Told { strategy, values, config, .. } = self.told;
-        let seeds =
-            self.seeds(form, pass, |form| stages.run("seeds", || seeds::seeds(form, strategy, (values, config))))?;
+        let told = self.told;
+        let Told { strategy, values, config, .. } = told;
+        let seeds = self.seeds(form, pass, |form| stages.run("seeds", || seeds::seeds(form, told)))?;
         let (seeds, left_out) = stages.run("seeds", || screen::worth_trying(seeds, pass.semantics, values));
         stages.note(|| Event::Seeds {
             seeds: seeds.iter().map(|seed| seed.name.clone()).collect(),

@@ -25,12 +25,13 @@ use nestegg_transform::{
 };
 use rayon::prelude::*;
 
-use crate::config::{Config, CostModel};
+use crate::config::CostModel;
 use crate::error::Error;
 use crate::lineage::Lineages;
 use crate::report::LimitHit;
 use crate::same::is_same;
-use crate::unrolled::{Names, Unrolled, unrolled, written};
+use crate::search::Told;
+use crate::unrolled::{Names, Unrolled, smallest, unrolled};
 
 /// Numbers of pieces that inames are cut into at most, one seed each.
 const PIECES: [usize; 4] = [16, 4, 3, 2];
@@ -44,7 +45,7 @@ const WRITTEN_OUT: &str = "written out";
 /// The name of the seed in which loops that were written out are loops again.
 const ROLLED_UP: &str = "rolled up";
 
-/// The name of the seed without loops.
+/// The name of the seed without short loops.
 const UNROLLED: &str = "unrolled";
 
 /// The name of a form of one of these.
@@ -61,7 +62,7 @@ pub(crate) struct Seed {
     pub(crate) linearized: LinearizedKernel,
     /// What was done to numbers; `None` where the seed is equal exactly.
     pub(crate) tolerance: Option<Tolerance>,
-    /// The arrays whose stores were unrolled, and constants in them folded.
+    /// The instructions that were unrolled, and constants in them folded.
     pub(crate) unrolled: Names,
     /// The rules that fired on the way to it, with how often.
     pub(crate) rules: Fired,
@@ -77,11 +78,10 @@ pub(crate) fn add_fired<'a>(to: &mut Fired, more: impl IntoIterator<Item = (&'a 
     more.into_iter().for_each(|(rule, times)| *to.entry(rule.clone()).or_default() += times);
 }
 
-/// The seeds that a strategy asks for, with these `values` of parameters, and the limits that left some out; the kernel itself if nothing else is.
+/// The seeds that a run asks for, and the limits that left some out; the kernel itself if nothing else is.
 pub(crate) fn seeds(
     form: &LinearizedKernel,
-    strategy: &ResolvedStrategy<'_>,
-    (values, config): (&[(String, i64)], &Config),
+    Told { strategy, semantics, values, config, .. }: Told<'_>,
 ) -> Result<(Vec<Seed>, Vec<LimitHit>), Error> {
     let mut wishes = Wishes::of(strategy, config.max_statements);
     if config.cost == CostModel::Time {
@@ -105,11 +105,12 @@ pub(crate) fn seeds(
     if maker.wishes.wants("unrolled")
         && let Some(Unrolled { after: linearized, .. }) = unrolled(form)
     {
+        let unrolled = smallest(form, semantics.licence);
         let others = refactored(&maker, &linearized);
         let others = others.into_iter().map(|(name, kernel)| (format!("{UNROLLED}, {name}"), kernel));
         for (name, base) in std::iter::once((UNROLLED.to_owned(), linearized)).chain(others) {
             let of_base = maker.work(&name, &base, &mut limits)?;
-            work.extend(of_base.into_iter().map(|work| Task { work, unrolled: written(&form.kernel) }));
+            work.extend(of_base.into_iter().map(|work| Task { work, unrolled: unrolled.clone() }));
         }
     }
     let work = without_repetition(work);
@@ -278,7 +279,7 @@ enum Work {
     LinearMaps { name: String, isolated: LinearizedKernel, shape: Shape, sums: Sums, selected: Selected },
 }
 
-/// A step, and the arrays whose stores were unrolled before it.
+/// A step, and the instructions that were unrolled before it.
 struct Task {
     work: Work,
     unrolled: Names,

@@ -1,7 +1,7 @@
 //! What a result states in its `meta`: where it does not equal its input exactly.
 //!
 //! `{"nestegg": {"tables": {"changed": 12, "largest_change": 3e-16, "error": 1e-14}, "constants": {"rounded": 2,
-//! "unrolled": ["A"]}}}`: computing with tables changed or rounded numbers, and constants were computed as C does, those of `A` once its loops were unrolled. A result that says nothing
+//! "unrolled": ["insn0"]}}}`: computing with tables changed or rounded numbers, and constants were computed as C does, those of `insn0` once its loops were unrolled. A result that says nothing
 //! equals its input exactly.
 //!
 //! # Input
@@ -52,7 +52,7 @@ pub(crate) struct Tables {
 pub(crate) struct Constants {
     /// In how many passes.
     rounded: u64,
-    /// The arrays whose stores were unrolled before the last of these.
+    /// The instructions that were unrolled before the last of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unrolled: Vec<String>,
 }

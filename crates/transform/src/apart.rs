@@ -18,6 +18,7 @@
 use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::linearization::{LoopTree, from_tree, only_run, to_tree};
+use nestegg_ir::names::Names;
 use nestegg_ir::{
     ArrayId, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Licence, LinearizedKernel, Op, ReduceOp,
 };
@@ -47,7 +48,8 @@ pub fn apart(linearized: &LinearizedKernel, licence: Licence) -> Result<Vec<Line
         return Ok(Vec::new());
     }
     work.licence = licence;
-    let mut sorter = Sorter { work, stores: Vec::new() };
+    let names = Names::new(&work.kernel);
+    let mut sorter = Sorter { work, names, stores: Vec::new() };
     for nest in nests {
         if sorter.add(nest).is_none() {
             return Ok(Vec::new());
@@ -74,6 +76,7 @@ type Likeness<'a> = (ArrayId, &'a [InameId], &'a [InameId], bool);
 
 struct Sorter {
     work: Workspace,
+    names: Names,
     stores: Vec<Store>,
 }
 
@@ -109,7 +112,7 @@ impl Sorter {
             if idx == 0 {
                 self.work.kernel[insn].kind = kind;
             } else {
-                let id = format!("{}_{idx}", instruction.id);
+                let id = self.names.new_name_like(&format!("{}_{idx}", instruction.id));
                 self.work.kernel.instructions.push(Instruction { id, kind, ..instruction.clone() });
             }
             self.stores.push(store(self, own, term, true, bound));
