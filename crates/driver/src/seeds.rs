@@ -139,15 +139,14 @@ fn respelled(maker: &Maker, form: &LinearizedKernel) -> Result<Vec<(&'static str
 /// The kernel with its products multiplied out, and with its sums factored, as far as a strategy asks for that, each with its name.
 fn refactored(maker: &Maker, form: &LinearizedKernel) -> Vec<(&'static str, LinearizedKernel)> {
     let mut res = Vec::new();
-    let gathered = multiply_out(form, EqualTerms::Gathered);
+    let gathered = || multiply_out(form, EqualTerms::Gathered);
     if maker.wishes.wants("factored") {
         res.extend(factor_sums(form).map(|factored| ("factored", factored)));
-        let out = multiply_out(form, EqualTerms::Kept);
-        let factored = out.as_ref().or(gathered.as_ref()).and_then(factor_sums);
-        res.extend(factored.map(|factored| ("factored anew", factored)));
+        let out = multiply_out(form, EqualTerms::Kept).or_else(gathered);
+        res.extend(out.as_ref().and_then(factor_sums).map(|factored| ("factored anew", factored)));
     }
     if maker.wishes.wants("multiplied-out") {
-        res.extend(gathered.map(|out| ("multiplied out", out)));
+        res.extend(gathered().map(|out| ("multiplied out", out)));
     }
     res
 }

@@ -5,7 +5,7 @@
 //! - [`fold_constants`] computes constants.
 //! - [`join_domains`] joins domains, [`join_reductions`] reductions.
 //! - [`write_out_triangles`] writes out loops around others whose bounds depend on them.
-//! - [`write_out_components`] writes out sums over components, [`unroll`] all loops where all are short; [`roll_up`] rolls loops up again that were written out.
+//! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out.
 //! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
 //! - [`slice_tables`] takes stacks of tables apart.
 //! - [`restrict_to_bands`] runs sums over the bands of their tables.

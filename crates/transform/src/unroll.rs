@@ -22,7 +22,7 @@ use crate::dead::eliminate_dead;
 use crate::depends::set_dependences;
 use crate::ranges::Ranges;
 use crate::substitute::with_inames;
-use crate::write_out::{at, values};
+use crate::write_out::{values, without_loops};
 
 /// Longer loops stay loops.
 const MAX_VALUES: i64 = 4;
@@ -121,18 +121,12 @@ impl Unroller<'_> {
         let id = with_inames(&mut self.kernel.exprs, [id], image).get(id);
         let (ranges, n_unrolled) = (self.ranges, &mut self.n_unrolled);
         let written = self.kernel.exprs.rewrite([id], |exprs, _, expr| {
-            let Expr::Reduce { op, inames, mut body } = expr else { return exprs.intern(expr) };
-            let mut rest: Vec<InameId> = Vec::new();
-            for &iname in &inames {
-                let Some(values) = values(ranges, iname, MAX_VALUES).filter(|_| exprs.len() < MAX_EXPRESSIONS) else {
-                    rest.push(iname);
-                    continue;
-                };
-                *n_unrolled += 1;
-                let copies: Vec<ExprId> = values.map(|value| at(exprs, body, iname, value)).collect();
-                body = if copies.len() == 1 { copies[0] } else { exprs.op(op.operator(), copies) };
-            }
-            if rest.is_empty() { body } else { exprs.intern(Expr::Reduce { op, inames: rest.into(), body }) }
+            let Expr::Reduce { op, inames, body } = expr else { return exprs.intern(expr) };
+            without_loops(exprs, (op, &inames, body), |exprs, _, iname| {
+                let few = values(ranges, iname, MAX_VALUES).filter(|_| exprs.len() < MAX_EXPRESSIONS);
+                *n_unrolled += usize::from(few.is_some());
+                few
+            })
         });
         (self.kernel.exprs.len() < MAX_EXPRESSIONS).then(|| written.get(id))
     }

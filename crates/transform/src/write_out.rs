@@ -18,7 +18,7 @@ use nestegg_ir::linearization::conditions_mut;
 use nestegg_ir::walk::below;
 use nestegg_ir::{
     ArrayId, Expr, ExprId, Exprs, InameId, Instruction, InstructionKind, Kernel, Linearization, LinearizedKernel,
-    Rewritten,
+    ReduceOp, Rewritten,
 };
 use nestegg_isl as isl;
 
@@ -87,19 +87,31 @@ fn written_out(
     let domains = Domains::new(&isl::Context::new(), kernel)?;
     let ranges = Ranges::new(kernel, &domains)?;
     Ok(kernel.exprs.rewrite(roots, |exprs, _, expr| {
-        let Expr::Reduce { op, inames, mut body } = expr else { return exprs.intern(expr) };
-        let mut rest: Vec<InameId> = Vec::new();
-        for &iname in &inames {
-            match values(&ranges, iname, max_values) {
-                Some(values) if selects(exprs, body, iname, arrays) => {
-                    let copies: Vec<ExprId> = values.map(|value| at(exprs, body, iname, value)).collect();
-                    body = if copies.len() == 1 { copies[0] } else { exprs.op(op.operator(), copies) };
-                }
-                _ => rest.push(iname),
-            }
-        }
-        if rest.is_empty() { body } else { exprs.intern(Expr::Reduce { op, inames: rest.into(), body }) }
+        let Expr::Reduce { op, inames, body } = expr else { return exprs.intern(expr) };
+        let few = |exprs: &Exprs, body: ExprId, iname: InameId| {
+            values(&ranges, iname, max_values).filter(|_| selects(exprs, body, iname, arrays))
+        };
+        without_loops(exprs, (op, &inames, body), few)
     }))
+}
+
+/// A reduction with a copy of its body for each of the values that an iname has; `None` keeps the iname.
+pub(crate) fn without_loops(
+    exprs: &mut Exprs,
+    (op, inames, mut body): (ReduceOp, &[InameId], ExprId),
+    mut values: impl FnMut(&Exprs, ExprId, InameId) -> Option<RangeInclusive<i64>>,
+) -> ExprId {
+    let mut rest: Vec<InameId> = Vec::new();
+    for &iname in inames {
+        match values(exprs, body, iname) {
+            Some(values) => {
+                let copies: Vec<ExprId> = values.map(|value| at(exprs, body, iname, value)).collect();
+                body = if copies.len() == 1 { copies[0] } else { exprs.op(op.operator(), copies) };
+            }
+            None => rest.push(iname),
+        }
+    }
+    if rest.is_empty() { body } else { exprs.intern(Expr::Reduce { op, inames: rest.into(), body }) }
 }
 
 /// For each array whether it is a temporary, several elements of which are written, all at constant indices.
@@ -157,6 +169,6 @@ pub(crate) fn values(ranges: &Ranges, iname: InameId, max_values: i64) -> Option
 }
 
 /// An expression at a value of an iname.
-pub(crate) fn at(exprs: &mut Exprs, body: ExprId, iname: InameId, value: i64) -> ExprId {
+fn at(exprs: &mut Exprs, body: ExprId, iname: InameId, value: i64) -> ExprId {
     with_inames(exprs, [body], |other| (other == iname).then(|| Affine::constant(value))).get(body)
 }

@@ -114,7 +114,6 @@ pub(crate) fn check(
     {
         return Ok(Ok(found));
     }
-    let mut evidence = Vec::new();
     let mut all = on_the_way(input, steps.folds, steps.approximated, (output, Equality::Full));
     // Without folds the first step is part of this one.
     let change = tolerance.largest_change;
@@ -123,15 +122,10 @@ pub(crate) fn check(
         Ok(found) => found,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    evidence.push(format!("input and result: {}", whole.evidence));
-    for step in &all {
-        let is_input = matches!(step.from, Stop::End(_));
-        let is_surveyed = whole.is_surveyed && matches!(step.to, Stop::End(_));
-        let how = How { equality: step.equality, licence, is_surveyed };
-        match compared(step.from.subject(), step.to.subject(), values, how, is_input)? {
-            Ok(found) => evidence.push(step.in_words(&found.evidence)),
-            Err(refusal) => return Ok(Err(refusal)),
-        }
+    let mut evidence = vec![format!("input and result: {}", whole.evidence)];
+    match one_by_one(&all, whole.is_surveyed, values, licence)? {
+        Ok(found) => evidence.extend(all.iter().zip(found).map(|(step, found)| step.in_words(&found))),
+        Err(refusal) => return Ok(Err(refusal)),
     }
     let Tolerance { n_changed, largest_change } = tolerance;
     evidence.push(format!("{n_changed} numbers of tables changed, by {largest_change:.0e} of the largest at most"));
@@ -147,18 +141,35 @@ fn exactly(
     values: &[(String, i64)],
     licence: Licence,
 ) -> Result<Result<(Validated, Stated), Refusal>, Error> {
-    let mut evidence = Vec::new();
-    for step in on_the_way(input, folds, None, (output, Equality::Full)) {
+    let all = on_the_way(input, folds, None, (output, Equality::Full));
+    Ok(one_by_one(&all, false, values, licence)?.map(|found| {
+        let evidence = if folds.is_empty() {
+            found.concat()
+        } else {
+            all.iter().zip(found).map(|(step, found)| step.in_words(&found)).collect::<Vec<_>>().join("; ")
+        };
+        (Validated::Equal { evidence }, Stated::of_steps(folds, None, None))
+    }))
+}
+
+/// The evidence of each of these steps, or the refusal of the first that does not hold; `is_surveyed` says whether all elements of the result were looked at.
+fn one_by_one(
+    steps: &[Step<'_>],
+    is_surveyed: bool,
+    values: &[(String, i64)],
+    licence: Licence,
+) -> Result<Result<Vec<String>, Refusal>, Error> {
+    let mut res = Vec::with_capacity(steps.len());
+    for step in steps {
         let is_input = matches!(step.from, Stop::End(_));
-        let how = How { equality: step.equality, licence, is_surveyed: false };
+        let is_surveyed = is_surveyed && matches!(step.to, Stop::End(_));
+        let how = How { equality: step.equality, licence, is_surveyed };
         match compared(step.from.subject(), step.to.subject(), values, how, is_input)? {
-            Ok(found) if folds.is_empty() => evidence.push(found.evidence),
-            Ok(found) => evidence.push(step.in_words(&found.evidence)),
+            Ok(found) => res.push(found.evidence),
             Err(refusal) => return Ok(Err(refusal)),
         }
     }
-    let evidence = evidence.join("; ");
-    Ok(Ok((Validated::Equal { evidence }, Stated::of_steps(folds, None, None))))
+    Ok(Ok(res))
 }
 
 /// What was found of two programs that are equal.
