@@ -345,11 +345,11 @@ impl<'a> Race<'a> {
         let unfinished: Vec<Seed> = unfinished.into_iter().filter(|seed| seed.0 <= limit).map(|seed| seed.1).collect();
         self.enter_all(&unfinished, pass, strategy, stages)?;
         let promising = self.promising();
-        let made: Vec<_> = stages
-            .run("seeds", || promising.par_iter().map(|selected| seeds::of_selected(selected, strategy)).collect());
+        let of_selected = |selected: &Seed| seeds::of_selected(selected, strategy, values);
+        let made: Vec<_> = stages.run("seeds", || promising.par_iter().map(of_selected).collect());
         let mut further = Vec::new();
         for (selected, made) in promising.iter().zip(made) {
-            further.extend(self.done(&selected.name, made)?.flatten());
+            further.extend(self.done(&selected.name, made)?.into_iter().flatten());
         }
         self.enter_all(&further, pass, &trial, stages)?;
         Ok(())

@@ -151,18 +151,28 @@ fn refactored(maker: &Maker, form: &LinearizedKernel) -> Vec<(&'static str, Line
     res
 }
 
-/// What a strategy asks to be made of a kernel that selection made; `None` if that is nothing.
-pub(crate) fn of_selected(selected: &Seed, strategy: &ResolvedStrategy<'_>) -> Result<Option<Seed>, Error> {
+/// What a strategy asks to be made of a kernel that selection made.
+pub(crate) fn of_selected(
+    selected: &Seed,
+    strategy: &ResolvedStrategy<'_>,
+    values: &[(String, i64)],
+) -> Result<Vec<Seed>, Error> {
     let maker = Maker::new(&selected.linearized, Wishes::of(strategy, None));
-    let mut res: Option<Seed> = None;
+    let mut res = Vec::new();
+    if maker.wishes.wants("shifted-results") {
+        let found = maker.done("share shifted", share_shifted(&selected.linearized, values))?;
+        res.extend(found.map(|found| selected.derived("shifted", found, None)));
+    }
+    let mut with_tables: Option<Seed> = None;
     for kind in ["tabulated", "even-odd"].into_iter().filter(|kind| maker.wishes.wants(kind)) {
-        let from = res.as_ref().unwrap_or(selected);
+        let from = with_tables.as_ref().unwrap_or(selected);
         let kernel = &from.linearized;
         let found = maker.done(kind, if kind == "tabulated" { tabulate(kernel) } else { even_odd(kernel) })?;
         if let Some(LinearMaps { linearized, tolerance, .. }) = found {
-            res = Some(from.derived(kind, linearized, Some(tolerance)));
+            with_tables = Some(from.derived(kind, linearized, Some(tolerance)));
         }
     }
+    res.extend(with_tables);
     Ok(res)
 }
 
