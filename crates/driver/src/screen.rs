@@ -57,6 +57,20 @@ pub(crate) fn worth_trying(
     (kept, limit)
 }
 
+/// The `n` seeds that cost least before any rule, in their order; those without an estimate are left out.
+pub(crate) fn cheapest(seeds: Vec<Seed>, n: usize, semantics: Semantics, values: &[(String, i64)]) -> Vec<Seed> {
+    if seeds.len() <= n {
+        return seeds;
+    }
+    let estimates: Vec<Option<Estimate>> = seeds.par_iter().map(|seed| estimate(seed, semantics, values)).collect();
+    let mut costs: Vec<(u128, usize)> =
+        estimates.iter().enumerate().filter_map(|(idx, estimate)| Some((estimate.as_ref()?.cost, idx))).collect();
+    costs.sort_unstable();
+    costs.truncate(n);
+    let is_kept = |idx: usize| costs.iter().any(|(_, kept)| *kept == idx);
+    seeds.into_iter().enumerate().filter_map(|(idx, seed)| is_kept(idx).then_some(seed)).collect()
+}
+
 /// For each seed whether it is worth an e-graph.
 fn worth(estimates: &[Option<Estimate>]) -> Vec<bool> {
     let is_worth = |estimate: &Estimate| {

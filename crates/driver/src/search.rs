@@ -284,6 +284,9 @@ const TRIAL: u32 = 10;
 /// Seeds that hit that limit are tried with all of the nodes, and seeds are made of results, if they cost at most this many times the best then.
 const PROMISING: u128 = 2;
 
+/// How many results whose recurring values are kept in arrays are tried: those that cost least before any rule.
+const SHIFTED_RESULTS: usize = 4;
+
 /// How many seeds are optimized side by side. It is the same on every machine, for the seeds before them say which results are worth a proof.
 const SIDE_BY_SIDE: usize = 8;
 
@@ -344,15 +347,27 @@ impl<'a> Race<'a> {
         let limit = self.best_cost().map_or(u128::MAX, |best| best.saturating_mul(PROMISING));
         let unfinished: Vec<Seed> = unfinished.into_iter().filter(|seed| seed.0 <= limit).map(|seed| seed.1).collect();
         self.enter_all(&unfinished, pass, strategy, stages)?;
-        let promising = self.promising();
-        let of_selected = |selected: &Seed| seeds::of_selected(selected, strategy, values);
-        let made: Vec<_> = stages.run("seeds", || promising.par_iter().map(of_selected).collect());
-        let mut further = Vec::new();
-        for (selected, made) in promising.iter().zip(made) {
-            further.extend(self.done(&selected.name, made)?.into_iter().flatten());
-        }
+        let further = self.of_results(stages)?;
         self.enter_all(&further, pass, &trial, stages)?;
         Ok(())
+    }
+
+    /// The seeds that the strategy asks for of results that came near the best.
+    fn of_results(&mut self, stages: &mut Stages) -> Result<Vec<Seed>, Error> {
+        let told = self.told;
+        let promising = self.promising();
+        let shifted = stages.run("seeds", || {
+            let shifted = seeds::shifted(&promising, told)?;
+            Ok(screen::cheapest(shifted, SHIFTED_RESULTS, told.semantics, told.values))
+        });
+        let mut res = self.done("shifted results", shifted)?.unwrap_or_default();
+        let with_tables: Vec<_> = stages.run("seeds", || {
+            promising.par_iter().map(|selected| seeds::with_tables(selected, told.strategy)).collect()
+        });
+        for (selected, made) in promising.iter().zip(with_tables) {
+            res.extend(self.done(&selected.name, made)?.flatten());
+        }
+        Ok(res)
     }
 
     /// Searches groups of stores apart where the strategy asks for that, and enters what they are together.

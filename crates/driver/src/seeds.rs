@@ -20,7 +20,7 @@ use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
-    EqualTerms, SplitOptions, eliminate_dead, factor_sums, isolate_stores, multiply_out, restrict_to_bands, roll_up,
+    EqualTerms, SplitOptions, eliminate_dead, factor_sums, isolate_stores, multiply_out, normalise_under, restrict_to_bands, roll_up,
     split_at_zeros, write_out_components,
 };
 use rayon::prelude::*;
@@ -151,29 +151,38 @@ fn refactored(maker: &Maker, form: &LinearizedKernel) -> Vec<(&'static str, Line
     res
 }
 
-/// What a strategy asks to be made of a kernel that selection made.
-pub(crate) fn of_selected(
-    selected: &Seed,
-    strategy: &ResolvedStrategy<'_>,
-    values: &[(String, i64)],
-) -> Result<Vec<Seed>, Error> {
+/// What a strategy asks to be made of the tables of a kernel that selection made; `None` if that is nothing.
+pub(crate) fn with_tables(selected: &Seed, strategy: &ResolvedStrategy<'_>) -> Result<Option<Seed>, Error> {
     let maker = Maker::new(&selected.linearized, Wishes::of(strategy, None));
-    let mut res = Vec::new();
-    if maker.wishes.wants("shifted-results") {
-        let found = maker.done("share shifted", share_shifted(&selected.linearized, values))?;
-        res.extend(found.map(|found| selected.derived("shifted", found, None)));
-    }
-    let mut with_tables: Option<Seed> = None;
+    let mut res: Option<Seed> = None;
     for kind in ["tabulated", "even-odd"].into_iter().filter(|kind| maker.wishes.wants(kind)) {
-        let from = with_tables.as_ref().unwrap_or(selected);
+        let from = res.as_ref().unwrap_or(selected);
         let kernel = &from.linearized;
         let found = maker.done(kind, if kind == "tabulated" { tabulate(kernel) } else { even_odd(kernel) })?;
         if let Some(LinearMaps { linearized, tolerance, .. }) = found {
-            with_tables = Some(from.derived(kind, linearized, Some(tolerance)));
+            res = Some(from.derived(kind, linearized, Some(tolerance)));
         }
     }
-    res.extend(with_tables);
     Ok(res)
+}
+
+/// Kernels that selection made, with the values that recur in them kept in arrays, where a strategy asks for that.
+pub(crate) fn shifted(selected: &[Seed], told: Told<'_>) -> Result<Vec<Seed>, Error> {
+    let Some(first) = selected.first().filter(|_| wants(told.strategy, "shifted-results")) else {
+        return Ok(Vec::new());
+    };
+    let maker = Maker::new(&first.linearized, Wishes::of(told.strategy, None));
+    let normalised = |seed: &Seed| {
+        let form = normalise_under(seed.linearized.clone(), told.semantics.licence);
+        Ok(Seed { linearized: maker.done("normalise", form)?, ..seed.clone() })
+    };
+    let forms: Vec<Seed> = selected.par_iter().map(normalised).collect::<Result<_, Error>>()?;
+    let shifted = |seed: &Seed| {
+        let found = maker.done("share shifted", share_shifted(&seed.linearized, told.values))?;
+        Ok(found.map(|found| seed.derived("shifted", found, None)))
+    };
+    let found: Vec<Option<Seed>> = distinct(forms).par_iter().map(shifted).collect::<Result<_, Error>>()?;
+    Ok(distinct(found.into_iter().flatten()))
 }
 
 /// Whether a strategy asks for a kind of seeds.
@@ -263,6 +272,13 @@ impl Seed {
             from: self.from.clone(),
         }
     }
+}
+
+/// Seeds without those that would repeat one before.
+fn distinct(seeds: impl IntoIterator<Item = Seed>) -> Vec<Seed> {
+    let mut res = Vec::new();
+    seeds.into_iter().for_each(|seed| add(&mut res, seed));
+    res
 }
 
 /// Adds a seed that would not repeat another.

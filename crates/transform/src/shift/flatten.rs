@@ -108,7 +108,7 @@ fn grouped(new: &mut Values, terms: Vec<Term>) -> Option<Term> {
     for term in terms {
         match groups.iter_mut().find(|group| group.0.factors == term.scale.factors) {
             Some(group) => group.1.push(term),
-            None => groups.push((term.scale.abs(), vec![term])),
+            None => groups.push((term.scale.clone().abs(), vec![term])),
         }
     }
     if groups.len() == 1 {

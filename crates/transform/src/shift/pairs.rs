@@ -5,7 +5,7 @@
 //! operands are nearest to each other, then the first; until no pair occurs twice. What has more inames counts first.
 //! Source: Kronawitter, Kuckuk and Lengauer, "Redundancy elimination in the ExaStencils code generator", 2016.
 
-use indexmap::IndexMap;
+use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
 
 use crate::shift::scale::Scale;
@@ -37,6 +37,14 @@ struct Occurrence {
     scale: Scale,
 }
 
+impl Occurrence {
+    /// Whether it has an operand of another one.
+    fn overlaps(&self, other: &Self) -> bool {
+        let operands = [self.first, self.second];
+        self.value == other.value && (operands.contains(&other.first) || operands.contains(&other.second))
+    }
+}
+
 /// Which pairs are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Among {
@@ -49,62 +57,109 @@ pub(crate) enum Among {
 /// Makes values of pairs that occur more than once; answers how many.
 pub(crate) fn share_pairs(values: &mut Values, roots: &[Term], among: Among) -> usize {
     let mut left = MAX_ALL_CANDIDATES;
+    let mut pairs = Pairs::default();
     for n_pairs in 0..MAX_PAIRS {
-        let Some((pair, occurrences)) = best(values, roots, among, &mut left) else { return n_pairs };
+        let Some((pair, occurrences)) = pairs.best(values, roots, among, &mut left) else { return n_pairs };
         take_out(values, &pair, &occurrences);
+        occurrences.iter().for_each(|occurrence| pairs.forget(occurrence.value));
     }
     MAX_PAIRS
 }
 
-/// The pair that saves most, with occurrences that do not overlap.
-fn best(values: &Values, roots: &[Term], among: Among, left: &mut usize) -> Option<(Pair, Vec<Occurrence>)> {
-    let mut found: IndexMap<Pair, Vec<Occurrence>, FxBuildHasher> = IndexMap::default();
-    let mut order = values.users_first(roots);
-    order.reverse();
-    let mut n_candidates = 0;
-    for value in order {
-        let n = match &values.values[value.index()].body {
-            Body::Sum(terms) => terms.len(),
-            Body::Product(factors) => factors.len(),
-            _ => continue,
-        };
-        n_candidates += n * n / 2;
-        if n_candidates > MAX_CANDIDATES.min(*left) {
-            return None;
+/// The pairs of each value, kept from one round to the next.
+#[derive(Default)]
+struct Pairs {
+    /// Pairs, known by their position.
+    known: IndexSet<Pair, FxBuildHasher>,
+    /// For each value its pairs; `None` before they were asked for, and after the value changed.
+    of_values: Vec<Option<Vec<(usize, Occurrence)>>>,
+}
+
+impl Pairs {
+    /// The pair that saves most, with occurrences that do not overlap.
+    fn best(
+        &mut self,
+        values: &Values,
+        roots: &[Term],
+        among: Among,
+        left: &mut usize,
+    ) -> Option<(Pair, Vec<Occurrence>)> {
+        let mut order = values.users_first(roots);
+        order.reverse();
+        let mut n_candidates = 0;
+        for &value in &order {
+            let n = n_operands(values, value);
+            n_candidates += n * n / 2;
+            if n_candidates > MAX_CANDIDATES.min(*left) {
+                return None;
+            }
+            self.look_at(values, value);
         }
+        *left -= n_candidates;
+        let mut found: Vec<Vec<&Occurrence>> = vec![Vec::new(); self.known.len()];
+        let mut met = Vec::new();
+        for (pair, occurrence) in order.iter().filter_map(|value| self.of_values[value.index()].as_ref()).flatten() {
+            let occurrences = &mut found[*pair];
+            if occurrences.is_empty() {
+                met.push(*pair);
+            }
+            let of_value = occurrences.iter().rev().take_while(|known| known.value == occurrence.value);
+            if !of_value.into_iter().any(|known| known.overlaps(occurrence)) {
+                occurrences.push(occurrence);
+            }
+        }
+        let is_good = |pair: &Pair| {
+            let (a, b) = operands(pair);
+            let is_sum = |of: &Ref| matches!(values.values[of.value.index()].body, Body::Sum(_));
+            let is_looked_for = among == Among::All || (matches!(pair, Pair::Sum(..)) && is_sum(a) && is_sum(b));
+            is_looked_for && values.values[a.value.index()].is_movable && values.values[b.value.index()].is_movable
+        };
+        let mut res = None;
+        for idx in met.into_iter().filter(|&idx| found[idx].len() > 1) {
+            let (pair, n_inames) = (&self.known[idx], found[idx][0].at.len());
+            // Occurrences at the same place in one value or where nothing moves are nothing for arrays, but shared all the same.
+            let gain = (n_inames, found[idx].len() - 1, std::cmp::Reverse(distance(pair)));
+            if res.is_none_or(|(known, _)| gain > known) && is_good(pair) {
+                res = Some((gain, idx));
+            }
+        }
+        let (_, idx) = res?;
+        Some((self.known[idx].clone(), found[idx].iter().map(|&occurrence| occurrence.clone()).collect()))
+    }
+
+    /// Finds the pairs of a value, if they are not known.
+    fn look_at(&mut self, values: &Values, value: ValueId) {
+        if self.of_values.len() <= value.index() {
+            self.of_values.resize_with(values.values.len(), || None);
+        }
+        if self.of_values[value.index()].is_some() {
+            return;
+        }
+        let n = n_operands(values, value);
+        let mut res = Vec::with_capacity(n * n / 2);
         for first in 0..n {
             for second in first + 1..n {
                 let (pair, at, scale) = pair_of(values, value, first, second);
-                let occurrences = found.entry(pair).or_default();
-                let overlaps = |other: &Occurrence| {
-                    other.value == value
-                        && [other.first, other.second].iter().any(|idx| *idx == first || *idx == second)
-                };
-                if !occurrences.iter().any(overlaps) {
-                    occurrences.push(Occurrence { value, first, second, at, scale });
-                }
+                let pair = self.known.insert_full(pair).0;
+                res.push((pair, Occurrence { value, first, second, at, scale }));
             }
         }
+        self.of_values[value.index()] = Some(res);
     }
-    *left -= n_candidates;
-    let is_good = |pair: &Pair| {
-        let (a, b) = operands(pair);
-        let is_sum = |of: &Ref| matches!(values.values[of.value.index()].body, Body::Sum(_));
-        let is_looked_for = among == Among::All || (matches!(pair, Pair::Sum(..)) && is_sum(a) && is_sum(b));
-        is_looked_for && values.values[a.value.index()].is_movable && values.values[b.value.index()].is_movable
-    };
-    let gain = |(pair, occurrences): &(Pair, Vec<Occurrence>)| {
-        let n_inames = occurrences[0].at.len();
-        // Occurrences at the same place in one value or where nothing moves are nothing for arrays, but shared all the same.
-        (n_inames, occurrences.len() - 1, std::cmp::Reverse(distance(pair)))
-    };
-    let mut res: Option<(Pair, Vec<Occurrence>)> = None;
-    for candidate in found.into_iter().filter(|(pair, occurrences)| occurrences.len() > 1 && is_good(pair)) {
-        if res.as_ref().is_none_or(|known| gain(&candidate) > gain(known)) {
-            res = Some(candidate);
-        }
+
+    /// The value changed.
+    fn forget(&mut self, value: ValueId) {
+        self.of_values[value.index()] = None;
     }
-    res
+}
+
+/// How many operands of a value may be in pairs.
+fn n_operands(values: &Values, value: ValueId) -> usize {
+    match &values.values[value.index()].body {
+        Body::Sum(terms) => terms.len(),
+        Body::Product(factors) => factors.len(),
+        _ => 0,
+    }
 }
 
 fn operands(pair: &Pair) -> (&Ref, &Ref) {

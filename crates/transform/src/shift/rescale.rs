@@ -5,13 +5,16 @@
 //! that has a factor other than ±1, for each product with one (unless it is the numerator of a quotient that has none), and where a
 //! factor meets an operation of another kind or a store; each counts as often as the value is computed; a division by a scalar that may be zero costs more than all. From all factors 1, a move multiplies one
 //! value by a factor and lets its users and operands follow where that costs nothing; moves that lower the cost of the whole are kept.
+//! Signs cost nothing, so factors have none here.
 //! # Complexity
-//! At most [`MAX_MOVES`] moves are tried, each linear in the values that follow.
+//! At most [`MAX_MOVES`] moves are tried, each linear in the values that follow and their users.
 
 use std::collections::VecDeque;
 
+use rustc_hash::FxHashMap;
+
 use crate::shift::place::Placement;
-use crate::shift::scale::Scale;
+use crate::shift::scale::{Magnitude, Magnitudes, Scale};
 use crate::shift::translate::Root;
 use crate::shift::values::{Body, Term, ValueId, Values};
 
@@ -24,13 +27,67 @@ const MAX_MOVES: usize = 4_000;
 /// For each value the multiple of what is computed that it is.
 pub(crate) type Multiples = Vec<Scale>;
 
+/// A multiple of a value.
+#[derive(Clone, Copy)]
+struct Operand {
+    value: ValueId,
+    factor: Magnitude,
+    /// Whether the value is 1.
+    is_number: bool,
+}
+
+/// What factors do to a value.
+enum Kind {
+    /// They are of terms.
+    Sum(Vec<Operand>),
+    /// Those of all powers are one.
+    Product(Vec<(ValueId, i32)>),
+    /// They are multiplied in before an operation.
+    Operation(Vec<Operand>),
+    /// What a reduction goes over is multiplied at each point.
+    Reduction(Operand),
+    /// There are none.
+    Fixed,
+}
+
+impl Kind {
+    fn of(body: &Body, magnitudes: &mut Magnitudes) -> Self {
+        let mut operand = |term: &Term| Operand {
+            value: term.of.value,
+            factor: magnitudes.of(&term.scale),
+            is_number: term.of.value == Values::ONE,
+        };
+        match body {
+            Body::Sum(terms) => Self::Sum(terms.iter().map(operand).collect()),
+            Body::Product(factors) => Self::Product(factors.iter().map(|(of, power)| (of.value, *power)).collect()),
+            Body::Apply(_, terms) => Self::Operation(terms.iter().map(operand).collect()),
+            Body::Reduce(_, _, term) => Self::Reduction(operand(term)),
+            Body::One | Body::Leaf { .. } | Body::Exact(_) => Self::Fixed,
+        }
+    }
+
+    /// The multiples before an operation.
+    fn operands(&self) -> &[Operand] {
+        match self {
+            Self::Sum(operands) | Self::Operation(operands) => operands,
+            Self::Reduction(operand) => std::slice::from_ref(operand),
+            Self::Product(_) | Self::Fixed => &[],
+        }
+    }
+}
+
 struct Search<'a> {
     values: &'a Values,
     runs: &'a [u128],
     order: Vec<ValueId>,
+    kinds: Vec<Kind>,
     /// For each value its users, and the multiples of it that are stored, with how often.
     users: Vec<Vec<ValueId>>,
-    stored: Vec<Vec<(Scale, u128)>>,
+    stored: Vec<Vec<(Magnitude, u128)>>,
+    /// Whether factors are numbers only, so that none may be zero.
+    are_numbers: bool,
+    magnitudes: Magnitudes,
+    multiples: Vec<Magnitude>,
 }
 
 /// Chooses a multiple for each value.
@@ -38,192 +95,232 @@ pub(crate) fn rescale(values: &Values, placement: &Placement, roots: &[Root]) ->
     let terms: Vec<Term> = roots.iter().map(|root| root.value.clone()).collect();
     let order = values.users_first(&terms);
     let n = values.values.len();
-    let mut search =
-        Search { values, runs: &placement.runs, users: vec![Vec::new(); n], stored: vec![Vec::new(); n], order };
-    for &value in &search.order {
+    let (mut users, mut stored) = (vec![Vec::new(); n], vec![Vec::new(); n]);
+    for &value in &order {
         for child in values.children(value) {
-            let users = &mut search.users[child.value.index()];
-            if !users.contains(&value) {
+            let users: &mut Vec<ValueId> = &mut users[child.value.index()];
+            // Those of one user come one after the other.
+            if users.last() != Some(&value) {
                 users.push(value);
             }
         }
     }
+    let mut magnitudes = Magnitudes::new();
     for root in roots {
         let value = root.value.of.value.index();
-        search.stored[value].push((root.value.scale.clone(), placement.runs[value]));
+        stored[value].push((magnitudes.of(&root.value.scale), placement.runs[value]));
     }
-    search.run()
+    let inside = order.iter().flat_map(|value| values.values[value.index()].body.terms());
+    let are_numbers = inside.chain(&terms).all(|term| !term.scale.has_scalars());
+    let kinds = values.values.iter().map(|value| Kind::of(&value.body, &mut magnitudes)).collect();
+    let multiples = vec![Magnitude::ONE; n];
+    Search { values, runs: &placement.runs, order, kinds, users, stored, are_numbers, magnitudes, multiples }.run()
 }
 
 impl Search<'_> {
-    fn run(&self) -> Multiples {
-        let mut multiples = vec![Scale::one(); self.values.values.len()];
+    fn run(mut self) -> Multiples {
+        self.improve();
+        self.multiples.iter().map(|multiple| self.magnitudes.scale(*multiple).clone()).collect()
+    }
+
+    fn improve(&mut self) {
         let mut n_moves = 0;
+        let order = std::mem::take(&mut self.order);
         loop {
             let mut changed = false;
-            for &value in &self.order {
-                for (target, ratio) in self.moves(value, &multiples) {
+            for &value in &order {
+                for (target, ratio) in self.moves(value) {
                     n_moves += 1;
                     if n_moves > MAX_MOVES {
-                        return multiples;
+                        return;
                     }
-                    if let Some(better) = self.moved(&multiples, target, &ratio) {
-                        multiples = better;
+                    if self.makes(target, ratio) {
                         changed = true;
                         break;
                     }
                 }
             }
             if !changed {
-                return multiples;
+                return;
             }
         }
     }
 
     fn is_free(&self, value: ValueId) -> bool {
-        matches!(self.values.values[value.index()].body, Body::Sum(_) | Body::Product(_) | Body::Apply(..))
+        matches!(self.kinds[value.index()], Kind::Sum(_) | Kind::Product(_) | Kind::Operation(_))
     }
 
     /// Moves that make one multiplication in a value go away.
-    fn moves(&self, value: ValueId, multiples: &Multiples) -> Vec<(ValueId, Scale)> {
-        let mut res: Vec<(ValueId, Scale)> = Vec::new();
-        let own = &multiples[value.index()];
-        let mut push = |target: ValueId, ratio: Scale| {
-            if !ratio.is_unit() && self.is_free(target) && !res.contains(&(target, ratio.clone())) {
+    fn moves(&mut self, value: ValueId) -> Vec<(ValueId, Magnitude)> {
+        let own = self.multiples[value.index()];
+        let mut found: Vec<(ValueId, Magnitude)> = Vec::new();
+        match &self.kinds[value.index()] {
+            Kind::Sum(terms) => {
+                for term in terms {
+                    let product = self.magnitudes.times(term.factor, self.multiples[term.value.index()]);
+                    let factor = self.magnitudes.over(product, own);
+                    found.extend([(value, factor), (term.value, self.magnitudes.inverse(factor))]);
+                }
+            }
+            Kind::Product(factors) => {
+                let factor = of_product(factors, own, &self.multiples, &mut self.magnitudes);
+                found.push((value, factor));
+                let inverse = self.magnitudes.inverse(factor);
+                let once = factors.iter().filter(|factor| factor.1.abs() == 1);
+                found.extend(once.map(|&(of, power)| (of, if power == 1 { inverse } else { factor })));
+            }
+            kind @ (Kind::Operation(_) | Kind::Reduction(_)) => {
+                for term in kind.operands() {
+                    let factor = self.magnitudes.times(term.factor, self.multiples[term.value.index()]);
+                    found.push((term.value, self.magnitudes.inverse(factor)));
+                }
+            }
+            Kind::Fixed => {}
+        }
+        for &(scale, _) in &self.stored[value.index()] {
+            let factor = self.magnitudes.times(scale, own);
+            found.push((value, self.magnitudes.inverse(factor)));
+        }
+        let mut res: Vec<(ValueId, Magnitude)> = Vec::new();
+        for (target, ratio) in found {
+            if ratio != Magnitude::ONE && self.is_free(target) && !res.contains(&(target, ratio)) {
                 res.push((target, ratio));
             }
-        };
-        match &self.values.values[value.index()].body {
-            Body::Sum(terms) => {
-                for term in terms {
-                    let factor = term.scale.times(&multiples[term.of.value.index()]).over(own).abs();
-                    push(value, factor.clone());
-                    push(term.of.value, factor.power(-1));
-                }
-            }
-            Body::Product(factors) => {
-                let factor = self.factor(factors, own, multiples).abs();
-                push(value, factor.clone());
-                for (of, exponent) in factors.iter().filter(|factor| factor.1.abs() == 1) {
-                    push(of.value, factor.power(-exponent));
-                }
-            }
-            body @ (Body::Apply(..) | Body::Reduce(..)) => {
-                for term in body.terms() {
-                    push(term.of.value, term.scale.times(&multiples[term.of.value.index()]).abs().power(-1));
-                }
-            }
-            _ => {}
-        }
-        for (scale, _) in &self.stored[value.index()] {
-            push(value, scale.times(own).abs().power(-1));
         }
         res
-    }
-
-    fn factor(&self, factors: &[(crate::shift::values::Ref, i32)], own: &Scale, multiples: &Multiples) -> Scale {
-        let all = factors
-            .iter()
-            .fold(Scale::one(), |all, (of, exponent)| all.times(&multiples[of.value.index()].power(*exponent)));
-        all.over(own)
     }
 
     /// Multiplications by factors in one value.
-    fn cost(&self, value: ValueId, multiples: &Multiples) -> u128 {
-        let own = &multiples[value.index()];
-        let of = |term: &Term| {
-            let is_number = self.values.values[term.of.value.index()].body == Body::One;
-            let factor = term.scale.times(&multiples[term.of.value.index()]);
-            (factor, is_number)
+    fn cost(&mut self, value: ValueId) -> u128 {
+        let own = self.multiples[value.index()];
+        let poles = if self.are_numbers { 0 } else { self.poles(value) as u128 * POLE };
+        let (magnitudes, multiples) = (&mut self.magnitudes, &self.multiples);
+        let is_one = |operand: &Operand, magnitudes: &mut Magnitudes| {
+            operand.is_number
+                || magnitudes.times(operand.factor, multiples[operand.value.index()]) == Magnitude::ONE
         };
-        let poles = self.factors(value, multiples).iter().filter(|factor| factor.has_pole()).count() as u128 * POLE;
-        let n = match &self.values.values[value.index()].body {
-            Body::Sum(terms) => {
+        let mut place = value;
+        let n = match &self.kinds[value.index()] {
+            Kind::Sum(terms) => {
                 // Terms with the same factor are added up first.
-                let factors = terms.iter().map(of).filter(|(_, is_number)| !is_number);
-                let mut factors: Vec<Scale> =
-                    factors.map(|(factor, _)| factor.over(own).abs()).filter(|factor| !factor.is_unit()).collect();
-                factors.sort();
+                let mut factors: Vec<Magnitude> = Vec::with_capacity(terms.len());
+                for term in terms.iter().filter(|term| !term.is_number) {
+                    let product = magnitudes.times(term.factor, multiples[term.value.index()]);
+                    let factor = magnitudes.over(product, own);
+                    factors.extend((factor != Magnitude::ONE).then_some(factor));
+                }
+                factors.sort_unstable();
                 factors.dedup();
                 factors.len()
             }
-            Body::Product(factors) => {
+            Kind::Product(factors) => {
                 let is_numerator_free = factors.iter().all(|factor| factor.1 < 0);
-                usize::from(!is_numerator_free && !self.factor(factors, own, multiples).is_unit())
+                usize::from(!is_numerator_free && of_product(factors, own, multiples, magnitudes) != Magnitude::ONE)
             }
-            body @ (Body::Apply(..) | Body::Reduce(..)) => {
-                let factors = body.terms().iter().map(of);
-                let of_operands = factors.filter(|(factor, is_number)| !is_number && !factor.is_unit()).count();
-                of_operands + usize::from(!own.is_unit())
+            Kind::Operation(operands) => {
+                let of_operands = operands.iter().filter(|operand| !is_one(operand, magnitudes)).count();
+                of_operands + usize::from(own != Magnitude::ONE)
             }
-            _ => 0,
+            Kind::Reduction(operand) => {
+                place = operand.value;
+                usize::from(!is_one(operand, magnitudes)) + usize::from(own != Magnitude::ONE)
+            }
+            Kind::Fixed => 0,
         };
-        // What a reduction goes over is multiplied at each point.
-        let place = match &self.values.values[value.index()].body {
-            Body::Reduce(_, _, term) => term.of.value,
-            _ => value,
-        };
-        let stores = self.stored[value.index()].iter().filter(|(scale, _)| !scale.times(own).is_unit());
-        let of_stores: u128 = stores.map(|(_, runs)| *runs).sum();
+        let mut of_stores = 0;
+        for &(scale, runs) in &self.stored[value.index()] {
+            of_stores += if magnitudes.times(scale, own) == Magnitude::ONE { 0 } else { runs };
+        }
         self.runs[place.index()].saturating_mul(n as u128).saturating_add(of_stores).saturating_add(poles)
     }
 
-    /// All factors in one value, and where it is stored.
-    fn factors(&self, value: ValueId, multiples: &Multiples) -> Vec<Scale> {
-        let own = &multiples[value.index()];
-        let of = |term: &Term| term.scale.times(&multiples[term.of.value.index()]);
-        let mut res: Vec<Scale> = match &self.values.values[value.index()].body {
-            Body::Sum(terms) => terms.iter().map(|term| of(term).over(own)).collect(),
-            Body::Product(factors) => vec![self.factor(factors, own, multiples)],
-            body @ (Body::Apply(..) | Body::Reduce(..)) => body.terms().iter().map(of).chain([own.power(-1)]).collect(),
-            _ => Vec::new(),
-        };
-        res.extend(self.stored[value.index()].iter().map(|(scale, _)| scale.times(own)));
-        res
+    /// How many factors in one value, and where it is stored, divide by a scalar that may be zero.
+    fn poles(&mut self, value: ValueId) -> usize {
+        let own = self.multiples[value.index()];
+        let (magnitudes, multiples) = (&mut self.magnitudes, &self.multiples);
+        let mut factors: Vec<Magnitude> = Vec::new();
+        match &self.kinds[value.index()] {
+            Kind::Product(powers) => factors.push(of_product(powers, own, multiples, magnitudes)),
+            kind => {
+                for operand in kind.operands() {
+                    factors.push(magnitudes.times(operand.factor, multiples[operand.value.index()]));
+                }
+                match kind {
+                    Kind::Sum(_) => factors.iter_mut().for_each(|factor| *factor = magnitudes.over(*factor, own)),
+                    Kind::Operation(_) | Kind::Reduction(_) => factors.push(magnitudes.inverse(own)),
+                    Kind::Product(_) | Kind::Fixed => {}
+                }
+            }
+        }
+        for &(scale, _) in &self.stored[value.index()] {
+            factors.push(magnitudes.times(scale, own));
+        }
+        factors.into_iter().filter(|factor| magnitudes.scale(*factor).has_pole()).count()
     }
 
     /// What a change of one value's multiple costs in it and its users.
-    fn local(&self, value: ValueId, multiples: &Multiples) -> u128 {
-        let of_users: u128 = self.users[value.index()].iter().map(|&user| self.cost(user, multiples)).sum();
-        self.cost(value, multiples) + of_users
+    fn local(&mut self, value: ValueId) -> u128 {
+        let of_users: u128 = (0..self.users[value.index()].len())
+            .map(|idx| {
+                let user = self.users[value.index()][idx];
+                self.cost(user)
+            })
+            .sum();
+        self.cost(value) + of_users
     }
 
-    /// The multiples after a move, if they cost less.
-    fn moved(&self, multiples: &Multiples, target: ValueId, ratio: &Scale) -> Option<Multiples> {
-        let mut res = multiples.clone();
+    /// Makes a move if the multiples cost less after it; answers whether they do.
+    fn makes(&mut self, target: ValueId, ratio: Magnitude) -> bool {
         let mut gain = 0_i128;
-        let mut is_moved = vec![false; res.len()];
+        let mut before_move: FxHashMap<ValueId, Magnitude> = FxHashMap::default();
         let mut pending = VecDeque::from([target]);
         while let Some(value) = pending.pop_front() {
-            if is_moved[value.index()] || !self.is_free(value) {
+            if before_move.contains_key(&value) || !self.is_free(value) {
                 continue;
             }
-            let before = self.local(value, &res) as i128;
-            let old = res[value.index()].clone();
+            let before = self.local(value) as i128;
+            let old = self.multiples[value.index()];
             let mut difference = i128::MAX;
             // A divisor moves the other way.
-            for ratio in [ratio.clone(), ratio.power(-1)] {
-                let known = res[value.index()].clone();
-                res[value.index()] = old.times(&ratio).abs();
-                let new = self.local(value, &res) as i128 - before;
+            for ratio in [ratio, self.magnitudes.inverse(ratio)] {
+                let moved = self.magnitudes.times(old, ratio);
+                let known = std::mem::replace(&mut self.multiples[value.index()], moved);
+                let new = self.local(value) as i128 - before;
                 if new < difference {
                     difference = new;
                 } else {
-                    res[value.index()] = known;
+                    self.multiples[value.index()] = known;
                 }
                 if value == target {
                     break;
                 }
             }
             if value != target && difference > 0 {
-                res[value.index()] = old;
+                self.multiples[value.index()] = old;
                 continue;
             }
             gain -= difference;
-            is_moved[value.index()] = true;
+            before_move.insert(value, old);
             pending.extend(&self.users[value.index()]);
             pending.extend(self.values.children(value).iter().map(|child| child.value));
         }
-        (gain > 0).then_some(res)
+        if gain <= 0 {
+            before_move.into_iter().for_each(|(value, old)| self.multiples[value.index()] = old);
+        }
+        gain > 0
     }
+}
+
+/// The factor of a product of which this multiple is computed.
+fn of_product(
+    factors: &[(ValueId, i32)],
+    own: Magnitude,
+    multiples: &[Magnitude],
+    magnitudes: &mut Magnitudes,
+) -> Magnitude {
+    let all = factors.iter().fold(Magnitude::ONE, |all, &(of, power)| {
+        let power = magnitudes.power(multiples[of.index()], power);
+        magnitudes.times(all, power)
+    });
+    magnitudes.over(all, own)
 }

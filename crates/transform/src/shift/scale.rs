@@ -5,7 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexSet;
 use nestegg_ir::ExprId;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::{SmallVec, smallvec};
 
 /// What a scale is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,8 +27,11 @@ pub(crate) enum Atom {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Scale {
     pub(crate) is_negative: bool,
-    pub(crate) factors: Vec<(Atom, i32)>,
+    pub(crate) factors: Factors,
 }
+
+/// Powers of atoms: mostly none, one or two.
+pub(crate) type Factors = SmallVec<[(Atom, i32); 2]>;
 
 impl Scale {
     /// 1.
@@ -35,12 +41,12 @@ impl Scale {
 
     /// -1.
     pub(crate) fn minus_one() -> Self {
-        Self { is_negative: true, factors: Vec::new() }
+        Self { is_negative: true, factors: Factors::new() }
     }
 
     /// A scalar.
     pub(crate) fn scalar(atom: Atom) -> Self {
-        Self { is_negative: false, factors: vec![(atom, 1)] }
+        Self { is_negative: false, factors: smallvec![(atom, 1)] }
     }
 
     /// A number; `None` for zero and for what is not normal.
@@ -51,7 +57,7 @@ impl Scale {
         let bits = value.to_bits();
         let exponent = i32::try_from((bits >> 52) & 0x7ff).ok()? - 1023;
         let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
-        let mut factors = Vec::new();
+        let mut factors = Factors::new();
         if exponent != 0 {
             factors.push((Atom::Two, exponent));
         }
@@ -77,6 +83,11 @@ impl Scale {
     }
 
     fn times_power(&self, other: &Self, exponent: i32) -> Self {
+        let is_negative = self.is_negative ^ (other.is_negative && exponent % 2 != 0);
+        // Most scales are 1.
+        if self.factors.is_empty() && exponent == 1 {
+            return Self { is_negative, factors: other.factors.clone() };
+        }
         let mut factors = self.factors.clone();
         for &(atom, own) in &other.factors {
             let power = own.saturating_mul(exponent);
@@ -91,12 +102,17 @@ impl Scale {
                 Err(_) => {}
             }
         }
-        Self { is_negative: self.is_negative ^ (other.is_negative && exponent % 2 != 0), factors }
+        Self { is_negative, factors }
     }
 
     /// Without its sign.
-    pub(crate) fn abs(&self) -> Self {
-        Self { is_negative: false, factors: self.factors.clone() }
+    pub(crate) fn abs(self) -> Self {
+        Self { is_negative: false, ..self }
+    }
+
+    /// Whether it is not a number.
+    pub(crate) fn has_scalars(&self) -> bool {
+        self.factors.iter().any(|(atom, _)| matches!(atom, Atom::Divisor(_) | Atom::Invariant(_)))
     }
 
     /// Whether something is divided by a scalar that may be zero.
@@ -108,7 +124,7 @@ impl Scale {
     /// have together.
     pub(crate) fn common(&self, all: &[&Self]) -> Self {
         let is_invariant = |factor: &&(Atom, i32)| matches!(factor.0, Atom::Invariant(_));
-        let mut factors: Vec<(Atom, i32)> = self.factors.iter().filter(|it| !is_invariant(it)).copied().collect();
+        let mut factors: Factors = self.factors.iter().filter(|it| !is_invariant(it)).copied().collect();
         let scalars: BTreeSet<Atom> =
             all.iter().flat_map(|scale| scale.factors.iter().filter(is_invariant)).map(|factor| factor.0).collect();
         for scalar in scalars {
@@ -156,7 +172,7 @@ impl Scale {
     pub(crate) fn plus(&self, other: &Self) -> Option<Option<Self>> {
         if self.factors == other.factors {
             return Some(if self.is_negative == other.is_negative {
-                Some(self.times(&Self { is_negative: false, factors: vec![(Atom::Two, 1)] }))
+                Some(self.times(&Self { is_negative: false, factors: smallvec![(Atom::Two, 1)] }))
             } else {
                 None
             });
@@ -173,6 +189,91 @@ impl Scale {
             return None;
         }
         exact_sum(a, b).map(|sum| Self::number(sum).map(|sum| sum.times(&scalars)))
+    }
+}
+
+/// A scale without its sign, by its number among [`Magnitudes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Magnitude(u32);
+
+impl Magnitude {
+    /// 1.
+    pub(crate) const ONE: Self = Self(0);
+}
+
+/// Scales without their signs, each once, with the products and inverses that were asked for.
+pub(crate) struct Magnitudes {
+    known: IndexSet<Scale, FxBuildHasher>,
+    products: FxHashMap<(Magnitude, Magnitude), Magnitude>,
+    inverses: FxHashMap<Magnitude, Magnitude>,
+}
+
+impl Magnitudes {
+    pub(crate) fn new() -> Self {
+        let known = IndexSet::from_iter([Scale::one()]);
+        Self { known, products: FxHashMap::default(), inverses: FxHashMap::default() }
+    }
+
+    /// The magnitude of a scale.
+    pub(crate) fn of(&mut self, scale: &Scale) -> Magnitude {
+        self.insert(scale.clone().abs())
+    }
+
+    /// The scale of a magnitude, which is positive.
+    pub(crate) fn scale(&self, of: Magnitude) -> &Scale {
+        &self.known[of.0 as usize]
+    }
+
+    pub(crate) fn times(&mut self, a: Magnitude, b: Magnitude) -> Magnitude {
+        let (a, b) = (a.min(b), a.max(b));
+        if a == Magnitude::ONE {
+            return b;
+        }
+        if let Some(&known) = self.products.get(&(a, b)) {
+            return known;
+        }
+        let product = self.scale(a).times(self.scale(b));
+        let res = self.insert(product);
+        self.products.insert((a, b), res);
+        res
+    }
+
+    pub(crate) fn inverse(&mut self, of: Magnitude) -> Magnitude {
+        if of == Magnitude::ONE {
+            return of;
+        }
+        if let Some(&known) = self.inverses.get(&of) {
+            return known;
+        }
+        let inverse = self.scale(of).power(-1);
+        let res = self.insert(inverse);
+        self.inverses.insert(of, res);
+        self.inverses.insert(res, of);
+        res
+    }
+
+    pub(crate) fn over(&mut self, a: Magnitude, b: Magnitude) -> Magnitude {
+        if a == b {
+            return Magnitude::ONE;
+        }
+        let inverse = self.inverse(b);
+        self.times(a, inverse)
+    }
+
+    pub(crate) fn power(&mut self, of: Magnitude, exponent: i32) -> Magnitude {
+        match exponent {
+            _ if of == Magnitude::ONE => of,
+            1 => of,
+            -1 => self.inverse(of),
+            _ => {
+                let power = self.scale(of).power(exponent);
+                self.insert(power)
+            }
+        }
+    }
+
+    fn insert(&mut self, scale: Scale) -> Magnitude {
+        Magnitude(u32::try_from(self.known.insert_full(scale).0).expect("there are fewer scales than expressions"))
     }
 }
 

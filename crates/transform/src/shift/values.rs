@@ -155,6 +155,9 @@ pub(crate) fn compose(inner: &At, outer: &At) -> At {
 }
 
 impl Values {
+    /// The value 1.
+    pub(crate) const ONE: ValueId = ValueId(0);
+
     pub(crate) fn new() -> Self {
         let mut res = Self { known: IndexSet::default(), values: Vec::new() };
         res.intern(Body::One, true);
@@ -163,7 +166,7 @@ impl Values {
 
     /// A number.
     pub(crate) fn number(scale: Scale) -> Term {
-        Term { of: Ref { value: ValueId::new(0), at: At::new() }, scale }
+        Term { of: Ref { value: Self::ONE, at: At::new() }, scale }
     }
 
     fn intern(&mut self, body: Body, is_movable: bool) -> ValueId {

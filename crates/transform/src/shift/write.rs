@@ -260,7 +260,7 @@ impl Writer<'_> {
                     let is_number = self.values.values[term.of.value.index()].body == Body::One;
                     let inner = if is_number { scale.clone() } else { scale.sign() };
                     let operand = self.scaled(&inner, term.of.value, operand);
-                    let outer = if is_number { Scale::one() } else { scale.abs() };
+                    let outer = if is_number { Scale::one() } else { scale.clone().abs() };
                     match groups.iter_mut().find(|group| group.0 == outer) {
                         Some(group) => group.1.push(operand),
                         None => groups.push((outer, vec![operand])),
@@ -287,10 +287,10 @@ impl Writer<'_> {
                     if *exponent > 0 { above.push(power) } else { below.push(power) }
                 }
                 let value = if above.is_empty() {
-                    self.factor(&scale.abs())
+                    self.factor(&scale.clone().abs())
                 } else {
                     let above = self.joined(Op::Mul, above);
-                    self.scaled(&scale.abs(), of.value, above)
+                    self.scaled(&scale.clone().abs(), of.value, above)
                 };
                 let value = if below.is_empty() {
                     value
@@ -341,7 +341,7 @@ impl Writer<'_> {
     /// A multiple of a written value.
     fn scaled(&mut self, scale: &Scale, value: ValueId, expr: ExprId) -> ExprId {
         let is_one = self.values.values[value.index()].body == Body::One;
-        let magnitude = scale.abs();
+        let magnitude = scale.clone().abs();
         if magnitude.is_unit() {
             return if scale.is_negative { self.kernel.exprs.op(Op::Neg, [expr]) } else { expr };
         }
