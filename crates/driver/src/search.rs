@@ -37,7 +37,7 @@ use crate::error::Error;
 use crate::parts::{self, Part};
 use crate::probabilities::Probabilities;
 use crate::report::{Gap, LimitHit, Unjudged};
-use crate::same::different;
+use crate::same::{different, is_same};
 use crate::screen;
 use crate::seeds::{self, Seed, add_fired};
 use crate::stages::Stages;
@@ -340,24 +340,26 @@ impl<'a> Race<'a> {
         let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
         let is_part = trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes);
         let costs = self.enter_all(&seeds, pass, &trial, stages)?;
-        let mut unfinished: Vec<(u128, Seed)> = std::iter::zip(costs, seeds)
+        let mut unfinished: Vec<(u128, &Seed)> = std::iter::zip(costs, &seeds)
             .filter_map(|(entered, seed)| entered.filter(|entered| is_part && !entered.1).map(|(cost, _)| (cost, seed)))
             .collect();
         unfinished.sort_by_key(|seed| seed.0);
         let limit = self.best_cost().map_or(u128::MAX, |best| best.saturating_mul(PROMISING));
-        let unfinished: Vec<Seed> = unfinished.into_iter().filter(|seed| seed.0 <= limit).map(|seed| seed.1).collect();
+        let unfinished = unfinished.into_iter().filter(|(cost, _)| *cost <= limit);
+        let unfinished: Vec<Seed> = unfinished.map(|(_, seed)| seed.clone()).collect();
         self.enter_all(&unfinished, pass, strategy, stages)?;
-        let further = self.of_results(stages)?;
+        let further = self.of_results(&seeds, stages)?;
         self.enter_all(&further, pass, &trial, stages)?;
         Ok(())
     }
 
-    /// The seeds that the strategy asks for of results that came near the best.
-    fn of_results(&mut self, stages: &mut Stages) -> Result<Vec<Seed>, Error> {
+    /// The seeds that the strategy asks for of results that came near the best, beside those that were tried.
+    fn of_results(&mut self, tried: &[Seed], stages: &mut Stages) -> Result<Vec<Seed>, Error> {
         let told = self.told;
         let promising = self.promising();
         let shifted = stages.run("seeds", || {
-            let shifted = seeds::shifted(&promising, told)?;
+            let mut shifted = seeds::shifted(&promising, told)?;
+            shifted.retain(|seed| !tried.iter().any(|known| is_same(&known.linearized, &seed.linearized)));
             Ok(screen::cheapest(shifted, SHIFTED_RESULTS, told.semantics, told.values))
         });
         let mut res = self.done("shifted results", shifted)?.unwrap_or_default();
