@@ -20,8 +20,8 @@ use nestegg_ir::LinearizedKernel;
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
-    EqualTerms, SplitOptions, eliminate_dead, factor_sums, isolate_stores, multiply_out, normalise_under, restrict_to_bands, roll_up,
-    split_at_zeros, write_out_components,
+    EqualTerms, SplitOptions, eliminate_dead, factor_sums, isolate_stores, multiply_out, normalise_under,
+    restrict_to_bands, roll_up, split_at_zeros, write_out_components,
 };
 use rayon::prelude::*;
 

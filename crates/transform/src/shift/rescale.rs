@@ -7,11 +7,12 @@
 //! value by a factor and lets its users and operands follow where that costs nothing; moves that lower the cost of the whole are kept.
 //! Signs cost nothing, so factors have none here.
 //! # Complexity
-//! At most [`MAX_MOVES`] moves are tried, each linear in the values that follow and their users.
+//! At most [`MAX_MOVES`] moves are tried, each linear in the values that follow and their users: of sums the factors are counted, and only what a move changes is
+//! counted anew. Where scalars may be zero, all factors of a value are looked at, altogether at most [`MAX_FACTORS`].
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::shift::place::Placement;
 use crate::shift::scale::{Magnitude, Magnitudes, Scale};
@@ -24,6 +25,9 @@ const POLE: u128 = 1 << 48;
 /// How many moves are tried.
 const MAX_MOVES: usize = 4_000;
 
+/// How many factors may be looked at for poles.
+const MAX_FACTORS: usize = 4_000_000;
+
 /// For each value the multiple of what is computed that it is.
 pub(crate) type Multiples = Vec<Scale>;
 
@@ -32,14 +36,22 @@ pub(crate) type Multiples = Vec<Scale>;
 struct Operand {
     value: ValueId,
     factor: Magnitude,
-    /// Whether the value is 1.
-    is_number: bool,
+}
+
+impl Operand {
+    fn of(term: &Term, magnitudes: &mut Magnitudes) -> Self {
+        Self { value: term.of.value, factor: magnitudes.of(&term.scale) }
+    }
+
+    fn is_number(&self) -> bool {
+        self.value == Values::ONE
+    }
 }
 
 /// What factors do to a value.
 enum Kind {
     /// They are of terms.
-    Sum(Vec<Operand>),
+    Sum { terms: Vec<Operand>, counts: Counts },
     /// Those of all powers are one.
     Product(Vec<(ValueId, i32)>),
     /// They are multiplied in before an operation.
@@ -50,18 +62,26 @@ enum Kind {
     Fixed,
 }
 
+/// How many terms of a sum, numbers aside, have each factor.
+type Counts = FxHashMap<Magnitude, usize>;
+
 impl Kind {
+    /// The kind of a value where all multiples are 1.
     fn of(body: &Body, magnitudes: &mut Magnitudes) -> Self {
-        let mut operand = |term: &Term| Operand {
-            value: term.of.value,
-            factor: magnitudes.of(&term.scale),
-            is_number: term.of.value == Values::ONE,
-        };
+        let mut operands = |terms: &[Term]| terms.iter().map(|term| Operand::of(term, magnitudes)).collect();
         match body {
-            Body::Sum(terms) => Self::Sum(terms.iter().map(operand).collect()),
+            Body::Sum(terms) => {
+                let terms: Vec<Operand> = operands(terms);
+                let mut counts = Counts::default();
+                terms
+                    .iter()
+                    .filter(|term| !term.is_number())
+                    .for_each(|term| *counts.entry(term.factor).or_default() += 1);
+                Self::Sum { terms, counts }
+            }
             Body::Product(factors) => Self::Product(factors.iter().map(|(of, power)| (of.value, *power)).collect()),
-            Body::Apply(_, terms) => Self::Operation(terms.iter().map(operand).collect()),
-            Body::Reduce(_, _, term) => Self::Reduction(operand(term)),
+            Body::Apply(_, terms) => Self::Operation(operands(terms)),
+            Body::Reduce(_, _, term) => Self::Reduction(Operand::of(term, magnitudes)),
             Body::One | Body::Leaf { .. } | Body::Exact(_) => Self::Fixed,
         }
     }
@@ -69,7 +89,7 @@ impl Kind {
     /// The multiples before an operation.
     fn operands(&self) -> &[Operand] {
         match self {
-            Self::Sum(operands) | Self::Operation(operands) => operands,
+            Self::Sum { terms: operands, .. } | Self::Operation(operands) => operands,
             Self::Reduction(operand) => std::slice::from_ref(operand),
             Self::Product(_) | Self::Fixed => &[],
         }
@@ -84,8 +104,12 @@ struct Search<'a> {
     /// For each value its users, and the multiples of it that are stored, with how often.
     users: Vec<Vec<ValueId>>,
     stored: Vec<Vec<(Magnitude, u128)>>,
+    /// For each value the sums that it is a term of, with its factor.
+    sums: Vec<Vec<(ValueId, Magnitude)>>,
     /// Whether factors are numbers only, so that none may be zero.
     are_numbers: bool,
+    /// How many factors were looked at for poles.
+    n_factors: usize,
     magnitudes: Magnitudes,
     multiples: Vec<Magnitude>,
 }
@@ -112,9 +136,17 @@ pub(crate) fn rescale(values: &Values, placement: &Placement, roots: &[Root]) ->
     }
     let inside = order.iter().flat_map(|value| values.values[value.index()].body.terms());
     let are_numbers = inside.chain(&terms).all(|term| !term.scale.has_scalars());
-    let kinds = values.values.iter().map(|value| Kind::of(&value.body, &mut magnitudes)).collect();
+    let kinds: Vec<Kind> = values.values.iter().map(|value| Kind::of(&value.body, &mut magnitudes)).collect();
+    let mut sums = vec![Vec::new(); n];
+    for &value in &order {
+        if let Kind::Sum { terms, .. } = &kinds[value.index()] {
+            terms.iter().for_each(|term| sums[term.value.index()].push((value, term.factor)));
+        }
+    }
     let multiples = vec![Magnitude::ONE; n];
-    Search { values, runs: &placement.runs, order, kinds, users, stored, are_numbers, magnitudes, multiples }.run()
+    let runs = &placement.runs;
+    let n_factors = 0;
+    Search { values, runs, order, kinds, users, stored, sums, are_numbers, n_factors, magnitudes, multiples }.run()
 }
 
 impl Search<'_> {
@@ -131,7 +163,7 @@ impl Search<'_> {
             for &value in &order {
                 for (target, ratio) in self.moves(value) {
                     n_moves += 1;
-                    if n_moves > MAX_MOVES {
+                    if n_moves > MAX_MOVES || self.n_factors > MAX_FACTORS {
                         return;
                     }
                     if self.makes(target, ratio) {
@@ -147,7 +179,7 @@ impl Search<'_> {
     }
 
     fn is_free(&self, value: ValueId) -> bool {
-        matches!(self.kinds[value.index()], Kind::Sum(_) | Kind::Product(_) | Kind::Operation(_))
+        matches!(self.kinds[value.index()], Kind::Sum { .. } | Kind::Product(_) | Kind::Operation(_))
     }
 
     /// Moves that make one multiplication in a value go away.
@@ -155,7 +187,7 @@ impl Search<'_> {
         let own = self.multiples[value.index()];
         let mut found: Vec<(ValueId, Magnitude)> = Vec::new();
         match &self.kinds[value.index()] {
-            Kind::Sum(terms) => {
+            Kind::Sum { terms, .. } => {
                 for term in terms {
                     let product = self.magnitudes.times(term.factor, self.multiples[term.value.index()]);
                     let factor = self.magnitudes.over(product, own);
@@ -181,13 +213,11 @@ impl Search<'_> {
             let factor = self.magnitudes.times(scale, own);
             found.push((value, self.magnitudes.inverse(factor)));
         }
-        let mut res: Vec<(ValueId, Magnitude)> = Vec::new();
-        for (target, ratio) in found {
-            if ratio != Magnitude::ONE && self.is_free(target) && !res.contains(&(target, ratio)) {
-                res.push((target, ratio));
-            }
-        }
-        res
+        let mut is_known = FxHashSet::default();
+        found.retain(|(target, ratio)| {
+            *ratio != Magnitude::ONE && self.is_free(*target) && is_known.insert((*target, *ratio))
+        });
+        found
     }
 
     /// Multiplications by factors in one value.
@@ -196,23 +226,12 @@ impl Search<'_> {
         let poles = if self.are_numbers { 0 } else { self.poles(value) as u128 * POLE };
         let (magnitudes, multiples) = (&mut self.magnitudes, &self.multiples);
         let is_one = |operand: &Operand, magnitudes: &mut Magnitudes| {
-            operand.is_number
-                || magnitudes.times(operand.factor, multiples[operand.value.index()]) == Magnitude::ONE
+            operand.is_number() || magnitudes.times(operand.factor, multiples[operand.value.index()]) == Magnitude::ONE
         };
         let mut place = value;
         let n = match &self.kinds[value.index()] {
-            Kind::Sum(terms) => {
-                // Terms with the same factor are added up first.
-                let mut factors: Vec<Magnitude> = Vec::with_capacity(terms.len());
-                for term in terms.iter().filter(|term| !term.is_number) {
-                    let product = magnitudes.times(term.factor, multiples[term.value.index()]);
-                    let factor = magnitudes.over(product, own);
-                    factors.extend((factor != Magnitude::ONE).then_some(factor));
-                }
-                factors.sort_unstable();
-                factors.dedup();
-                factors.len()
-            }
+            // Terms with the same factor are added up first.
+            Kind::Sum { counts, .. } => counts.len() - usize::from(counts.contains_key(&own)),
             Kind::Product(factors) => {
                 let is_numerator_free = factors.iter().all(|factor| factor.1 < 0);
                 usize::from(!is_numerator_free && of_product(factors, own, multiples, magnitudes) != Magnitude::ONE)
@@ -238,24 +257,45 @@ impl Search<'_> {
     fn poles(&mut self, value: ValueId) -> usize {
         let own = self.multiples[value.index()];
         let (magnitudes, multiples) = (&mut self.magnitudes, &self.multiples);
-        let mut factors: Vec<Magnitude> = Vec::new();
+        let mut factors: Vec<(Magnitude, usize)> = Vec::new();
         match &self.kinds[value.index()] {
-            Kind::Product(powers) => factors.push(of_product(powers, own, multiples, magnitudes)),
-            kind => {
-                for operand in kind.operands() {
-                    factors.push(magnitudes.times(operand.factor, multiples[operand.value.index()]));
+            Kind::Sum { terms, counts } => {
+                let numbers = terms.iter().filter(|term| term.is_number()).map(|term| (term.factor, 1));
+                let all = numbers.chain(counts.iter().map(|(&factor, &n)| (factor, n)));
+                factors.extend(all.map(|(factor, n)| (magnitudes.over(factor, own), n)));
+            }
+            Kind::Product(powers) => factors.push((of_product(powers, own, multiples, magnitudes), 1)),
+            kind @ (Kind::Operation(_) | Kind::Reduction(_)) => {
+                let of = |operand: &Operand| magnitudes.times(operand.factor, multiples[operand.value.index()]);
+                factors.extend(kind.operands().iter().map(of).map(|factor| (factor, 1)));
+                factors.push((magnitudes.inverse(own), 1));
+            }
+            Kind::Fixed => {}
+        }
+        let of_stores = self.stored[value.index()].iter().map(|&(scale, _)| (magnitudes.times(scale, own), 1));
+        factors.extend(of_stores);
+        self.n_factors += factors.len();
+        factors.into_iter().filter(|(factor, _)| magnitudes.scale(*factor).has_pole()).map(|(_, n)| n).sum()
+    }
+
+    /// Takes another multiple of a value.
+    fn set(&mut self, value: ValueId, multiple: Magnitude) {
+        let before = std::mem::replace(&mut self.multiples[value.index()], multiple);
+        if before == multiple {
+            return;
+        }
+        for &(sum, factor) in &self.sums[value.index()] {
+            let [old, new] = [before, multiple].map(|multiple| self.magnitudes.times(factor, multiple));
+            if let Kind::Sum { counts, .. } = &mut self.kinds[sum.index()] {
+                if let Some(n) = counts.get_mut(&old) {
+                    *n -= 1;
+                    if *n == 0 {
+                        counts.remove(&old);
+                    }
                 }
-                match kind {
-                    Kind::Sum(_) => factors.iter_mut().for_each(|factor| *factor = magnitudes.over(*factor, own)),
-                    Kind::Operation(_) | Kind::Reduction(_) => factors.push(magnitudes.inverse(own)),
-                    Kind::Product(_) | Kind::Fixed => {}
-                }
+                *counts.entry(new).or_default() += 1;
             }
         }
-        for &(scale, _) in &self.stored[value.index()] {
-            factors.push(magnitudes.times(scale, own));
-        }
-        factors.into_iter().filter(|factor| magnitudes.scale(*factor).has_pole()).count()
     }
 
     /// What a change of one value's multiple costs in it and its users.
@@ -284,19 +324,20 @@ impl Search<'_> {
             // A divisor moves the other way.
             for ratio in [ratio, self.magnitudes.inverse(ratio)] {
                 let moved = self.magnitudes.times(old, ratio);
-                let known = std::mem::replace(&mut self.multiples[value.index()], moved);
+                let known = self.multiples[value.index()];
+                self.set(value, moved);
                 let new = self.local(value) as i128 - before;
                 if new < difference {
                     difference = new;
                 } else {
-                    self.multiples[value.index()] = known;
+                    self.set(value, known);
                 }
                 if value == target {
                     break;
                 }
             }
             if value != target && difference > 0 {
-                self.multiples[value.index()] = old;
+                self.set(value, old);
                 continue;
             }
             gain -= difference;
@@ -305,7 +346,7 @@ impl Search<'_> {
             pending.extend(self.values.children(value).iter().map(|child| child.value));
         }
         if gain <= 0 {
-            before_move.into_iter().for_each(|(value, old)| self.multiples[value.index()] = old);
+            before_move.into_iter().for_each(|(value, old)| self.set(value, old));
         }
         gain > 0
     }
