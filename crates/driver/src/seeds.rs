@@ -36,6 +36,9 @@ use crate::unrolled::{Names, Unrolled, smallest, unrolled};
 /// Numbers of pieces that inames are cut into at most, one seed each.
 const PIECES: [usize; 4] = [16, 4, 3, 2];
 
+/// Results with more expressions than this, in value form, are not looked at for values that recur.
+const MAX_RESULT_EXPRESSIONS: usize = 6_000;
+
 /// The name of the seed that is the kernel itself.
 const AS_IT_IS: &str = "rolled";
 
@@ -176,7 +179,8 @@ pub(crate) fn shifted(selected: &[Seed], told: Told<'_>) -> Result<Vec<Seed>, Er
         let form = normalise_under(seed.linearized.clone(), told.semantics.licence);
         Ok(Seed { linearized: maker.done("normalise", form)?, ..seed.clone() })
     };
-    let forms: Vec<Seed> = selected.par_iter().map(normalised).collect::<Result<_, Error>>()?;
+    let mut forms: Vec<Seed> = selected.par_iter().map(normalised).collect::<Result<_, Error>>()?;
+    forms.retain(|seed| seed.linearized.kernel.exprs.len() <= MAX_RESULT_EXPRESSIONS);
     let shifted = |seed: &Seed| {
         let found = maker.done("share shifted", share_shifted(&seed.linearized, told.values))?;
         Ok(found.map(|found| seed.derived("shifted", found, None)))
