@@ -3,7 +3,7 @@
 //! # Input
 //! The seeds of a kernel.
 //! # Output
-//! The seeds worth an e-graph, in their order, and a limit that counts those left out.
+//! The seeds worth an e-graph, in their order, and a limit that counts those left out; or so many of the cheapest.
 //! # Method
 //! The [cheapest trees](nestegg_extract::cheapest_trees) of an encoded seed estimate its cost after the rules: rules save factors within a seed, and mostly the
 //! same factors in all of them. What they save beyond that is contraction, so each estimate is divided by what contraction could save.

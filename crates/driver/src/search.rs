@@ -14,8 +14,8 @@
 //!
 //! Each seed that the strategy asks for gets an e-graph of its own, unless it [costs many times what others
 //! do](crate::screen) from the start. Results within a factor of two of the best are
-//! tried again, with tabulated temporaries and with even and odd parts, once selection has put their reductions in
-//! order and their temporaries in arrays. All results are kept: those with the fewest operations first, among equals
+//! tried again, with values that recur computed once, with tabulated temporaries, and with even and odd parts, once
+//! selection has put their reductions in order and their temporaries in arrays. All results are kept: those with the fewest operations first, among equals
 //! those that equal the kernel exactly, and then the first made. If a pass refuses or breaks a seed, that seed alone
 //! fails.
 
@@ -355,19 +355,31 @@ impl<'a> Race<'a> {
 
     /// The seeds that the strategy asks for of results that came near the best, beside those that were tried.
     fn of_results(&mut self, tried: &[Seed], stages: &mut Stages) -> Result<Vec<Seed>, Error> {
-        let told = self.told;
+        let Told { strategy, values, semantics, .. } = self.told;
         let promising = self.promising();
-        let shifted = stages.run("seeds", || {
-            let mut shifted = seeds::shifted(&promising, told)?;
+        let mut res = Vec::new();
+        if seeds::wants(strategy, "shifted-results") {
+            let forms = self.each(&promising, stages, |seed| seeds::form_of(seed, semantics.licence))?;
+            let shifted = self.each(&seeds::distinct(forms), stages, |form| seeds::shifted(form, values))?;
+            let mut shifted = seeds::distinct(shifted);
             shifted.retain(|seed| !tried.iter().any(|known| is_same(&known.linearized, &seed.linearized)));
-            Ok(screen::cheapest(shifted, SHIFTED_RESULTS, told.semantics, told.values))
-        });
-        let mut res = self.done("shifted results", shifted)?.unwrap_or_default();
-        let with_tables: Vec<_> = stages.run("seeds", || {
-            promising.par_iter().map(|selected| seeds::with_tables(selected, told.strategy)).collect()
-        });
-        for (selected, made) in promising.iter().zip(with_tables) {
-            res.extend(self.done(&selected.name, made)?.flatten());
+            res = stages.run("seeds", || screen::cheapest(shifted, SHIFTED_RESULTS, semantics, values));
+        }
+        res.extend(self.each(&promising, stages, |selected| seeds::with_tables(selected, strategy))?);
+        Ok(res)
+    }
+
+    /// What is made of each of these seeds, some side by side. What cannot be made is a failure of that seed.
+    fn each(
+        &mut self,
+        seeds: &[Seed],
+        stages: &mut Stages,
+        make: impl Fn(&Seed) -> Result<Option<Seed>, Error> + Sync,
+    ) -> Result<Vec<Seed>, Error> {
+        let made: Vec<_> = stages.run("seeds", || seeds.par_iter().map(make).collect());
+        let mut res = Vec::with_capacity(seeds.len());
+        for (seed, made) in seeds.iter().zip(made) {
+            res.extend(self.done(&seed.name, made)?.flatten());
         }
         Ok(res)
     }

@@ -16,7 +16,7 @@ use nestegg_forms::{
     LinearMaps, Options, Selected, Shape, Sums, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps,
     monomial_counts, paired_tables, point_features, share_symmetric, split_digits, tabulate,
 };
-use nestegg_ir::LinearizedKernel;
+use nestegg_ir::{Licence, LinearizedKernel};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
@@ -169,24 +169,18 @@ pub(crate) fn with_tables(selected: &Seed, strategy: &ResolvedStrategy<'_>) -> R
     Ok(res)
 }
 
-/// Kernels that selection made, with the values that recur in them kept in arrays, where a strategy asks for that.
-pub(crate) fn shifted(selected: &[Seed], told: Told<'_>) -> Result<Vec<Seed>, Error> {
-    let Some(first) = selected.first().filter(|_| wants(told.strategy, "shifted-results")) else {
-        return Ok(Vec::new());
-    };
-    let maker = Maker::new(&first.linearized, Wishes::of(told.strategy, None));
-    let normalised = |seed: &Seed| {
-        let form = normalise_under(seed.linearized.clone(), told.semantics.licence);
-        Ok(Seed { linearized: maker.done("normalise", form)?, ..seed.clone() })
-    };
-    let mut forms: Vec<Seed> = selected.par_iter().map(normalised).collect::<Result<_, Error>>()?;
-    forms.retain(|seed| seed.linearized.kernel.exprs.len() <= MAX_RESULT_EXPRESSIONS);
-    let shifted = |seed: &Seed| {
-        let found = maker.done("share shifted", share_shifted(&seed.linearized, told.values))?;
-        Ok(found.map(|found| seed.derived("shifted", found, None)))
-    };
-    let found: Vec<Option<Seed>> = distinct(forms).par_iter().map(shifted).collect::<Result<_, Error>>()?;
-    Ok(distinct(found.into_iter().flatten()))
+/// The value form of a kernel that selection made; `None` if it is too large to be looked at for values that recur.
+pub(crate) fn form_of(selected: &Seed, licence: Licence) -> Result<Option<Seed>, Error> {
+    let form = normalise_under(selected.linearized.clone(), licence);
+    let linearized = done(&selected.linearized.kernel.name, "normalise", form)?;
+    let is_small = linearized.kernel.exprs.len() <= MAX_RESULT_EXPRESSIONS;
+    Ok(is_small.then(|| Seed { linearized, ..selected.clone() }))
+}
+
+/// A seed with the values that recur in it kept in arrays; `None` if none do.
+pub(crate) fn shifted(form: &Seed, values: &[(String, i64)]) -> Result<Option<Seed>, Error> {
+    let found = done(&form.linearized.kernel.name, "share shifted", share_shifted(&form.linearized, values))?;
+    Ok(found.map(|found| form.derived("shifted", found, None)))
 }
 
 /// Whether a strategy asks for a kind of seeds.
@@ -279,7 +273,7 @@ impl Seed {
 }
 
 /// Seeds without those that would repeat one before.
-fn distinct(seeds: impl IntoIterator<Item = Seed>) -> Vec<Seed> {
+pub(crate) fn distinct(seeds: Vec<Seed>) -> Vec<Seed> {
     let mut res = Vec::new();
     seeds.into_iter().for_each(|seed| add(&mut res, seed));
     res
@@ -581,6 +575,14 @@ impl Maker {
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        res.map_err(|source| Error::Refused { pass, kernel: self.kernel.clone(), source: Box::new(source) })
+        done(&self.kernel, pass, res)
     }
+}
+
+/// What a pass made of a kernel.
+fn done<T, E>(kernel: &str, pass: &'static str, res: Result<T, E>) -> Result<T, Error>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    res.map_err(|source| Error::Refused { pass, kernel: kernel.to_owned(), source: Box::new(source) })
 }
