@@ -376,7 +376,7 @@ impl<'a> Race<'a> {
         stages: &mut Stages,
         make: impl Fn(&Seed) -> Result<Option<Seed>, Error> + Sync,
     ) -> Result<Vec<Seed>, Error> {
-        let made: Vec<_> = stages.run("seeds", || seeds.par_iter().map(make).collect());
+        let made: Vec<_> = stages.run("seeds", || seeds.par_iter().map(&make).collect());
         let mut res = Vec::with_capacity(seeds.len());
         for (seed, made) in seeds.iter().zip(made) {
             res.extend(self.done(&seed.name, made)?.flatten());
