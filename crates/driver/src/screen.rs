@@ -43,7 +43,7 @@ pub(crate) fn worth_trying(
     if seeds.len() < 2 {
         return (seeds, None);
     }
-    let estimates: Vec<Option<Estimate>> = seeds.par_iter().map(|seed| estimate(seed, semantics, values)).collect();
+    let estimates = estimates(&seeds, semantics, values);
     let is_worth = worth(&estimates);
     let n_seeds = seeds.len();
     let kept: Vec<Seed> =
@@ -62,7 +62,7 @@ pub(crate) fn cheapest(seeds: Vec<Seed>, n: usize, semantics: Semantics, values:
     if seeds.len() <= n {
         return seeds;
     }
-    let estimates: Vec<Option<Estimate>> = seeds.par_iter().map(|seed| estimate(seed, semantics, values)).collect();
+    let estimates = estimates(&seeds, semantics, values);
     let mut costs: Vec<(u128, usize)> =
         estimates.iter().enumerate().filter_map(|(idx, estimate)| Some((estimate.as_ref()?.cost, idx))).collect();
     costs.sort_unstable();
@@ -82,6 +82,10 @@ fn worth(estimates: &[Option<Estimate>]) -> Vec<bool> {
         estimate.cost <= least.saturating_mul(LIMIT).saturating_mul(estimate.slack)
     };
     estimates.iter().map(|estimate| estimate.as_ref().is_none_or(is_worth)).collect()
+}
+
+fn estimates(seeds: &[Seed], semantics: Semantics, values: &[(String, i64)]) -> Vec<Option<Estimate>> {
+    seeds.par_iter().map(|seed| estimate(seed, semantics, values)).collect()
 }
 
 /// `None` where a pass refuses the seed: what comes of it says why.

@@ -299,6 +299,16 @@ fn with_nodes<'b>(strategy: &ResolvedStrategy<'b>, part: u32) -> ResolvedStrateg
     res
 }
 
+/// A seed that was optimized.
+pub(crate) struct Selected {
+    /// Operations of the result.
+    pub(crate) cost: u128,
+    /// The seed as it was tried.
+    pub(crate) tried: Seed,
+    /// What selection made of it, before reductions were realized and loops scheduled.
+    pub(crate) result: Seed,
+}
+
 /// The results of seeds.
 struct Race<'a> {
     told: Told<'a>,
@@ -306,8 +316,8 @@ struct Race<'a> {
     ranking: Vec<Candidate>,
     /// Operations of what was made of each seed.
     costs: IndexMap<String, u128>,
-    /// What selection made of each seed, and what came of it.
-    selected: IndexMap<String, (u128, Seed)>,
+    /// What selection made of each seed.
+    selected: IndexMap<String, Selected>,
     /// Limits that kept results from being taken.
     limits: Vec<LimitHit>,
     /// Seeds of which nothing came.
@@ -418,11 +428,11 @@ impl<'a> Race<'a> {
         Ok(())
     }
 
-    /// What selection made of the seeds, the cheapest first.
-    fn alternatives(self) -> Vec<Seed> {
-        let mut res: Vec<(u128, Seed)> = self.selected.into_values().collect();
-        res.sort_by_key(|(cost, seed)| (*cost, seed.tolerance.is_some()));
-        res.into_iter().map(|(_, seed)| seed).collect()
+    /// The seeds and what selection made of them, the cheapest first.
+    fn alternatives(self) -> Vec<Selected> {
+        let mut res: Vec<Selected> = self.selected.into_values().collect();
+        res.sort_by_key(|selected| (selected.cost, selected.result.tolerance.is_some()));
+        res
     }
 
     /// The seeds of a value form; of one whose floats may trap under its conditions, or of which no others can be made, the form itself.
@@ -468,8 +478,8 @@ impl<'a> Race<'a> {
     /// What selection made of seeds that came near the best.
     fn promising(&self) -> Vec<Seed> {
         let Some(best) = self.best_cost() else { return Vec::new() };
-        let all = self.selected.values();
-        all.filter(|(cost, _)| *cost <= best.saturating_mul(PROMISING)).map(|(_, seed)| seed.clone()).collect()
+        let promising = self.selected.values().filter(|selected| selected.cost <= best.saturating_mul(PROMISING));
+        promising.map(|selected| selected.result.clone()).collect()
     }
 
     /// Optimizes seeds, some side by side; answers for each the cost of the result, and whether all e-nodes were allowed that it wanted. `None` if it failed.
@@ -501,12 +511,12 @@ impl<'a> Race<'a> {
         seed: &Seed,
         made: Result<(Vec<Candidate>, Seed), Error>,
     ) -> Result<Option<(u128, bool)>, Error> {
-        let Some((candidates, selected)) = self.done(&seed.name, made)? else { return Ok(None) };
+        let Some((candidates, result)) = self.done(&seed.name, made)? else { return Ok(None) };
         let Some(first) = candidates.first() else { return Ok(None) };
         let cost = first.cost;
         let is_finished = first.limits.iter().all(|hit| hit.limit != "nodes");
-        if self.selected.get(&seed.name).is_none_or(|known| cost < known.0) {
-            self.selected.insert(seed.name.clone(), (cost, selected));
+        if self.selected.get(&seed.name).is_none_or(|known| cost < known.cost) {
+            self.selected.insert(seed.name.clone(), Selected { cost, tried: seed.clone(), result });
         }
         candidates.into_iter().for_each(|candidate| self.take(candidate));
         Ok(Some((cost, is_finished)))

@@ -5,48 +5,85 @@
 //! seeds.
 //! # Output
 //! Seeds of the whole: one takes the alternative of each group that minimizes the total cost; another does the same
-//! among the alternatives that equal the kernel exactly.
+//! among the alternatives that equal the kernel exactly. Where seeds have temporary arrays, two more run the cheapest seeds
+//! of the groups, as they were tried, one after the other.
 //! # Method
 //! The value forms of all alternatives become one kernel and one e-graph, in which equal values are one;
 //! [`nestegg_extract::together`] chooses among them. The choice is brought to value form, so values that several groups
 //! share are computed once, and the terms they add to the same elements are added at once.
+//!
+//! A value form has no temporary arrays: what `shifted` keeps in them is lost there. Seeds as they were tried still have
+//! them, and their e-graph finds what the groups share besides.
 //! # Complexity
 //! One e-graph of at most [`MAX_ALTERNATIVES`] kernels for each group, without rules.
 
 use nestegg_egraph::encode;
 use nestegg_ir::domains::Domains;
 use nestegg_ir::join::in_sequence;
-use nestegg_ir::{InsnId, LinearizedKernel, Semantics};
+use nestegg_ir::{Array, InsnId, LinearizedKernel, Semantics};
 
 use crate::error::Error;
-use crate::seeds::{Fired, Seed, add_fired};
+use crate::search::Selected;
+use crate::seeds::{Fired, Seed, add_fired, distinct};
 
 /// So many alternatives of each group take part, the cheapest ones.
 pub(crate) const MAX_ALTERNATIVES: usize = 8;
 
-/// The name of these seeds.
-const NAME: &str = "together";
+/// The name of seeds that are chosen together.
+const CHOSEN: &str = "together";
 
-/// The seeds that alternatives of all groups make; none if a group has none.
-pub(crate) fn seeds(groups: &[Vec<Seed>], values: &[(String, i64)], semantics: Semantics) -> Result<Vec<Seed>, Error> {
-    let all: Option<Vec<Seed>> = of_those(groups, |_| true, values, semantics)?.map(|seed| vec![seed]);
-    let Some(mut res) = all else { return Ok(Vec::new()) };
-    if res[0].tolerance.is_some() {
-        res.extend(of_those(groups, |seed| seed.tolerance.is_none(), values, semantics)?);
+/// The name of seeds that are put together as they were tried.
+const AS_TRIED: &str = "together as tried";
+
+/// The seeds that the alternatives of all groups make, the cheapest first in each; none if a group has none.
+pub(crate) fn seeds(
+    groups: &[Vec<Selected>],
+    values: &[(String, i64)],
+    semantics: Semantics,
+) -> Result<Vec<Seed>, Error> {
+    let Some(all) = of_those(groups, |_| true, values, semantics)? else { return Ok(Vec::new()) };
+    let is_exact = |selected: &Selected| selected.result.tolerance.is_none();
+    let exact = if all.tolerance.is_some() { of_those(groups, is_exact, values, semantics)? } else { None };
+    let as_tried = [cheapest_as_tried(groups, |_| true), cheapest_as_tried(groups, is_exact)];
+    Ok(distinct(std::iter::once(all).chain(exact).chain(as_tried.into_iter().flatten()).collect()))
+}
+
+/// The cheapest seed of each group that satisfies a predicate, one after the other; `None` if a group has none, and if
+/// none has a temporary array.
+fn cheapest_as_tried(groups: &[Vec<Selected>], is_allowed: impl Fn(&Selected) -> bool) -> Option<Seed> {
+    let cheapest = groups.iter().map(|group| Some(&group.iter().find(|selected| is_allowed(selected))?.tried));
+    let cheapest: Vec<&Seed> = cheapest.collect::<Option<_>>()?;
+    let kernels: Vec<&LinearizedKernel> = cheapest.iter().map(|seed| &seed.linearized).collect();
+    let has_temporary = |linearized: &&LinearizedKernel| linearized.kernel.arrays.iter().any(Array::is_temporary);
+    if kernels.iter().any(has_temporary) { Some(joint(AS_TRIED, &cheapest, in_sequence(&kernels)?)) } else { None }
+}
+
+/// A seed of the whole that does what these seeds do one after the other.
+fn joint(name: &str, seeds: &[&Seed], linearized: LinearizedKernel) -> Seed {
+    let of: Vec<&str> = seeds.iter().map(|seed| seed.name.as_str()).collect();
+    let mut rules = Fired::default();
+    seeds.iter().for_each(|seed| add_fired(&mut rules, seed.rules.iter().map(|(rule, &times)| (rule, times))));
+    Seed {
+        name: format!("{name} ({})", of.join(" and ")),
+        linearized,
+        tolerance: seeds.iter().filter_map(|seed| seed.tolerance).reduce(|a, b| a.and(b)),
+        unrolled: seeds.iter().flat_map(|seed| seed.unrolled.iter().cloned()).collect(),
+        rules,
+        from: seeds.iter().flat_map(|seed| seed.from.iter().cloned()).collect(),
     }
-    Ok(res)
 }
 
 /// The best choice of alternatives that satisfy a predicate.
 fn of_those(
-    groups: &[Vec<Seed>],
-    is_allowed: impl Fn(&Seed) -> bool,
+    groups: &[Vec<Selected>],
+    is_allowed: impl Fn(&Selected) -> bool,
     values: &[(String, i64)],
     semantics: Semantics,
 ) -> Result<Option<Seed>, Error> {
     let groups: Vec<Vec<&Seed>> = groups
         .iter()
-        .map(|group| group.iter().filter(|seed| is_allowed(seed)).take(MAX_ALTERNATIVES).collect())
+        .map(|group| group.iter().filter(|selected| is_allowed(selected)).map(|selected| &selected.result))
+        .map(|results| results.take(MAX_ALTERNATIVES).collect())
         .collect();
     let Some(kernel) = groups.first().and_then(|group| group.first()).map(|seed| seed.linearized.kernel.name.clone())
     else {
@@ -70,17 +107,10 @@ fn of_those(
     let choice = choose(&forms, values, semantics).map_err(refused)?;
     let chosen: Vec<&LinearizedKernel> = forms.iter().zip(&choice).map(|(forms, &at)| &forms[at]).collect();
     let seeds: Vec<&Seed> = groups.iter().zip(&choice).map(|(group, &at)| group[at]).collect();
-    let Some(joint) = in_sequence(&chosen) else { return Ok(None) };
-    let joint = nestegg_transform::join_domains(value_form(joint)?).map_err(|error| refused(Box::new(error)))?;
-    let linearized =
-        nestegg_transform::join_reductions(joint, semantics.licence).map_err(|error| refused(Box::new(error)))?;
-    let of: Vec<&str> = seeds.iter().map(|seed| seed.name.as_str()).collect();
-    let tolerance = seeds.iter().filter_map(|seed| seed.tolerance).reduce(|a, b| a.and(b));
-    let unrolled = seeds.iter().flat_map(|seed| seed.unrolled.iter().cloned()).collect();
-    let mut rules = Fired::default();
-    seeds.iter().for_each(|seed| add_fired(&mut rules, seed.rules.iter().map(|(rule, &times)| (rule, times))));
-    let from = seeds.iter().flat_map(|seed| seed.from.iter().cloned()).collect();
-    Ok(Some(Seed { name: format!("{NAME} ({})", of.join(" and ")), linearized, tolerance, unrolled, rules, from }))
+    let Some(sequence) = in_sequence(&chosen) else { return Ok(None) };
+    let form = nestegg_transform::join_domains(value_form(sequence)?).map_err(|error| refused(Box::new(error)))?;
+    let form = nestegg_transform::join_reductions(form, semantics.licence).map_err(|error| refused(Box::new(error)))?;
+    Ok(Some(joint(CHOSEN, &seeds, form)))
 }
 
 /// Which alternative of each group, by the cost of all together.
