@@ -187,8 +187,8 @@ class _Load:
         if priorities:
             entry = found[kernel["name"]]
             found = found.with_kernel(entry.copy(loop_priority=entry.loop_priority | frozenset(priorities)))
-        if self.has_casts:
-            # loopy's check of bounds stops at conversions; nestegg has checked them.
+        if self.has_casts or any(names_in(shape) & {"max", "min"} for shape in self.shapes.values()):
+            # loopy's check of bounds stops at conversions and extrema; nestegg has checked them.
             found = lp.set_options(found, enforce_array_accesses_within_bounds="no_check")
         return self._tagged(found)
 
