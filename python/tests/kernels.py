@@ -91,8 +91,9 @@ def table(name: str, values: Any, address_space: Any = GLOBAL) -> lp.TemporaryVa
 
 
 def huge_value(kernel: Any, name: str) -> Any:
-    """loopy's C target begins reductions of extrema with a name that it does not know."""
-    return (NumpyType(np.dtype(F64)), name) if name == "HUGE_VAL" else None
+    """loopy's C target begins reductions of extrema with names that it does not know."""
+    dtype = {"HUGE_VAL": F64, "INFINITY": F32, "INT_MAX": I32, "INT_MIN": I32}.get(name)
+    return None if dtype is None else (NumpyType(np.dtype(dtype)), name)
 
 
 # {{{ linear algebra and einsums
@@ -341,12 +342,111 @@ def all_reduction() -> lp.TranslationUnit:
     return knl("{[i,j]: 0<=i<4 and 0<=j<5}", "r[i] = reduce(all, j, x[i,j] > 0.1)", [arr("r", (4,), I32), arr("x", (4, 5))])
 
 
-@case(refused="argmax")
+@case()
 def argmax_reduction() -> lp.TranslationUnit:
     return knl(
         "{[i,j]: 0<=i<4 and 0<=j<5}",
         "<> v, w[i] = argmax(j, x[i,j], j)",
         [arr("w", (4,), I32), arr("x", (4, 5))],
+        symbol_manglers=[huge_value],
+    )
+
+
+@case({"n": 30}, {"x": 3})
+def last_of_equal_extrema() -> lp.TranslationUnit:
+    """Of integers below 3 many are equal, and the last one counts."""
+    return knl(
+        "{[i,j]: 0<=i,j<n}",
+        """
+        v[0], at[0] = argmax(i, x[i], i) {id=max}
+        u[0], at[1] = argmin(j, x[j], 2*j + 1) {id=min}
+        """,
+        [arr("v", (1,), I32), arr("u", (1,), I32), arr("at", (2,), I32), arr("x", "n", I32), size("n")],
+        symbol_manglers=[huge_value],
+    )
+
+
+@case({"n": 6})
+def pivots() -> lp.TranslationUnit:
+    """As in elimination with pivots: the largest entry of each column below the diagonal; the last column has none."""
+    return knl(
+        ["{[k]: 0<=k<n}", "{[i]: k<i<n}"],
+        """
+        for k
+            <> best, <> at = argmax(i, fabs(a[i,k]), i) {id=find}
+            pivot[k] = at {id=pivot, dep=find}
+            scale[k] = if(at >= 0, 1/best, 0.0) {id=scale, dep=find}
+        end
+        """,
+        [arr("pivot", "n", I32), arr("scale", "n"), arr("a", "n,n"), size("n")],
+        symbol_manglers=[huge_value],
+    )
+
+
+@case({"n": 4, "m": 7}, {"name": 50})
+def nearest_neighbours() -> lp.TranslationUnit:
+    """The name of the nearest point, where a point is asked for; names have another order than points."""
+    return knl(
+        "{[i,j,d]: 0<=i<n and 0<=j<m and 0<=d<3}",
+        """
+        for i
+            <> wanted = x[i,0] > 0.3 {id=wanted}
+            distance[i], near[i] = argmin(j, sum(d, (x[i,d] - y[j,d])**2)/w[j], name[j]) {if=wanted, dep=wanted}
+        end
+        """,
+        [
+            arr("distance", "n"),
+            arr("near", "n", I32),
+            arr("x", "n,3"),
+            arr("y", "m,3"),
+            arr("w", "m"),
+            arr("name", "m", I32),
+            size("n"),
+            size("m"),
+        ],
+        symbol_manglers=[huge_value],
+    )
+
+
+@case({"n": 4})
+def largest_of_a_block() -> lp.TranslationUnit:
+    return knl(
+        ["{[e]: 0<=e<n}", "{[i,j]: -2<=i<=2 and 0<=j<3}"],
+        "v[e], at[e] = argmax([i, j], x[e,i+2,j]*s[j], 3*i + j)",
+        [arr("v", "n", F32), arr("at", "n", I32), arr("x", "n,5,3", F32), arr("s", (3,), F32), size("n")],
+        symbol_manglers=[huge_value],
+    )
+
+
+@case({"n": 5, "m": 8}, {"begins": 2})
+def last_segments() -> lp.TranslationUnit:
+    return knl(
+        "{[i,j]: 0<=i<n and 0<=j<m}",
+        "total[i], any[i] = reduce(segmented(sum), j, (w[j]*x[i,j], begins[i,j] != 0))",
+        [arr("total", "n"), arr("any", "n", I32), arr("w", "m"), arr("x", "n,m"), arr("begins", "n,m", I32), size("n"), size("m")],
+    )
+
+
+@case({"n": 5, "m": 8})
+def product_since_the_last_small_one() -> lp.TranslationUnit:
+    return knl(
+        "{[i,j]: 0<=i<n and 0<=j<m}",
+        """
+        for i
+            <> factor, <> is_cut = reduce(segmented(product), j, (x[i,j], x[i,j] < 0.3)) {id=factor}
+            y[i] = a*factor + if(is_cut, 1.0, 0.0) {dep=factor}
+        end
+        """,
+        [arr("y", "n"), arr("x", "n,m"), val("a"), size("n"), size("m")],
+    )
+
+
+@case({"n": 5}, refused="other number than 0 or 1")
+def numbers_as_flags() -> lp.TranslationUnit:
+    return knl(
+        "{[j]: 0<=j<n}",
+        "s[0], f[0] = reduce(segmented(sum), j, (x[j], m[j]))",
+        [arr("s", (1,)), arr("f", (1,), I32), arr("x", "n"), arr("m", "n", I32), size("n")],
     )
 
 

@@ -17,11 +17,13 @@ REFUSED = [case for case in CASES if case.refused is not None]
 
 UNCOUNTED = {
     "linear_subscripts": "LinearSubscript",
+    **dict.fromkeys(("argmax_reduction", "last_of_equal_extrema", "pivots", "nearest_neighbours", "largest_of_a_block"), "ArgExtOp"),
+    **dict.fromkeys(("last_segments", "product_since_the_last_small_one"), "SegmentedOp"),
 }
 """What loopy itself cannot count."""
 
 
-LEFT_TO_LOOPY = {"max_reduction", "min_reduction"}
+LEFT_TO_LOOPY = {"max_reduction", "min_reduction", *(name for name, what in UNCOUNTED.items() if what == "ArgExtOp")}
 """Where nestegg leaves reductions of extrema as they are, loopy places their loops."""
 
 

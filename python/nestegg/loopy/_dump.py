@@ -40,6 +40,7 @@ from nestegg.errors import Unsupported
 from nestegg.loopy._arrays import STORED, Layout, dtype_name, element_name, layout
 from nestegg.loopy._from_json import names_in
 from nestegg.loopy._order import Nesting, Step, in_order, linearize, with_list_order
+from nestegg.loopy._reductions import with_single_results
 from nestegg.loopy._to_json import Json, ToJson, function_name, negated
 
 FORMATS = ("nestegg-kernel/1", "nestegg-kernel/2")
@@ -98,10 +99,10 @@ def prepared(t_unit: lp.TranslationUnit) -> lp.TranslationUnit:
     try:
         t_unit = inlined(t_unit, name)
         kernel = t_unit[name]
-        if kernel.linearization is None:
-            t_unit = lp.expand_subst(t_unit)
-            t_unit = lp.make_reduction_inames_unique(t_unit)
-        return lp.infer_unknown_types(t_unit, expect_completion=True)
+        if kernel.linearization is not None:
+            return lp.infer_unknown_types(t_unit, expect_completion=True)
+        t_unit = lp.infer_unknown_types(lp.expand_subst(t_unit), expect_completion=True)
+        return lp.make_reduction_inames_unique(with_single_results(t_unit, name))
     except LoopyError as error:
         raise Unsupported(f"loopy refuses it: {error}", name) from error
 
