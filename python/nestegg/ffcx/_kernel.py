@@ -16,9 +16,10 @@ from typing import Any
 import ffcx.codegeneration.lnodes as L
 import numpy as np
 
+from nestegg._pairs import Value
 from nestegg.errors import Unsupported
 from nestegg.ffcx._ranges import extents_of
-from nestegg.ffcx._values import Array, Loop, Scalar, Scope, Value, Values
+from nestegg.ffcx._values import Array, Loop, Scalar, Scope, Values
 
 ARGUMENTS = {
     "A": L.DataType.SCALAR,

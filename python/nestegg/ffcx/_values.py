@@ -1,8 +1,6 @@
 """Expressions of FFCx's trees as the kernel format writes them.
 
-A complex number is a pair of expressions. Sums and products of pairs are those of complex numbers; a factor that is not a name is bound
-to a temporary first, so that products of products do not grow. Functions are those whose parts are functions of reals; where the branch
-of a root or logarithm would matter, the kernel is refused.
+A complex number is a pair of expressions; a factor that is not a name is bound to a temporary first.
 """
 
 from __future__ import annotations
@@ -10,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import ffcx.codegeneration.lnodes as L
 import numpy as np
 import numpy.typing as npt
 
+from nestegg._pairs import Pairs, Value
 from nestegg.errors import Unsupported
 
 Json = Any
@@ -29,29 +27,6 @@ FUNCTIONS = {
 """Functions of UFL and their names in C."""
 
 COMPARISONS = {L.EQ: "==", L.NE: "!=", L.LT: "<", L.GT: ">", L.LE: "<=", L.GE: ">="}
-
-MAX_POWER = 16
-"""Powers of complex numbers up to this one are products."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """A number or condition.
-
-    Attributes
-    ----------
-    re
-        Its real part.
-    im
-        Its imaginary part; none of a real number.
-    is_whole
-        Whether it is an integer.
-    """
-
-    re: Json
-    im: Json | None = None
-    is_whole: bool = False
-
 
 @dataclass(frozen=True)
 class Scalar:
@@ -130,7 +105,7 @@ class Scope:
         return name
 
 
-class Values:
+class Values(Pairs):
     """Reads expressions.
 
     Parameters
@@ -219,59 +194,29 @@ class Values:
 
     # {{{ arithmetic
 
-    def add(self, operands: list[Value]) -> Value:
-        """A sum."""
-        imaginary = [operand.im for operand in operands if operand.im is not None]
-        return Value(
-            _nary("+", [operand.re for operand in operands]),
-            _nary("+", imaginary) if imaginary else None,
-            all(operand.is_whole for operand in operands),
-        )
+    def make(self, word: str, *operands: Json) -> Json:
+        """An operation; those of one operand are the operand."""
+        if len(operands) == 1 and word != "-":
+            return operands[0]
+        if word == "-" and len(operands) == 1 and isinstance(operands[0], int | float):
+            return -operands[0]
+        return [word, *operands]
 
-    def negate(self, value: Value) -> Value:
-        """The negative."""
-        if isinstance(value.re, int | float) and value.im is None:
-            return Value(-value.re, None, value.is_whole)
-        return Value(["-", value.re], None if value.im is None else ["-", value.im], value.is_whole)
+    def name(self, part: Json) -> Json:
+        """A temporary for what is no name or number."""
+        return part if isinstance(part, str | float | int) else self.bind(part)
 
-    def subtract(self, a: Value, b: Value) -> Value:
-        """A difference."""
-        is_whole = a.is_whole and b.is_whole
-        re = ["-", a.re, b.re]
-        if b.im is None:
-            return Value(re, a.im, is_whole)
-        return Value(re, ["-", b.im] if a.im is None else ["-", a.im, b.im], is_whole)
-
-    def multiply(self, operands: list[Value]) -> Value:
-        """A product."""
-        reals = [operand for operand in operands if operand.im is None]
-        pairs = [operand for operand in operands if operand.im is not None]
-        if not pairs:
-            return Value(_nary("*", [operand.re for operand in reals]), None, all(operand.is_whole for operand in reals))
-        pair = reduce(self.multiply_pairs, pairs)
-        if not reals:
-            return pair
-        factors = [operand.re for operand in reals]
-        return Value(_nary("*", [*factors, pair.re]), _nary("*", [*factors, pair.im]))
-
-    def multiply_pairs(self, a: Value, b: Value) -> Value:
-        a, b = self.named(a), self.named(b)
-        return Value(
-            ["-", ["*", a.re, b.re], ["*", a.im, b.im]],
-            ["+", ["*", a.re, b.im], ["*", a.im, b.re]],
-        )
+    def number(self, number: Json, value: Value) -> Json:
+        """A number as C would convert it to a float."""
+        if not value.is_whole:
+            return number
+        return float(number) if isinstance(number, int) else ["cast", self.real, number]
 
     def divide(self, a: Value, b: Value) -> Value:
-        """A quotient."""
+        """A quotient; one of integers would depend on what C expects."""
         if a.is_whole and b.is_whole:
             raise Unsupported("a quotient of integers")
-        if b.im is None:
-            by = self.number(b.re, b)
-            return Value(["/", a.re, by], None if a.im is None else ["/", a.im, by])
-        b = self.named(b)
-        square = self.bind(["+", ["*", b.re, b.re], ["*", b.im, b.im]])
-        product = self.multiply([a, Value(b.re, ["-", b.im])])
-        return Value(["/", product.re, square], ["/", product.im, square])
+        return super().divide(a, b)
 
     # }}}
 
@@ -292,46 +237,15 @@ class Values:
         if name == "imag":
             return Value(self.imaginary(first))
         if name == "conj":
-            return Value(first.re, None if first.im is None else ["-", first.im])
+            return self.conjugate(first)
         if name == "abs":
-            return Value(["call", "fabs", first.re] if first.im is None else ["call", "hypot", first.re, first.im])
+            return self.magnitude(first)
         if name in ("min_value", "max_value"):
             # C takes the real parts: UFL orders nothing else.
             return self.real_function(name, [Value(argument.re, None, argument.is_whole) for argument in arguments])
         if name == "power":
             return self.power(first, arguments[1])
         return self.entire(name, first)
-
-    def power(self, base: Value, exponent: Value) -> Value:
-        wanted = exponent.re
-        if exponent.im is not None or not isinstance(wanted, int | float) or wanted != int(wanted):
-            raise Unsupported("a power of a complex number that is not a whole number")
-        n = int(wanted)
-        if not 1 <= abs(n) <= MAX_POWER:
-            raise Unsupported(f"the power {n} of a complex number")
-        res = self.multiply([base] * abs(n))
-        return res if n > 0 else self.divide(Value(1.0), res)
-
-    def entire(self, name: str, value: Value) -> Value:
-        """A function that has no branches, of a complex number."""
-        a, b = self.number(value.re, value), value.im
-        entire = ("exp", "sin", "cos", "sinh", "cosh")
-        if name not in entire:
-            raise Unsupported(f"`{name}` of a complex number")
-        if b is None:
-            return Value(["call", name, a])
-        if name == "exp":
-            scale = self.bind(["call", "exp", a])
-            return Value(["*", scale, ["call", "cos", b]], ["*", scale, ["call", "sin", b]])
-        if name in ("sinh", "cosh"):
-            other = "cosh" if name == "sinh" else "sinh"
-            return Value(
-                ["*", ["call", name, a], ["call", "cos", b]],
-                ["*", ["call", other, a], ["call", "sin", b]],
-            )
-        other = "cos" if name == "sin" else "sin"
-        im = ["*", ["call", other, a], ["call", "sinh", b]]
-        return Value(["*", ["call", name, a], ["call", "cosh", b]], im if name == "sin" else ["-", im])
 
     def real_function(self, name: str, arguments: list[Value]) -> Value:
         if name not in FUNCTIONS:
@@ -351,13 +265,6 @@ class Values:
             raise Unsupported(f"`{node.name}` without a subscript")
         return Value(found.parts[0], found.parts[1] if len(found.parts) > 1 else None, found.kind == L.DataType.INT)
 
-    def named(self, value: Value) -> Value:
-        """The same, each part a name or a number."""
-        if value.im is None:
-            return value
-        re, im = (part if isinstance(part, str | float | int) else self.bind(part) for part in (value.re, value.im))
-        return Value(re, im)
-
     def real_part(self, value: Value) -> Json:
         if value.im is not None:
             raise Unsupported("a complex number where C wants a real one")
@@ -365,12 +272,6 @@ class Values:
 
     def imaginary(self, value: Value) -> Json:
         return 0.0 if value.im is None else value.im
-
-    def number(self, number: Json, value: Value) -> Json:
-        """A number as C would convert it to a float."""
-        if not value.is_whole:
-            return number
-        return float(number) if isinstance(number, int) else ["cast", self.real, number]
 
     def finite(self, number: Any) -> float:
         if not np.isfinite(number):
@@ -381,6 +282,3 @@ class Values:
     def children(node: Any) -> list[Any]:
         return list(node.args) if isinstance(node, L.NaryOp) else [node.lhs, node.rhs]
 
-
-def _nary(op: str, operands: list[Json]) -> Json:
-    return operands[0] if len(operands) == 1 else [op, *operands]
