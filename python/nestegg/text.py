@@ -116,9 +116,9 @@ class Result:
         ImportError
             If loopy is not installed.
         """
-        from nestegg.loopy import load
+        from nestegg.loopy import load, load_like
 
-        return load(self.json, like=self._like)
+        return load(self.json) if self._like is None else load_like(self.json, self._like)
 
     def _product(self) -> tuple[str, str]:
         if self._c is None:

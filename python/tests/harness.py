@@ -14,10 +14,11 @@ import loopy as lp
 import numpy as np
 from pymbolic import evaluate
 
-PREAMBLE = "".join(f"#include <{name}.h>\n" for name in ("math", "limits", "stdint", "stdbool"))
+
+PREAMBLE = "".join(f"#include <{name}.h>\n" for name in ("math", "complex", "limits", "stdint", "stdbool"))
 """What loopy's C target uses and does not include."""
 
-TOLERANCE = {"float64": 1e-9, "float32": 1e-4}
+TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "complex128": 1e-9, "complex64": 1e-4}
 """Errors beside the largest element: different orders of the same sums."""
 
 
@@ -31,16 +32,20 @@ def c_code(t_unit: lp.TranslationUnit) -> str:
 
 
 def compiled(code: str, name: str, folder: Path) -> tuple[Any, list[str]]:
-    """The function, and the names of its arguments in their order."""
+    """A function of the addresses of the arguments, and their names in their order. ctypes passes no complex numbers."""
+    heads = re.findall(rf"\b{name}\(([^)]*)\)\s*{{", code)
+    words = [word.strip() for word in heads[-1].split(",") if word.strip() not in ("", "void")]
+    names = [re.findall(r"\w+", word)[-1] for word in words]
+    passed = [
+        f"a[{at}]" if "*" in word else f"*({word.removesuffix(names[at])} *) a[{at}]" for at, word in enumerate(words)
+    ]
     source, library = folder / f"{name}.c", folder / f"{name}.so"
-    source.write_text(code)
+    source.write_text(f"{code}\nvoid by_address(void **a) {{ {name}({', '.join(passed)}); }}\n")
     command = ["cc", "-O1", "-w", "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
     subprocess.run(command, check=True, capture_output=True, text=True)
-    function = getattr(ctypes.CDLL(str(library)), name)
+    function = ctypes.CDLL(str(library)).by_address
     function.restype = None
-    heads = re.findall(rf"\b{name}\(([^)]*)\)\s*{{", code)
-    words = [word.strip() for word in heads[-1].split(",")]
-    return function, [re.findall(r"\w+", word)[-1] for word in words if word and word != "void"]
+    return function, names
 
 
 OPEN_EXTENT = 40
@@ -68,29 +73,25 @@ def random_data(kernel: Any, sizes: Mapping[str, int], ranges: Mapping[str, int]
             numbers = np.array([sizes[arg.name]])
         elif dtype.kind == "f":
             numbers = rng.uniform(0.1, 1.0, n)
+        elif dtype.kind == "c":
+            numbers = rng.uniform(0.1, 1.0, n) + 1j * rng.uniform(-1.0, 1.0, n)
         else:
             numbers = rng.integers(0, ranges.get(arg.name, 4), n)
         data[arg.name] = numbers.astype(dtype)
     return data
 
 
-def call(function: Any, names: list[str], kernel: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+def call(function: Any, names: list[str], data: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments after a call: those of arrays are changed in place, of a copy."""
     held = {name: array.copy() for name, array in data.items()}
-    passed = []
-    for name in names:
-        if isinstance(kernel.arg_dict[name], lp.ValueArg):
-            passed.append(np.ctypeslib.as_ctypes_type(held[name].dtype)(held[name][0].item()))
-        else:
-            passed.append(held[name].ctypes.data_as(ctypes.c_void_p))
-    function(*passed)
+    function((ctypes.c_void_p * len(names))(*(held[name].ctypes.data for name in names)))
     return held
 
 
 def assert_same(first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
     for name, expected in first.items():
         found = second[name]
-        if expected.dtype.kind != "f":
+        if expected.dtype.kind not in "fc":
             np.testing.assert_array_equal(found, expected, err_msg=name)
             continue
         tolerance = TOLERANCE[expected.dtype.name]
@@ -117,14 +118,22 @@ def compare(
         runs.append((kernel, *compiled(c_code(t_unit), kernel.name, folder / word)))
     for seed in (1, 2):
         data = random_data(runs[0][0], sizes, ranges, seed)
-        results = [call(function, names, kernel, data) for kernel, function, names in runs]
+        results = [call(function, names, data) for _, function, names in runs]
         assert_same(*results)
 
 
-def orders(result: Any) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The loops and instructions that nestegg chose, and those that loopy emits, in their order; loops without their names."""
+def of_reals(t_unit: lp.TranslationUnit) -> bool:
+    """Whether a kernel has no complex numbers."""
+    return "complex" not in str(entry(lp.infer_unknown_types(t_unit, expect_completion=True)))
+
+
+def orders(result: Any, t_unit: lp.TranslationUnit) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The loops and instructions that nestegg chose, and those that loopy emits, in their order; loops without their names.
+
+    Where the two parts of complex numbers are stored as one, these are not the same.
+    """
     chosen = json.loads(result.json)["linearization"]
-    scheduled = entry(lp.linearize(lp.preprocess_program(result.kernel))).linearization
+    scheduled = entry(lp.linearize(lp.preprocess_program(t_unit))).linearization
     words = {"EnterLoop": "for", "LeaveLoop": "end", "RunInstruction": "run"}
     of_nestegg = [(word, rest[0] if word == "run" else "") for word, *rest in chosen if word in words.values()]
     # The loader adds instructions of its own, such as saved conditions.

@@ -20,6 +20,7 @@ from pymbolic import var
 import nestegg
 
 F64, F32, I32, I64 = np.float64, np.float32, np.int32, np.int64
+C128, C64 = np.complex128, np.complex64
 PRIVATE, GLOBAL = lp.AddressSpace.PRIVATE, lp.AddressSpace.GLOBAL
 
 
@@ -720,11 +721,6 @@ def typed_cast() -> lp.TranslationUnit:
     return knl("{[i]: 0<=i<n}", [insn], [arr("y", "n"), arr("x", "n"), arr("k", "n", I32), size("n")])
 
 
-@case({"n": 7}, refused="complex")
-def complex_numbers() -> lp.TranslationUnit:
-    return knl("{[i]: 0<=i<n}", "y[i] = x[i]*x[i]", [arr("y", "n", np.complex128), arr("x", "n", np.complex128), size("n")])
-
-
 @case({"n": 7})
 def unsigned_numbers() -> lp.TranslationUnit:
     return knl("{[i]: 0<=i<n}", "y[i] = x[i] + 1", [arr("y", "n", np.uint32), arr("x", "n", np.uint32), size("n")])
@@ -752,6 +748,188 @@ def facet_numbers() -> lp.TranslationUnit:
             size("n"),
         ],
     )
+
+
+# }}}
+
+# {{{ complex numbers
+
+
+@case({"n": 7})
+def complex_squares() -> lp.TranslationUnit:
+    return knl("{[i]: 0<=i<n}", "y[i] = x[i]*x[i]", [arr("y", "n", C128), arr("x", "n", C128), size("n")])
+
+
+@case({"n": 7})
+def complex_doubles() -> lp.TranslationUnit:
+    return knl("{[i]: 0<=i<n}", "y[i] = 2*x[i]", [arr("y", "n", C128), arr("x", "n", C128), size("n")])
+
+
+@case({"n": 9})
+def complex_axpy() -> lp.TranslationUnit:
+    return knl("{[i]: 0<=i<n}", "y[i] = y[i] + a*x[i]", [arr("y", "n", C128), arr("x", "n", C128), val("a", C128), size("n")])
+
+
+@case({"n": 9})
+def complex_dot() -> lp.TranslationUnit:
+    return knl(
+        "{[i]: 0<=i<n}", "s = sum(i, conj(x[i])*w[i]*y[i])", [arr("s", (), C128), arr("x", "n", C128), arr("y", "n", C128), arr("w", "n"), size("n")]
+    )
+
+
+@case({"n": 5, "m": 6})
+def complex_matvec() -> lp.TranslationUnit:
+    return knl(
+        "{[i,j]: 0<=i<n and 0<=j<m}",
+        "y[i] = alpha*sum(j, A[i,j]*x[j]) + beta*y[i]",
+        [arr("y", "n", C64), arr("A", "n,m", C64), arr("x", "m", C64), val("alpha", C64), val("beta", F32), size("n"), size("m")],
+    )
+
+
+@case()
+def complex_columns() -> lp.TranslationUnit:
+    return knl(
+        "{[i,j,k]: 0<=i<4 and 0<=j<3 and 0<=k<2}",
+        "C[i,j] = sum(k, A[i,k]*conj(B[j,k]))",
+        [arr("C", (4, 3), C128, order="F"), arr("A", (4, 2), C128, order="F"), arr("B", (3, 2), C128, strides=(6, 2))],
+    )
+
+
+@case({"ne": 3})
+def helmholtz_elements() -> lp.TranslationUnit:
+    """Element matrices of a wave equation in the frequency domain with a complex wave number, absorbing on one facet."""
+    rng = np.random.default_rng(20)
+    return knl(
+        ["{[e]: 0<=e<ne}", "{[q,i,j,a,b]: 0<=q<4 and 0<=i,j<3 and 0<=a,b<2}"],
+        """
+        for e, i, j
+            <> stiffness = sum([q, a], w[q]*det[e]*dphi[a,q,i]*dphi[a,q,j]) {id=stiffness}
+            A[e,i,j] = stiffness - k**2*sum(b, w[b]*c[e,b]*phi[b,i]*phi[b,j])*det[e] - 1j*k*phi[0,i]*phi[0,j] {dep=stiffness}
+        end
+        """,
+        [
+            arr("A", "ne,3,3", C128),
+            arr("det", "ne"),
+            arr("c", "ne,2", C128),
+            table("dphi", rng.random((2, 4, 3))),
+            table("phi", rng.random((4, 3))),
+            table("w", rng.random(4)),
+            val("k", C128),
+            size("ne"),
+        ],
+    )
+
+
+@case({"n": 3})
+def twiddle_factors() -> lp.TranslationUnit:
+    """A step of a transform of Fourier with four points, and a table of roots of unity."""
+    return knl(
+        ["{[b]: 0<=b<n}", "{[k,j]: 0<=k,j<4}"],
+        "X[b,k] = sum(j, W[k,j]*x[b,j])",
+        [
+            arr("X", "n,4", C128),
+            arr("x", "n,4", C128),
+            table("W", np.exp(-2j * np.pi * np.outer(np.arange(4), np.arange(4)) / 4)),
+            size("n"),
+        ],
+    )
+
+
+@case({"n": 6})
+def butterflies() -> lp.TranslationUnit:
+    """In place: what the second store reads the first one has written."""
+    return knl(
+        "{[i]: 0<=i<n}",
+        """
+        for i
+            <> t = w[i]*x[i,1] {id=t}
+            x[i,1] = x[i,0] - t {id=second, dep=t}
+            x[i,0] = x[i,0] + t {id=first, dep=second}
+            x[i,1] = x[i,1]*x[i,1] {dep=first}
+        end
+        """,
+        [arr("x", "n,2", C64), arr("w", "n", C64), size("n")],
+    )
+
+
+@case({"n": 6})
+def plane_waves() -> lp.TranslationUnit:
+    return knl(
+        "{[i,d]: 0<=i<n and 0<=d<3}",
+        """
+        for i
+            <> phase = sum(d, k[d]*x[i,d]) {id=phase}
+            <> wave = exp(1j*phase - 0.25*(0.5 + 1j)*phase) {id=wave, dep=phase}
+            u[i] = wave/(2.5 + 1j*phase) + exp(2 - 1j*phase) {dep=wave}
+            power[i] = abs(wave)**2 + real(wave)*imag(conj(wave)) {dep=wave}
+        end
+        """,
+        [arr("u", "n", C128), arr("power", "n"), arr("x", "n,3"), arr("k", (3,)), size("n")],
+    )
+
+
+@case({"n": 6, "m": 5})
+def greens_functions() -> lp.TranslationUnit:
+    return knl(
+        "{[i,j]: 0<=i<n and 0<=j<m}",
+        "u[i] = sum(j, q[j]*exp(1j*kappa*fabs(x[i] - y[j]))/(fabs(x[i] - y[j]) + 1.0)) + 0.5*sinh(g[0])*cos(g[1])",
+        [arr("u", "n", C128), arr("q", "m", C128), arr("g", (2,), C128), arr("x", "n"), arr("y", "m"), val("kappa"), size("n"), size("m")],
+    )
+
+
+@case({"n": 6, "m": 5})
+def julia_set() -> lp.TranslationUnit:
+    return knl(
+        ["{[i]: 0<=i<n}", "{[s]: 0<=s<m}"],
+        """
+        for i
+            z = z0[i] {id=start}
+            count[i] = 0 {id=zero}
+            for s
+                <> is_inside = abs(z) < 2 {id=inside, dep=start}
+                z = z*z + c {id=step, if=is_inside, dep=inside}
+                z = conj(z)/2 {id=back, if=c != z0[i], dep=step}
+                count[i] = count[i] + if(is_inside, 1, 0) {dep=back:zero}
+            end
+        end
+        """,
+        [lp.TemporaryVariable("z", C128, shape=(), address_space=PRIVATE), arr("z0", "n", C128), arr("count", "n", I32), val("c", C128), size("n"), size("m")],
+        loop_priority=frozenset([("i", "s")]),
+    )
+
+
+@case({"n": 6})
+def complex_branches() -> lp.TranslationUnit:
+    return knl(
+        "{[i]: 0<=i<n}",
+        """
+        for i
+            t[0, i] = if(i > 0, x[i-1]*x[i-1]*x[i], 1j) {id=zeroth}
+            t[1, i] = x[i]**3 + x[i]**(-2) {id=first}
+            y[i] = t[1, i]/t[0, i] + i*x[i] {id=y, dep=zeroth:first}
+            z[i] = real(x[i]) {id=z, if=x[i] != x[0]}
+            m[i] = if(x[i] != x[0], 1, 0)
+        end
+        """,
+        [
+            arr("y", "n", C128),
+            arr("z", "n", C128),
+            arr("x", "n", C128),
+            arr("m", "n", I32),
+            lp.TemporaryVariable("t", C128, shape=lp.auto, address_space=PRIVATE),
+            size("n"),
+        ],
+    )
+
+
+@case({"n": 7}, refused="`sqrt` of a complex number")
+def complex_roots() -> lp.TranslationUnit:
+    return knl("{[i]: 0<=i<n}", "y[i] = sqrt(x[i])", [arr("y", "n", C128), arr("x", "n", C128), size("n")])
+
+
+@case({"n": 7}, refused="power of a complex number that is not a whole number")
+def complex_powers() -> lp.TranslationUnit:
+    return knl("{[i]: 0<=i<n}", "y[i] = x[i]**2.5", [arr("y", "n", C128), arr("x", "n", C128), size("n")])
 
 
 # }}}

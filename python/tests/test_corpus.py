@@ -53,7 +53,7 @@ def test_corpus_for_time(path: Path, tmp_path: Path) -> None:
     sizes = {parameter["name"]: 6 for parameter in json.loads(nestegg.dump(t_unit))["parameters"]}
     compare(t_unit, result.kernel, tmp_path, sizes, {})
     if '"reduce"' not in result.json:
-        chosen, emitted = orders(result)
+        chosen, emitted = orders(result, result.kernel)
         assert emitted == chosen
 
 
@@ -100,7 +100,7 @@ def test_random(path: Path, tmp_path: Path) -> None:
         runs.append((entry(unit), *compiled(text, entry(unit).name, tmp_path / word)))
     for data in case["data"]:
         given = arguments(runs[0][0], case["sizes"], data)
-        assert_same(*(call(function, names, kernel, given) for kernel, function, names in runs))
+        assert_same(*(call(function, names, given) for _, function, names in runs))
 
 
 def test_few_random_kernels_are_refused() -> None:

@@ -75,7 +75,7 @@ def dtype_name(dtype: Any, place: str) -> str:
         raise Unsupported(f"the type {dtype} has no place in the format", place)
     name = "bool" if numpy_dtype.kind == "b" else str(numpy_dtype.name)
     if name not in DTYPES:
-        what = {"c": "complex numbers have", "u": "conversions to unsigned integers have", "i": "conversions to small integers have"}
+        what = {"c": "complex numbers in a linearized kernel have", "u": "conversions to unsigned integers have", "i": "conversions to small integers have"}
         reason = what.get(numpy_dtype.kind, f"the type {name} has")
         raise Unsupported(f"{reason} no place in the format (dtype {name})", place)
     return name
@@ -204,23 +204,23 @@ def _same(a: Any, b: Any) -> bool:
     """Whether two expressions of sizes are equal as polynomials."""
     if isinstance(a, (int, np.integer)) and isinstance(b, (int, np.integer)):
         return int(a) == int(b)
-    return _monomials(a) == _monomials(b)
+    return monomials(a) == monomials(b)
 
 
-def _monomials(expr: Any) -> dict[tuple[str, ...], int]:
+def monomials(expr: Any) -> dict[tuple[str, ...], int]:
     """A polynomial: the coefficient of each product of names."""
     if isinstance(expr, (int, np.integer)):
         return {(): int(expr)} if expr else {}
     if isinstance(expr, p.Sum):
         total: dict[tuple[str, ...], int] = {}
         for child in expr.children:
-            for names, factor in _monomials(child).items():
+            for names, factor in monomials(child).items():
                 total[names] = total.get(names, 0) + factor
         return {names: factor for names, factor in total.items() if factor}
     if isinstance(expr, p.Product):
         product: dict[tuple[str, ...], int] = {(): 1}
         for child in expr.children:
-            terms = _monomials(child)
+            terms = monomials(child)
             found: dict[tuple[str, ...], int] = {}
             for a, x in product.items():
                 for b, y in terms.items():

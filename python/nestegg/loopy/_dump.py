@@ -40,6 +40,7 @@ from nestegg.errors import Unsupported
 from nestegg.loopy._arrays import STORED, Layout, dtype_name, element_name, layout
 from nestegg.loopy._from_json import names_in
 from nestegg.loopy._order import Nesting, Step, in_order, linearize, with_list_order
+from nestegg.loopy._parts import in_parts
 from nestegg.loopy._reductions import with_single_results
 from nestegg.loopy._to_json import Json, ToJson, function_name, negated
 
@@ -102,7 +103,7 @@ def prepared(t_unit: lp.TranslationUnit) -> lp.TranslationUnit:
         if kernel.linearization is not None:
             return lp.infer_unknown_types(t_unit, expect_completion=True)
         t_unit = lp.infer_unknown_types(lp.expand_subst(t_unit), expect_completion=True)
-        return lp.make_reduction_inames_unique(with_single_results(t_unit, name))
+        return lp.make_reduction_inames_unique(in_parts(with_single_results(t_unit, name), name))
     except LoopyError as error:
         raise Unsupported(f"loopy refuses it: {error}", name) from error
 

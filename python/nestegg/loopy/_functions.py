@@ -1,4 +1,4 @@
-"""Functions of C's math.h that loopy does not know by itself."""
+"""Functions that loopy does not know by itself."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from loopy.diagnostic import LoopyError
 from loopy.kernel.function_interface import ScalarCallable
 from loopy.types import NumpyType
 
+WHOLE = "complex_number"
+"""The function that puts a complex number together."""
+
 
 class MathFunction(ScalarCallable):  # type: ignore[misc, unused-ignore]
-    """A function of floats; of single ones it is the one with an ``f`` behind its name."""
+    """A function of floats in C's math.h; of single ones it is the one with an ``f`` behind its name."""
 
     def __init__(self, name: str, arg_id_to_dtype: Any = None, arg_id_to_descr: Any = None, name_in_target: Any = None):
         super().__init__(
@@ -39,3 +42,36 @@ class MathFunction(ScalarCallable):  # type: ignore[misc, unused-ignore]
     def generate_preambles(self, target: Any) -> Any:
         """The header that declares it."""
         yield ("10_math", "#include <math.h>")
+
+
+class ComplexNumber(ScalarCallable):  # type: ignore[misc, unused-ignore]
+    """The complex number of two parts. `CMPLX` does that in C, but only since C11."""
+
+    def __init__(self, name: str, arg_id_to_dtype: Any = None, arg_id_to_descr: Any = None, name_in_target: Any = None):
+        super().__init__(
+            name=name,
+            arg_id_to_dtype=arg_id_to_dtype,
+            arg_id_to_descr=arg_id_to_descr,
+            name_in_target=name_in_target,
+        )
+
+    def with_types(self, arg_id_to_dtype: Any, clbl_inf_ctx: Any) -> Any:
+        """The function for these types."""
+        arguments = {at: dtype for at, dtype in arg_id_to_dtype.items() if at >= 0 and dtype is not None}
+        if len(arguments) < 2:
+            return self.copy(arg_id_to_dtype=constantdict(arg_id_to_dtype)), clbl_inf_ctx
+        whole = np.result_type(np.complex64, *(found.numpy_dtype for found in arguments.values()))
+        part = NumpyType(np.empty(0, whole).real.dtype)
+        types = {-1: NumpyType(whole), 0: part, 1: part}
+        return self.copy(name_in_target=f"nestegg_{whole.name}", arg_id_to_dtype=constantdict(types)), clbl_inf_ctx
+
+    def generate_preambles(self, target: Any) -> Any:
+        """Its definition."""
+        name = self.name_in_target
+        whole, part = ("float complex", "float") if name.endswith("64") else ("double complex", "double")
+        yield ("10_complex", "#include <complex.h>")
+        yield (
+            f"20_{name}",
+            f"static inline {whole} {name}({part} re, {part} im)\n{{\n"
+            f"  union {{ {part} parts[2]; {whole} whole; }} number = {{ {{ re, im }} }};\n  return number.whole;\n}}",
+        )

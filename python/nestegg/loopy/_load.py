@@ -13,7 +13,7 @@ loopy cannot nest the loops then, or iterations have an order, the kernel gets t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,10 +28,11 @@ from pytools import UniqueNameGenerator
 
 from nestegg import _core
 from nestegg.errors import Error, Unsupported
-from nestegg.loopy._dump import META, accesses_of, entry_name, written
+from nestegg.loopy._dump import META, accesses_of, entry_name, prepared, written
 from nestegg.loopy._from_json import BITS, FromJson, names_in
 from nestegg.loopy._functions import MathFunction
 from nestegg.loopy._order import Step, in_order, with_list_order
+from nestegg.loopy._parts import has_complex_numbers
 
 Json = Any
 
@@ -42,7 +43,9 @@ LIMITS = [("00_nestegg_limits", "#include <limits.h>\n#include <math.h>")]
 """The headers of the names that reductions of extrema begin with."""
 
 
-def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = None) -> lp.TranslationUnit:
+def load(
+    text: str, *, like: lp.TranslationUnit | None = None, target: Any = None, computed: Collection[str] = ()
+) -> lp.TranslationUnit:
     """Make a translation unit of a kernel.
 
     Parameters
@@ -53,6 +56,8 @@ def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = Non
         Where arguments, tags, target and options come from: the translation unit that the kernel was dumped from.
     target
         The target, where ``like`` does not give one; by default loopy's C target.
+    computed
+        Arrays that no predicate reads in the result, because their elements will be calls.
 
     Returns
     -------
@@ -67,19 +72,21 @@ def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = Non
         If loopy cannot hold something in it.
     """
     kernel = json.loads(_core.convert(text, "<text>", True))
+    if like is not None and has_complex_numbers(like):
+        like = prepared(like)
     if like is not None and entry_name(like) != kernel["name"]:
         # A batch of what was the kernel of one element: other arguments, the same target.
         target = like[entry_name(like)].target
         like = None
     if kernel["linearization"] is None:
         is_ordered = any("sequential" in iname["tags"] for iname in kernel.get("inames") or [])
-        converted = unsigned(kernel)
+        converted = unsigned(kernel) | set(computed)
         if not is_ordered and not any(needs_saved_condition(insn, converted) for insn in kernel["instructions"]):
-            found = _Load(kernel, like, target).t_unit()
+            found = _Load(kernel, like, target, computed).t_unit()
             if lp.has_schedulable_iname_nesting(found[entry_name(found)]):
                 return found
         kernel = json.loads(_core.linearize(text, "<text>"))
-    return _Load(kernel, like, target).t_unit()
+    return _Load(kernel, like, target, computed).t_unit()
 
 
 @dataclass
@@ -104,7 +111,9 @@ class _Loop:
 class _Load:
     """One kernel on its way."""
 
-    def __init__(self, kernel: dict[str, Json], like: lp.TranslationUnit | None, target: Any) -> None:
+    def __init__(
+        self, kernel: dict[str, Json], like: lp.TranslationUnit | None, target: Any, computed: Collection[str]
+    ) -> None:
         self.kernel = kernel
         self.like = None if like is None else like[entry_name(like)]
         self.target = self.like.target if self.like is not None else target or lp.CTarget()
@@ -118,6 +127,7 @@ class _Load:
         self.has_casts = '"cast"' in insns or bool(unsigned(kernel))
         self.has_extrema = any(f'"reduce", "{word}"' in insns for word in ("min", "max"))
         self.unsigned = unsigned(kernel)
+        self.computed = self.unsigned | set(computed)
         self.floats = {
             array["name"]
             for array in kernel["arguments"] + kernel["temporaries"]
@@ -298,7 +308,7 @@ class _Load:
             else:
                 insn = self.instructions[rest[0]]
                 around = list(conditions)
-                if needs_saved_condition(insn, self.unsigned):
+                if needs_saved_condition(insn, self.computed):
                     around = [self._saved([*conditions, *insn["predicates"]], runs, names)]
                     self.instructions[rest[0]] = {**insn, "predicates": []}
                 runs.append(_Run(rest[0], tuple(names.values()), dict(names), around))
@@ -315,7 +325,7 @@ class _Load:
     ) -> Any:
         """A condition as a predicate; it is saved first if what it guards may change it."""
         read = names_in(condition)
-        if read & (COMPUTED | self.unsigned):
+        if read & (COMPUTED | self.computed):
             return self._saved([*around, condition], runs, names)
         depth = 0
         for word, *rest in inside:
