@@ -18,7 +18,7 @@ Kernel: TypeAlias = "str | lp.TranslationUnit"
 def dump(t_unit: lp.TranslationUnit) -> str:
     """Write a kernel of loopy in the format, as JSON.
 
-    Kernels that it calls are inlined, substitution rules are expanded, and types are inferred.
+    Kernels that it calls are inlined, substitution rules are expanded, types are inferred, and complex numbers are pairs of reals.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ def load(text: str, *, like: lp.TranslationUnit | None = None, target: Any = Non
     text
         The kernel.
     like
-        Where arguments, tags, target and options come from: the translation unit that the kernel was dumped from.
+        Where arguments, tags, target and options come from: the translation unit that the kernel was dumped from. Its
+        complex arguments are pairs of reals here; :attr:`Result.kernel` has them as they are.
     target
         The target, where ``like`` does not give one; by default loopy's C target.
 

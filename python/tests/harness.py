@@ -14,7 +14,6 @@ import loopy as lp
 import numpy as np
 from pymbolic import evaluate
 
-
 PREAMBLE = "".join(f"#include <{name}.h>\n" for name in ("math", "complex", "limits", "stdint", "stdbool"))
 """What loopy's C target uses and does not include."""
 

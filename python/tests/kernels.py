@@ -761,8 +761,10 @@ def complex_squares() -> lp.TranslationUnit:
 
 
 @case({"n": 7})
-def complex_doubles() -> lp.TranslationUnit:
-    return knl("{[i]: 0<=i<n}", "y[i] = 2*x[i]", [arr("y", "n", C128), arr("x", "n", C128), size("n")])
+def complex_multiples() -> lp.TranslationUnit:
+    return knl(
+        "{[i]: 0<=i<n}", "y[i] = 2*x[i]\nz[i] = 3*x[i]", [arr("y", "n", C128), arr("z", "n", C128), arr("x", "n", C128), size("n")]
+    )
 
 
 @case({"n": 9})
@@ -792,6 +794,16 @@ def complex_columns() -> lp.TranslationUnit:
         "{[i,j,k]: 0<=i<4 and 0<=j<3 and 0<=k<2}",
         "C[i,j] = sum(k, A[i,k]*conj(B[j,k]))",
         [arr("C", (4, 3), C128, order="F"), arr("A", (4, 2), C128, order="F"), arr("B", (3, 2), C128, strides=(6, 2))],
+    )
+
+
+@case({"n": 4, "m": 3, "ld": 5})
+def complex_rows() -> lp.TranslationUnit:
+    """Rows that are longer in memory than their extent."""
+    return knl(
+        "{[i,j]: 0<=i<n and 0<=j<m}",
+        "y[i,j] = x[i,j]*conj(x[i,0])",
+        [arr("y", "n,m", C128, strides=("ld", 1)), arr("x", "n,m", C128, strides=("2*ld", 1)), size("n"), size("m"), size("ld")],
     )
 
 

@@ -109,17 +109,64 @@ def test_results_with_complex_arguments_are_read_again(name: str) -> None:
     assert nestegg.validate(t_unit, nestegg.optimize(t_unit).kernel)
 
 
-def test_a_loop_over_the_parts_of_complex_numbers(tmp_path: Path) -> None:
-    t_unit = next(case for case in CASES if case.name == "complex_doubles").make()
-    text = """
+ORDERS_OF_PARTS = {
+    "a loop over parts": """
+        for p, i
+            y[i, p] = 2*x[i, p]
+            z[i, p] = y[i, p] + x[i, p]
+        end
+        """,
+    "interleaved": """
+        for i
+            y[i, 0] = 2*x[i, 0]
+            z[i, 1] = 3*x[i, 1]
+            y[i, 1] = 2*x[i, 1]
+            z[i, 0] = 3*x[i, 0]
+        end
+        """,
+    "one after the other": """
+        for i
+            y[i, 0] = 2*x[i, 0]
+            z[i, 0] = y[i, 0] + x[i, 0]
+            y[i, 1] = 2*x[i, 1]
+            z[i, 1] = y[i, 1] + x[i, 1]
+        end
+        """,
+    "other elements between": """
+        for i
+            y[i, 0] = 2*x[i, 0] if i == n - 1 else x[i, 0]
+            if i > 0
+                y[i - 1, 0] = y[i - 1, 0]*2
+                y[i - 1, 1] = y[i - 1, 1]*2
+            end
+            y[i, 1] = 2*x[i, 1] if i == n - 1 else x[i, 1]
+            z[i, 1] = 3*x[i, 1]
+            z[i, 0] = 3*x[i, 0]
+        end
+        """,
+    "one reads the other": """
+        for i
+            y[i, 0] = 2*x[i, 1]
+            y[i, 1] = y[i, 0]
+            y[i, 0] = 2*x[i, 0]
+            z[i, 1] = 3*x[i, 1]
+            z[i, 0] = 3*x[i, 0]
+        end
+        """,
+}
+
+
+@pytest.mark.parametrize("name", ORDERS_OF_PARTS)
+def test_parts_are_stored_in_any_order(name: str, tmp_path: Path) -> None:
+    t_unit = next(case for case in CASES if case.name == "complex_multiples").make()
+    text = f"""
     kernel loopy_kernel linearized
     param n : int32
-    domain [n] -> { [i, p] : 0 <= i < n and 0 <= p < 2 }
-    arg y : float64[n, 2] write
+    domain [n] -> {{ [i, p] : 0 <= i < n and 0 <= p < 2 }}
+    arg y : float64[n, 2] readwrite
+    arg z : float64[n, 2] readwrite
     arg x : float64[n, 2] read
-    for p, i
-        y[i, p] = 2*x[i, p]
-    end
+    {ORDERS_OF_PARTS[name]}
     """
     compare(t_unit, load_like(nestegg.to_json(text), t_unit), tmp_path, {"n": 7}, {})
 

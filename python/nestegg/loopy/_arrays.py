@@ -181,6 +181,10 @@ def _padded(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[tuple[int, ..
     """The axes, strides and extents of an array with rows that are longer than their extent."""
     if len(shape) == 2 and _same(strides[1], 1) and not isinstance(strides[0], int):
         return (0, 1), tuple(strides), (shape[0], strides[0])
+    if len(shape) == 3 and strides[1:] == [2, 1] and shape[2] == 2 and isinstance(strides[0], p.Product) and strides[0].children[0] == 2:
+        # Rows of pairs.
+        rest = strides[0].children[1:]
+        return (0, 1, 2), tuple(strides), (shape[0], rest[0] if len(rest) == 1 else p.Product(rest), 2)
     if not all(isinstance(stride, int) and stride > 0 for stride in strides):
         return None
     axes = sorted(range(len(shape)), key=lambda axis: -strides[axis])

@@ -16,7 +16,7 @@ from typing import Any
 import loopy as lp
 import numpy as np
 from loopy.kernel.data import AddressSpace
-from loopy.symbolic import IdentityMapper, LinearSubscript, TypeCast, get_dependencies
+from loopy.symbolic import IdentityMapper, TypeCast, get_dependencies
 from loopy.target.c import CTarget
 from pymbolic import primitives as p
 
@@ -108,11 +108,13 @@ class _Stores:
     def joined(self, insns: list[Any]) -> Iterator[Any]:
         """The instructions, with a store of both parts where the second one was stored."""
         first_of: dict[int, int] = {}
+        accesses = [self.elements(read(insn)) for insn in insns]
         for at, insn in enumerate(insns):
             if at not in first_of and self.stores_part(insn):
-                partner = self.partner(insns, at)
+                partner = self.partner(insns, accesses, at)
                 if partner is not None:
                     first_of[partner] = at
+        firsts = set(first_of.values())
         before: dict[str, frozenset[str]] = {}
         waiting: dict[int, Any] = {}
         for at, insn in enumerate(insns):
@@ -120,7 +122,7 @@ class _Stores:
             if first_of.get(at + 1) == at:
                 waiting[at] = self.reads(insn.expression)
                 before[insn.id] = insn.depends_on
-            elif at in first_of.values():
+            elif at in firsts:
                 waiting[at] = self.temporary(insn)
                 yield self.replaced(insn, waiting[at], self.reads(insn.expression))
             elif self.stores_part(insn):
@@ -136,11 +138,15 @@ class _Stores:
             and insn.assignee.aggregate.name in self.reads.arguments
         )
 
-    def partner(self, insns: list[Any], at: int) -> int | None:
+    def elements(self, expr: Any) -> list[Any]:
+        """All parts of complex numbers that an expression speaks of."""
+        return [found for found in nodes(expr) if isinstance(found, p.Subscript) and found.aggregate.name in self.reads.arguments]
+
+    def partner(self, insns: list[Any], accesses: list[list[Any]], at: int) -> int | None:
         """The store of the other part that the one at a place can wait for."""
         first = insns[at]
         fixed = frozenset().union(*(get_dependencies(expr) for expr in (*first.predicates, *first.assignee.index_tuple)))
-        if any(touches(predicate, first.assignee) for predicate in first.predicates):
+        if touches(self.elements(tuple(first.predicates)), first.assignee):
             return None
         for later in range(at + 1, len(insns)):
             insn = insns[later]
@@ -152,8 +158,9 @@ class _Stores:
                 and is_other_part(insn.assignee, first.assignee)
                 and insn.predicates == first.predicates
             ):
-                return None if touches(insn.expression, first.assignee, of_part=True) else later
-            if any(touches(expr, first.assignee) for expr in read(insn)) or fixed & set(insn.assignee_var_names()):
+                reads = [found for found in self.elements(insn.expression) if not is_other_part(found, first.assignee)]
+                return None if touches(reads, first.assignee) else later
+            if touches(accesses[later], first.assignee) or fixed & set(insn.assignee_var_names()):
                 return None
         return None
 
@@ -197,17 +204,19 @@ def is_other_part(a: Any, b: Any) -> bool:
     )
 
 
-def touches(expr: Any, place: Any, *, of_part: bool = False) -> bool:
-    """Whether an expression may speak of the element that a place is a part of; or of that part."""
+def touches(elements: list[Any], place: Any) -> bool:
+    """Whether parts may be of the element that a place is a part of."""
     return any(
-        isinstance(found, (p.Subscript, LinearSubscript))
-        and found.aggregate == place.aggregate
-        and not (isinstance(found, p.Subscript) and are_apart(found.index_tuple, place.index_tuple if of_part else place.index_tuple[:-1]))
-        for found in nodes(expr)
+        found.aggregate == place.aggregate and not are_apart(found.index_tuple[:-1], place.index_tuple[:-1]) for found in elements
     )
 
 
 def are_apart(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    """Whether indices differ by a number on some axis, as far as both go."""
-    differences = (monomials(p.Sum((one, p.Product((-1, other))))) for one, other in zip(a, b, strict=False))
-    return any(difference and set(difference) == {()} for difference in differences)
+    """Whether indices differ by a number on some axis."""
+    for one, other in zip(a, b, strict=True):
+        if isinstance(one, int) and isinstance(other, int):
+            if one != other:
+                return True
+        elif set(monomials(p.Sum((one, p.Product((-1, other)))))) == {()}:
+            return True
+    return False
