@@ -409,6 +409,17 @@ def nearest_neighbours() -> lp.TranslationUnit:
     )
 
 
+@case()
+def largest_sums() -> lp.TranslationUnit:
+    """Where a maximum and what is compared with it are rounded in different ways, no point has the maximum."""
+    return knl(
+        "{[i,j]: 0<=i<8 and 0<=j<6}",
+        "v[j], at[j] = argmax(i, ((s*c[j]*a[i]/(d[i,j] + 2.5) + 0.3*c[j]*a[i]/(0.3 + 2.5)) + exp(-c[j]*c[j])), i)",
+        [arr("v", (6,)), arr("at", (6,), I32), arr("a", (8,)), arr("c", (6,)), arr("d", (8, 6)), val("s")],
+        symbol_manglers=[huge_value],
+    )
+
+
 @case({"n": 4})
 def largest_of_a_block() -> lp.TranslationUnit:
     return knl(

@@ -18,7 +18,7 @@ REFUSED = [case for case in CASES if case.refused is not None]
 
 UNCOUNTED = {
     "linear_subscripts": "LinearSubscript",
-    **dict.fromkeys(("argmax_reduction", "last_of_equal_extrema", "pivots", "nearest_neighbours", "largest_of_a_block"), "ArgExtOp"),
+    **dict.fromkeys(("argmax_reduction", "last_of_equal_extrema", "pivots", "nearest_neighbours", "largest_sums", "largest_of_a_block"), "ArgExtOp"),
     **dict.fromkeys(("last_segments", "product_since_the_last_small_one"), "SegmentedOp"),
 }
 """What loopy itself cannot count."""
@@ -101,6 +101,14 @@ def test_loopy_emits_the_order_that_nestegg_chose(case: Case) -> None:
         return
     chosen, emitted = orders(result, result.kernel if of_reals(t_unit) else nestegg.load(result.json, like=t_unit))
     assert emitted == chosen
+
+
+@pytest.mark.parametrize("name", ["largest_sums", "nearest_neighbours", "helmholtz_elements", "greens_functions"])
+def test_results_for_time_are_equal(name: str, tmp_path: Path) -> None:
+    case = next(case for case in CASES if case.name == name)
+    t_unit = case.make()
+    result = nestegg.optimize(t_unit, level="O3", cost="time", parameters=case.sizes_of(t_unit), threads=1)
+    compare(t_unit, result.kernel, tmp_path, case.sizes, case.ranges)
 
 
 @pytest.mark.parametrize("name", ["complex_axpy", "butterflies", "complex_branches", "complex_matvec"])

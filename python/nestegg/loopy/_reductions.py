@@ -3,15 +3,17 @@
 In: a kernel without substitution rules whose types are known.
 Out: the same without `argmax`, `argmin` and segmented reductions.
 
-The index of an extremum is that of the last point that has it, as loopy's comparisons choose. ``v, k = argmax(i, a, b)`` becomes
-``t = max(i, a)``, ``p = none``, ``p = i if a == t and i > p else p`` in a loop over ``i``, ``k = b at p``, ``v = t``. Over several inames
-loopy leaves it open which point is the last; here it is the one with the greatest ``b``.
-A segmented sum is one over the points from the last flag on, which is found in the same way; its flag says whether there is any.
+``v, k = argmax(i, a, b)`` becomes a loop over ``i`` that keeps the greatest ``a`` so far and its ``i``, and ``k = b`` there: that of the last
+point that has the greatest ``a``, as loopy's comparisons choose. An index that is looked for afterwards, by comparing each ``a`` with their
+maximum, would be lost where the two are rounded in different ways. Only the extremum of no points is a reduction. Over several inames
+loopy leaves it open which point is the last.
+A segmented sum is one over the points from the last flag on, which another loop finds; its flag says whether there is any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import islpy as isl
@@ -24,7 +26,7 @@ from loopy.library.reduction import (
     SegmentedProductReductionOperation,
     SegmentedSumReductionOperation,
 )
-from loopy.match import Id
+from loopy.match import Id, Or
 from loopy.symbolic import Reduction, SubstitutionMapper, get_dependencies
 from loopy.type_inference import TypeReader
 from loopy.types import NumpyType
@@ -37,8 +39,25 @@ EXTREMA = {ArgMaxReductionOperation: "max", ArgMinReductionOperation: "min"}
 
 SEGMENTED = {SegmentedSumReductionOperation: "sum", SegmentedProductReductionOperation: "product"}
 
-Step = tuple[Any, Any, tuple[str, ...]]
-"""An assignee, an expression, and the inames of loops around them that the instruction does not have."""
+
+@dataclass(frozen=True)
+class Step:
+    """An assignment.
+
+    Attributes
+    ----------
+    assignee, expression
+        What is assigned, and what to.
+    is_in_loop
+        Whether the inames of the reduction are around it.
+    condition
+        What must hold besides the conditions of the reduction.
+    """
+
+    assignee: Any
+    expression: Any
+    is_in_loop: bool = False
+    condition: Any = None
 
 
 def with_single_results(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit:
@@ -54,16 +73,18 @@ def with_single_results(t_unit: lp.TranslationUnit, name: str) -> lp.Translation
     new_name, new_id = kernel.get_var_name_generator(), kernel.get_instruction_id_generator()
     temporaries = dict(kernel.temporary_variables)
     instructions: list[Any] = []
-    loops: dict[str, tuple[str, ...]] = {}
+    loops: list[tuple[tuple[str, ...], Any]] = []
     for insn in kernel.instructions:
         if isinstance(insn, lp.CallInstruction) and isinstance(insn.expression, Reduction):
             lowered = _Lowered(kernel, insn, types, temporaries, new_name)
-            instructions.extend(lowered.instructions(new_id, loops))
+            assignments, in_loop = lowered.instructions(new_id)
+            instructions.extend(assignments)
+            loops.append((lowered.inames, Or(tuple(Id(id) for id in in_loop))))
         else:
             instructions.append(insn)
     kernel = kernel.copy(instructions=instructions, temporary_variables=temporaries)
-    for id, inames in loops.items():
-        kernel = lp.duplicate_inames(kernel, inames, within=Id(id))
+    for inames, within in loops:
+        kernel = lp.duplicate_inames(kernel, inames, within=within)
     return t_unit.with_kernel(kernel)
 
 
@@ -86,8 +107,8 @@ class _Lowered:
         if not isinstance(insn.expression.expr, tuple):
             raise Unsupported("a reduction with two results of another one, or of a call", self.place)
 
-    def instructions(self, new_id: Callable[[str], str], loops: dict[str, tuple[str, ...]]) -> Iterator[Any]:
-        """What computes the results; the last one has the instruction's name. ``loops`` gets the inames that some need for themselves."""
+    def instructions(self, new_id: Callable[[str], str]) -> tuple[list[Any], list[str]]:
+        """What computes the results, the last one with the instruction's name; and those in a loop."""
         insn = self.insn
         operation = type(insn.expression.operation)
         if operation in EXTREMA:
@@ -97,38 +118,57 @@ class _Lowered:
         else:
             raise Unsupported(f"the reduction `{insn.expression.operation}` has no place in the format", self.place)
         before = insn.depends_on
-        for idx, (assignee, expression, inames) in enumerate(steps):
+        found: list[Any] = []
+        in_loop: list[str] = []
+        for idx, step in enumerate(steps):
             id = insn.id if idx == len(steps) - 1 else new_id(insn.id)
-            if inames:
-                loops[id] = inames
-            yield lp.Assignment(
-                assignee,
-                expression,
-                id=id,
-                depends_on=before,
-                depends_on_is_final=True,
-                within_inames=insn.within_inames | frozenset(inames),
-                within_inames_is_final=True,
-                predicates=insn.predicates,
-                priority=insn.priority,
-                groups=insn.groups,
-                conflicts_with_groups=insn.conflicts_with_groups,
-                tags=insn.tags,
+            if step.is_in_loop:
+                in_loop.append(id)
+            found.append(
+                lp.Assignment(
+                    step.assignee,
+                    step.expression,
+                    id=id,
+                    depends_on=before,
+                    depends_on_is_final=True,
+                    within_inames=insn.within_inames | frozenset(self.inames if step.is_in_loop else ()),
+                    within_inames_is_final=True,
+                    predicates=insn.predicates if step.condition is None else under(insn.predicates, step.condition),
+                    priority=insn.priority,
+                    groups=insn.groups,
+                    conflicts_with_groups=insn.conflicts_with_groups,
+                    tags=insn.tags,
+                )
             )
             before = insn.depends_on | {id}
+        return found, in_loop
 
     def extremum(self, word: str) -> list[Step]:
         """An extremum and where it is."""
         value, index = self.insn.expression.expr
-        extreme = self.temporary("extreme", self.dtype(value))
+        dtype = self.dtype(value)
         is_one = len(self.inames) == 1
         point = p.Variable(self.inames[0]) if is_one else index
-        none, last, steps = self.last_point(point, p.Comparison(value, "==", extreme))
+        none, last = self.before_all(), self.temporary("last", self.dtype(point))
+        extreme, candidate = self.temporary("extreme", dtype), self.temporary("candidate", dtype)
+        is_better = self.temporary("is_better", np.dtype(np.bool_))
+        is_first = p.Comparison(last, "<=", none)
+        better = p.Comparison(candidate, ">=" if word == "max" else "<=", extreme)
         found = SubstitutionMapper(make_subst_func({self.inames[0]: last}))(index) if is_one else last
         if not (none == -1 and index == point):
-            found = p.If(p.Comparison(last, "<=", none), -1, found)
+            found = p.If(is_first, -1, found)
         to_value, to_index = self.insn.assignees
-        return [(extreme, Reduction(word, self.inames, value), ()), *steps, (to_index, found, ()), (to_value, extreme, ())]
+        steps = [
+            Step(extreme, literal(0, dtype)),
+            Step(last, none),
+            Step(candidate, value, is_in_loop=True),
+            Step(is_better, p.LogicalOr((is_first, better)), is_in_loop=True),
+            Step(extreme, candidate, is_in_loop=True, condition=is_better),
+            Step(last, point, is_in_loop=True, condition=is_better),
+        ]
+        if not has_points(self.kernel, frozenset(self.inames), self.insn.within_inames):
+            steps.append(Step(extreme, Reduction(word, self.inames, value), condition=is_first))
+        return [*steps, Step(to_index, found), Step(to_value, extreme)]
 
     def segments(self, word: str) -> list[Step]:
         """A reduction of the last segment, and whether a segment begins anywhere."""
@@ -138,25 +178,24 @@ class _Lowered:
         if not self.is_condition(flag):
             raise Unsupported(f"the flag `{flag}`, which may be another number than 0 or 1: write `!= 0`", self.place)
         dtype = self.dtype(value)
-        neutral = dtype.type(word == "product") if dtype.kind == "f" else int(word == "product")
         point = p.Variable(self.inames[0])
-        none, last, steps = self.last_point(point, flag)
+        none, last = self.before_all(), self.temporary("last", self.dtype(point))
         segment = self.temporary("segment", dtype)
-        body = p.If(p.Comparison(point, ">=", last), value, neutral)
+        is_later = p.LogicalAnd((flag, p.Comparison(point, ">", last)))
+        body = p.If(p.Comparison(point, ">=", last), value, literal(word == "product", dtype))
         to_value, to_flag = self.insn.assignees
         return [
-            *steps,
-            (segment, Reduction(word, self.inames, body), ()),
-            (to_flag, p.If(p.Comparison(last, ">", none), 1, 0), ()),
-            (to_value, segment, ()),
+            Step(last, none),
+            Step(last, p.If(is_later, point, last), is_in_loop=True),
+            Step(segment, Reduction(word, self.inames, body)),
+            Step(to_flag, p.If(p.Comparison(last, ">", none), 1, 0)),
+            Step(to_value, segment),
         ]
 
-    def last_point(self, point: Any, condition: Any) -> tuple[int, Any, list[Step]]:
-        """The greatest number of points where a condition holds: one below all, the variable, and what computes it."""
-        none = -1 if len(self.inames) == 1 and is_from_zero(self.kernel, self.inames[0]) else int(np.iinfo(np.int32).min)
-        last = self.temporary("last", self.dtype(point))
-        is_later = p.LogicalAnd((condition, p.Comparison(point, ">", last)))
-        return none, last, [(last, none, ()), (last, p.If(is_later, point, last), self.inames)]
+    def before_all(self) -> int:
+        """An integer below all points."""
+        is_small = len(self.inames) == 1 and is_from_zero(self.kernel, self.inames[0])
+        return -1 if is_small else int(np.iinfo(np.int32).min)
 
     def temporary(self, what: str, dtype: np.dtype[Any]) -> Any:
         """A scalar for one value of the instruction."""
@@ -179,8 +218,34 @@ class _Lowered:
         return bool(self.dtype(expr).kind == "b")
 
 
+def under(predicates: frozenset[Any], condition: Any) -> frozenset[Any]:
+    """Predicates, and a condition that has a value only where they hold."""
+    return frozenset([p.LogicalAnd((*sorted(predicates, key=str), condition)) if predicates else condition])
+
+
+def literal(number: int, dtype: np.dtype[Any]) -> Any:
+    """A number of a type."""
+    return dtype.type(number) if dtype.kind == "f" else int(number)
+
+
 def is_from_zero(kernel: lp.LoopKernel, iname: str) -> bool:
     """Whether an iname has no negative values."""
     domain = kernel.get_inames_domain(iname).to_set()
     at = domain.find_dim_by_name(isl.dim_type.set, iname)
     return bool(domain.upper_bound_val(isl.dim_type.set, at, -1).is_empty())
+
+
+def has_points(kernel: lp.LoopKernel, inames: frozenset[str], outer: frozenset[str]) -> bool:
+    """Whether inames have values wherever the loops around them run."""
+    inside = kernel.get_inames_domain(outer | inames).to_set()
+    for iname in inames:
+        inside = inside.project_out(isl.dim_type.set, inside.find_dim_by_name(isl.dim_type.set, iname), 1)
+    around = kernel.get_inames_domain(outer).to_set() if outer else isl.Set.universe(inside.get_space().params())
+    around = as_condition(around).intersect(kernel.assumptions.to_set().params())
+    return bool(around.is_subset(as_condition(inside)))
+
+
+def as_condition(domain: Any) -> Any:
+    """A set of inames as a condition on names."""
+    n_names, n_inames = domain.dim(isl.dim_type.param), domain.dim(isl.dim_type.set)
+    return domain.move_dims(isl.dim_type.param, n_names, isl.dim_type.set, 0, n_inames).params()
