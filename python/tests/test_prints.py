@@ -17,7 +17,15 @@ from nestegg.loopy._dump import entry_name
 VERSION_2 = {"unsigned_numbers", "facet_numbers", "without_extent", "pyop2_wrapper"}
 """What the second version of the format holds: the reader of prints refuses it."""
 
-HELD = [case for case in CASES if case.refused is None and case.name not in VERSION_2]
+LOWERED = {
+    "argmax_reduction", "last_of_equal_extrema", "pivots", "nearest_neighbours", "largest_sums", "largest_of_a_block",
+    "last_segments", "product_since_the_last_small_one", "complex_squares", "complex_multiples", "complex_axpy",
+    "complex_dot", "complex_matvec", "complex_columns", "complex_rows", "helmholtz_elements", "twiddle_factors",
+    "butterflies", "plane_waves", "greens_functions", "julia_set", "complex_branches",
+}  # fmt: skip
+"""What the package writes in words that the format has, and the reader of prints does not."""
+
+HELD = [case for case in CASES if case.refused is None and case.name not in VERSION_2 | LOWERED]
 REFUSED = [case for case in CASES if case not in HELD]
 
 COLOUR = re.compile("\x1b\\[[0-9;]*m")
@@ -31,7 +39,7 @@ def data_of(t_unit: lp.TranslationUnit) -> dict[str, Any]:
     for kernel in kernels:
         for name, temporary in kernel.temporary_variables.items():
             if temporary.initializer is not None:
-                data[name] = np.asarray(temporary.initializer).tolist()
+                data[name] = np.asarray(temporary.initializer).real.tolist()
     assumptions = t_unit[entry_name(t_unit)].assumptions
     if not assumptions.plain_is_universe():
         data["assumptions"] = str(assumptions)
