@@ -5,8 +5,8 @@
 //! # Output
 //! For each chosen value: nothing (it is written out where it is used), or a temporary over its iname set.
 //! # Method
-//! A value that costs something is kept if it is used more than once or in a context with more inames than its own, unless
-//! that context has fewer points (a loop that is empty) or its uses are so rare that computing it at each of them is expected to cost less:
+//! A value that costs something, or is a reduction, which takes a loop even where its operations count nothing, is kept if it is used
+//! more than once or in a context with more inames than its own, unless that context has fewer points (a loop that is empty) or its uses are so rare that computing it at each of them is expected to cost less:
 //! it is computed once for each point of its own inames. Where all its uses are under conditions that can be tested there, its
 //! definition is under their disjunction ([`crate::uses`]). A value that may trap where the conditions around it do not hold is kept
 //! only under all of them. Expressions nested deeper than [`DEPTH_LIMIT`] are cut by temporaries.
@@ -163,8 +163,8 @@ impl<'a> Placer<'a, '_> {
         let is_shared = self.res.n_uses[vertex] > 1 || self.is_hoisted[vertex] || self.res.use_points[vertex] > own;
         let guard = uses.guard(vertex, &data.inames)?;
         let is_cheap = |guard: &Guard| self.res.use_points[vertex] >= own && uses.is_worth(vertex, own, guard);
-        let is_worth =
-            candidate.cost > Cost::ZERO && (is_target || (is_shared && guard.as_ref().is_some_and(is_cheap)));
+        let costs = candidate.cost > Cost::ZERO || matches!(candidate.node, Node::Reduce(..));
+        let is_worth = costs && (is_target || (is_shared && guard.as_ref().is_some_and(is_cheap)));
         // A reduction cannot be written out inside a loop or reduction over one of its inames.
         let nodes = [&candidate.node].into_iter().chain(candidate.accumulated.iter().map(|(_, node)| node));
         let is_shadowing = nodes.into_iter().any(|node| !bound_by(graph, node).is_disjoint(&self.around[vertex]));
