@@ -28,6 +28,7 @@ FUNCTIONS = {
 
 COMPARISONS = {L.EQ: "==", L.NE: "!=", L.LT: "<", L.GT: ">", L.LE: "<=", L.GE: ">="}
 
+
 @dataclass(frozen=True)
 class Scalar:
     """A variable: one temporary, or one for each part."""
@@ -281,4 +282,3 @@ class Values(Pairs):
     @staticmethod
     def children(node: Any) -> list[Any]:
         return list(node.args) if isinstance(node, L.NaryOp) else [node.lhs, node.rhs]
-

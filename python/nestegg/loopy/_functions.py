@@ -17,14 +17,6 @@ WHOLE = "complex_number"
 class MathFunction(ScalarCallable):  # type: ignore[misc, unused-ignore]
     """A function of floats in C's math.h; of single ones it is the one with an ``f`` behind its name."""
 
-    def __init__(self, name: str, arg_id_to_dtype: Any = None, arg_id_to_descr: Any = None, name_in_target: Any = None):
-        super().__init__(
-            name=name,
-            arg_id_to_dtype=arg_id_to_dtype,
-            arg_id_to_descr=arg_id_to_descr,
-            name_in_target=name_in_target,
-        )
-
     def with_types(self, arg_id_to_dtype: Any, clbl_inf_ctx: Any) -> Any:
         """The function for these types."""
         arguments = {at: dtype for at, dtype in arg_id_to_dtype.items() if at >= 0 and dtype is not None}
@@ -46,14 +38,6 @@ class MathFunction(ScalarCallable):  # type: ignore[misc, unused-ignore]
 
 class ComplexNumber(ScalarCallable):  # type: ignore[misc, unused-ignore]
     """The complex number of two parts. `CMPLX` does that in C, but only since C11."""
-
-    def __init__(self, name: str, arg_id_to_dtype: Any = None, arg_id_to_descr: Any = None, name_in_target: Any = None):
-        super().__init__(
-            name=name,
-            arg_id_to_dtype=arg_id_to_dtype,
-            arg_id_to_descr=arg_id_to_descr,
-            name_in_target=name_in_target,
-        )
 
     def with_types(self, arg_id_to_dtype: Any, clbl_inf_ctx: Any) -> Any:
         """The function for these types."""

@@ -61,7 +61,7 @@ class Step:
 
 
 def with_single_results(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit:
-    """Write reductions with two results as assignments.
+    """Write reductions with two results as assignments; a kernel without any is the same.
 
     Raises
     ------
@@ -69,13 +69,15 @@ def with_single_results(t_unit: lp.TranslationUnit, name: str) -> lp.Translation
         If a flag of a segmented reduction may be another number than 0 or 1, or its points have no order.
     """
     kernel = t_unit[name]
+    if not any(has_two_results(insn) for insn in kernel.instructions):
+        return t_unit
     types = TypeReader(kernel, t_unit.callables_table)
     new_name, new_id = kernel.get_var_name_generator(), kernel.get_instruction_id_generator()
     temporaries = dict(kernel.temporary_variables)
     instructions: list[Any] = []
     loops: list[tuple[tuple[str, ...], Any]] = []
     for insn in kernel.instructions:
-        if isinstance(insn, lp.CallInstruction) and isinstance(insn.expression, Reduction):
+        if has_two_results(insn):
             lowered = _Lowered(kernel, insn, types, temporaries, new_name)
             assignments, in_loop = lowered.instructions(new_id)
             instructions.extend(assignments)
@@ -216,6 +218,11 @@ class _Lowered:
         if isinstance(expr, (int, np.integer)):
             return int(expr) in (0, 1)
         return bool(self.dtype(expr).kind == "b")
+
+
+def has_two_results(insn: Any) -> bool:
+    """Whether an instruction is a reduction with two results."""
+    return isinstance(insn, lp.CallInstruction) and isinstance(insn.expression, Reduction)
 
 
 def under(predicates: frozenset[Any], condition: Any) -> frozenset[Any]:
