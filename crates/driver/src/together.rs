@@ -12,8 +12,8 @@
 //! [`nestegg_extract::together`] chooses among them. The choice is brought to value form, so values that several groups
 //! share are computed once, and the terms they add to the same elements are added at once.
 //!
-//! A value form has no temporary arrays: what `shifted` keeps in them is lost there. Seeds as they were tried still have
-//! them, and their e-graph finds what the groups share besides.
+//! A value form has no temporary arrays, so it loses what `shifted` keeps in them. Seeds as they were tried still have these
+//! arrays, and the e-graph of the joint kernel shares everything else.
 //! # Complexity
 //! One e-graph of at most [`MAX_ALTERNATIVES`] kernels for each group, without rules.
 
@@ -35,7 +35,7 @@ const CHOSEN: &str = "together";
 /// The name of seeds that are put together as they were tried.
 const AS_TRIED: &str = "together as tried";
 
-/// The seeds that the alternatives of all groups make, the cheapest first in each; none if a group has none.
+/// The seeds that the alternatives of all groups make; none if a group has none. Each group is sorted, its cheapest alternative first.
 pub(crate) fn seeds(
     groups: &[Vec<Selected>],
     values: &[(String, i64)],

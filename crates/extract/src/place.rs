@@ -5,9 +5,11 @@
 //! # Output
 //! For each chosen value: nothing (it is written out where it is used), or a temporary over its iname set.
 //! # Method
-//! A value that costs something, or is a reduction, which takes a loop even where its operations count nothing, is kept if it is used
-//! more than once or in a context with more inames than its own, unless that context has fewer points (a loop that is empty) or its uses are so rare that computing it at each of them is expected to cost less:
-//! it is computed once for each point of its own inames. Where all its uses are under conditions that can be tested there, its
+//! A value is kept if it costs something and would otherwise be computed again: it has several uses, or one inside loops that it does
+//! not depend on. A reduction always costs something, for it takes a loop even where its operations are free. Two cases are left
+//! written out: the loops around the use may be empty, or the uses are so rare that computing the value at each of them costs less.
+//!
+//! A temporary is computed once for each point of its own inames. Where all its uses are under conditions that can be tested there, its
 //! definition is under their disjunction ([`crate::uses`]). A value that may trap where the conditions around it do not hold is kept
 //! only under all of them. Expressions nested deeper than [`DEPTH_LIMIT`] are cut by temporaries.
 
