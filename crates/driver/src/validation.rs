@@ -169,9 +169,10 @@ fn compare_in(
     values: &[(String, i64)],
     How { equality, licence, is_surveyed }: How,
 ) -> Result<Comparison, Error> {
-    let has_single = |subject: Subject<'_>| subject.kernel().has_single();
-    let mut options = equality.options(licence, has_single(first) || has_single(second));
-    let wide = |subject: Subject<'_>| has_single(subject).then(|| in_doubles(subject.program));
+    let has_single = first.kernel().has_single() || second.kernel().has_single();
+    let mut options = equality.options(licence, has_single);
+    // Both or neither: an argument that only one of them uses has the same dtype in both.
+    let wide = |subject: Subject<'_>| has_single.then(|| in_doubles(subject.program));
     let widened = matches!(equality, Equality::Tables { .. }).then(|| [first, second].map(wide));
     let [first, second] = match &widened {
         Some([a, b]) => [a.as_ref().map_or(first, Subject::from), b.as_ref().map_or(second, Subject::from)],

@@ -460,9 +460,22 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// The float dtypes of arrays and conversions: all in which the kernel may compute.
+    /// The float dtypes of arrays and conversions: all in which the kernel may compute. An argument that nothing reads or writes has no say:
+    /// the parts of a kernel keep those of the others.
     pub fn float_dtypes(&self) -> impl Iterator<Item = Dtype> + '_ {
-        let of_arrays = self.arrays.iter().map(|array| array.dtype);
+        let mut is_used: Vec<bool> = self.arrays.iter().map(|array| !array.is_argument()).collect();
+        for (_, expr) in self.exprs.iter() {
+            if let Expr::Access { array, .. } = expr {
+                is_used[array.index()] = true;
+            }
+        }
+        for instruction in &self.instructions {
+            instruction.written_arrays().iter().for_each(|array| is_used[array.index()] = true);
+            if let InstructionKind::Opaque { reads, .. } = &instruction.kind {
+                reads.iter().for_each(|array| is_used[array.index()] = true);
+            }
+        }
+        let of_arrays = self.arrays.iter().zip(is_used).filter(|(_, is_used)| *is_used).map(|(array, _)| array.dtype);
         let of_casts = self.exprs.iter().filter_map(|(_, expr)| match expr {
             Expr::Cast { dtype, .. } => Some(*dtype),
             _ => None,
