@@ -14,7 +14,7 @@
 use indexmap::IndexMap;
 use nestegg_forms::{
     LinearMaps, Options, Selected, Shape, Sums, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps,
-    monomial_counts, paired_tables, point_features, share_symmetric, split_digits, tabulate,
+    monomial_counts, paired_tables, point_features, separate, share_symmetric, split_digits, tabulate,
 };
 use nestegg_ir::{Licence, LinearizedKernel};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
@@ -413,6 +413,14 @@ impl Maker {
             let is_exact = tolerance.n_changed == 0;
             let tolerance = (!is_exact).then_some(tolerance);
             res.push(Seed { tolerance, ..Seed::exact(&named(name, "digits"), linearized) });
+        }
+        if self.wishes.wants("separated")
+            && let Some(separated) = self.done("separate", separate(&self.isolated(form)?))?
+            && let Some(split) = self.done("digits", split_digits(&separated.linearized))?
+        {
+            let tolerance = separated.tolerance.and(split.tolerance);
+            let linearized = eliminate_dead(split.linearized);
+            res.push(Seed { tolerance: Some(tolerance), ..Seed::exact(&named(name, "separated"), linearized) });
         }
         if self.wishes.wants("deltas") {
             let isolated = self.isolated(form)?;

@@ -145,8 +145,8 @@ fn digit_of(kernel: &Kernel, element: ExprId, at: usize, digits: &[usize]) -> Op
     })
 }
 
-/// The ways to write a number as an ordered product of at least two factors above one.
-fn factorisations(number: usize) -> Vec<Vec<usize>> {
+/// The ways to write a number as an ordered product of at least two factors above one, those of most factors first.
+pub(crate) fn factorisations(number: usize) -> Vec<Vec<usize>> {
     let mut done = Vec::new();
     let mut pending = vec![(Vec::new(), number)];
     while let Some((factors, rest)) = pending.pop() {

@@ -54,6 +54,7 @@ mod pairs;
 mod points;
 mod polynomial;
 mod scalars;
+mod separated;
 mod stores;
 mod symmetry;
 mod table;
@@ -72,6 +73,7 @@ pub use integrands::monomial_counts;
 pub use interpolation::interpolate;
 pub use pairs::paired_tables;
 pub use points::point_features;
+pub use separated::separate;
 pub use symmetry::share_symmetric;
 pub use tabulate::tabulate;
 

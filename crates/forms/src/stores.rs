@@ -4,7 +4,7 @@
 //! are those of its loops that index a constant table and take a constant number of values; its other loops stay loops. Its predicates must hold for all or none
 //! of its table inames, whatever the kernel writes: what takes the place of the store then has the same predicates.
 
-use nestegg_ir::affine::{self, Affine};
+use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{LoopTree, only_run, to_tree};
 use nestegg_ir::types::Types;
@@ -70,7 +70,27 @@ pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormE
     find_with(linearized, Vec::new())
 }
 
-/// The same where some inames stand for run-time numbers.
+/// The stores of a program that stand alone in loops that nest perfectly, under predicates that hold for all or none of their table inames.
+pub(crate) fn plain(kernel: &Kernel, trees: &[LoopTree], extents: &[Option<usize>]) -> Vec<Store> {
+    plain_over(kernel, trees, extents, &table_inames(kernel, extents))
+}
+
+fn plain_over(
+    kernel: &Kernel,
+    trees: &[LoopTree],
+    extents: &[Option<usize>],
+    table_inames: &InameSet,
+) -> Vec<Store> {
+    let written = kernel.written();
+    let store = |(position, tree): (usize, &LoopTree)| {
+        let (loops, insn) = only_run(tree)?;
+        let store = store(kernel, insn, position, &loops, (extents, table_inames))?;
+        has_fixed_predicates(kernel, &written, store.insn, &store.axes).then_some(store)
+    };
+    trees.iter().enumerate().filter_map(store).collect()
+}
+
+/// The same as [`find`] where some inames stand for run-time numbers.
 pub(crate) fn find_with(linearized: &LinearizedKernel, selectors: Vec<Selector>) -> Result<Option<Found>, FormError> {
     let kernel = &linearized.kernel;
     let trees = to_tree(&linearized.linearization)?;
@@ -80,13 +100,7 @@ pub(crate) fn find_with(linearized: &LinearizedKernel, selectors: Vec<Selector>)
     let extents = extents(kernel)?;
     let selecting: InameSet = selectors.iter().map(|selector| selector.iname).collect();
     let table_inames = table_inames(kernel, &extents).difference(&selecting);
-    let written = kernel.written();
-    let mut stores = Vec::new();
-    for (position, tree) in trees.iter().enumerate() {
-        let store = only_run(tree).and_then(|(loops, insn)| store(kernel, insn, position, &loops, &table_inames));
-        let store = store.filter(|store| has_fixed_predicates(kernel, &written, store.insn, &store.axes));
-        stores.extend(store);
-    }
+    let stores = plain_over(kernel, &trees, &extents, &table_inames);
     if stores.is_empty() {
         return Ok(None);
     }
@@ -95,7 +109,13 @@ pub(crate) fn find_with(linearized: &LinearizedKernel, selectors: Vec<Selector>)
     Ok(Some(Found { stores, evaluator, trees, selectors }))
 }
 
-fn store(kernel: &Kernel, insn: InsnId, position: usize, loops: &[InameId], table_inames: &InameSet) -> Option<Store> {
+fn store(
+    kernel: &Kernel,
+    insn: InsnId,
+    position: usize,
+    loops: &[InameId],
+    (extents, table_inames): (&[Option<usize>], &InameSet),
+) -> Option<Store> {
     let instruction = &kernel[insn];
     let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
     if !kernel[assignee.array].dtype.is_float() {
@@ -115,12 +135,33 @@ fn store(kernel: &Kernel, insn: InsnId, position: usize, loops: &[InameId], tabl
     let all = terms(&kernel.exprs, *expression, MAX_TERMS)?;
     let (elements, terms): (Vec<_>, Vec<_>) = all.into_iter().partition(|&(expr, sign)| sign > 0.0 && is_element(expr));
     let n_elements = elements.len();
-    // Each element of a plain store must be written once: all table inames are indices by themselves.
-    let is_injective = axes.iter().all(|axis| indices.iter().any(|index| index.as_iname() == Some(axis)));
-    if n_elements > 1 || terms.is_empty() || (n_elements == 0 && !is_injective) {
+    // Each element of a plain store must be written once.
+    let is_written_once = || {
+        let told: InameSet = indices.iter().flat_map(|index| told_by(index, &axes, extents)).collect();
+        axes.is_subset(&told)
+    };
+    if n_elements > 1 || terms.is_empty() || (n_elements == 0 && !is_written_once()) {
         return None;
     }
     Some(Store { insn, position, outer, axes: axes.iter().collect(), indices, terms, is_accumulation: n_elements == 1 })
+}
+
+/// The table inames whose values an index tells: by itself, or as digits, each of which counts more than all smaller ones together.
+fn told_by(index: &Affine, axes: &InameSet, extents: &[Option<usize>]) -> Vec<InameId> {
+    let mut terms: Vec<(u64, InameId)> = Vec::new();
+    for axis in axes.iter().filter(|&axis| index.coefficient(Var::Iname(axis)) != 0) {
+        terms.push((index.coefficient(Var::Iname(axis)).unsigned_abs(), axis));
+    }
+    terms.sort_unstable();
+    let mut reach = 0_u64;
+    for &(coefficient, axis) in &terms {
+        let last = extents[axis.index()].map_or(u64::MAX, |extent| extent.saturating_sub(1) as u64);
+        if coefficient <= reach {
+            return Vec::new();
+        }
+        reach = reach.saturating_add(coefficient.saturating_mul(last));
+    }
+    terms.into_iter().map(|(_, axis)| axis).collect()
 }
 
 /// Whether the predicates of an instruction depend on none of these inames, nor on what the kernel writes.
