@@ -20,8 +20,8 @@ use nestegg_ir::linearization::{LoopTree, from_tree, to_tree};
 use nestegg_ir::names::{Names, add_iname};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Exprs, Float, InameId, InameSet, Instruction,
-    InstructionKind, InsnId, Kernel, LinearizedKernel, Number, Op,
+    Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Exprs, Float, InameId, InameSet, InsnId, Instruction,
+    InstructionKind, Kernel, LinearizedKernel, Number, Op,
 };
 use nestegg_solve::cluster::TOLERANCE;
 use rustc_hash::FxHashMap;
@@ -51,9 +51,11 @@ pub fn separate(linearized: &LinearizedKernel) -> Result<Option<LinearMaps>, For
     for iname in linearized.kernel.iname_ids() {
         let Some(extent) = extents[iname.index()] else { continue };
         let is_axis = |insn: InsnId| writer.kernel[insn].within.contains(&iname);
-        let is_stored = writer.kernel.insn_ids().filter(|&insn| is_axis(insn)).all(|insn| {
-            stores.iter().any(|store| store.insn == insn && store.axes.contains(&iname))
-        });
+        let is_stored = writer
+            .kernel
+            .insn_ids()
+            .filter(|&insn| is_axis(insn))
+            .all(|insn| stores.iter().any(|store| store.insn == insn && store.axes.contains(&iname)));
         let uses = Uses::of(&writer.kernel, iname, &extents).filter(|uses| !axes.contains(uses.points));
         let (true, Some(uses)) = (is_stored, uses) else { continue };
         if axes.contains(iname) && is_reduced(&writer.kernel, iname) {
@@ -274,8 +276,7 @@ impl<'a> Writer<'a> {
                     if moved > TOLERANCE {
                         return None;
                     }
-                    tolerance = tolerance
-                        .and(Tolerance { n_changed: usize::from(moved > 0.0), largest_change: moved });
+                    tolerance = tolerance.and(Tolerance { n_changed: usize::from(moved > 0.0), largest_change: moved });
                 }
             }
             let dtype = self.kernel[slice.array].dtype;
@@ -424,8 +425,7 @@ impl<'a> Writer<'a> {
             return Vec::new();
         };
         let shape: Vec<usize> = store.axes.iter().map(|axis| self.extents[axis.index()].unwrap_or(1)).collect();
-        let temporary =
-            self.add_array("t", (self.kernel[assignee.array].dtype, &shape, ArrayKind::Temporary));
+        let temporary = self.add_array("t", (self.kernel[assignee.array].dtype, &shape, ArrayKind::Temporary));
         let (mut to, mut from) = (Vec::new(), Vec::new());
         for axis in &store.axes {
             let own = self.kernel.exprs.iname(*axis);
@@ -487,14 +487,16 @@ impl Place {
         let ranks: Vec<usize> = found.numbers.iter().map(|numbers| rank(numbers, &found.extents)).collect();
         let strides: Vec<i64> =
             (0..digits.len()).map(|digit| found.extents[digit + 1..].iter().product::<usize>() as i64).collect();
-        let mut res = Self { rank: combination(&digits, &strides), digits, ranks, whole: None };
+        let mut res = Self { rank: combination(&digits, 0, &strides), digits, ranks, whole: None };
         // Where a function lies whose numbers are zero but for one, the strides of an affine function show.
         let functions = res.functions();
-        let own: Vec<i64> = strides.iter().map(|&stride| functions[stride as usize] as i64).collect();
+        let first = functions[0] as i64;
+        let own: Vec<i64> = strides.iter().map(|&stride| functions[stride as usize] as i64 - first).collect();
         let is_affine = found.numbers.iter().enumerate().all(|(function, numbers)| {
-            numbers.iter().zip(&own).map(|(&number, stride)| number as i64 * stride).sum::<i64>() == function as i64
+            let terms = numbers.iter().zip(&own).map(|(&number, stride)| number as i64 * stride);
+            first + terms.sum::<i64>() == function as i64
         });
-        res.whole = is_affine.then(|| combination(&res.digits, &own));
+        res.whole = is_affine.then(|| combination(&res.digits, first, &own));
         res
     }
 
@@ -507,8 +509,8 @@ impl Place {
 }
 
 /// A combination of inames.
-fn combination(inames: &[InameId], coefficients: &[i64]) -> Affine {
-    inames.iter().zip(coefficients).fold(Affine::default(), |sum, (&iname, &coefficient)| {
+fn combination(inames: &[InameId], constant: i64, coefficients: &[i64]) -> Affine {
+    inames.iter().zip(coefficients).fold(Affine::constant(constant), |sum, (&iname, &coefficient)| {
         // Strides of arrays of at most `MAX_ENTRIES` numbers.
         sum.plus(&Affine::var(Var::Iname(iname)), coefficient).unwrap_or_default()
     })

@@ -75,12 +75,7 @@ pub(crate) fn plain(kernel: &Kernel, trees: &[LoopTree], extents: &[Option<usize
     plain_over(kernel, trees, extents, &table_inames(kernel, extents))
 }
 
-fn plain_over(
-    kernel: &Kernel,
-    trees: &[LoopTree],
-    extents: &[Option<usize>],
-    table_inames: &InameSet,
-) -> Vec<Store> {
+fn plain_over(kernel: &Kernel, trees: &[LoopTree], extents: &[Option<usize>], table_inames: &InameSet) -> Vec<Store> {
     let written = kernel.written();
     let store = |(position, tree): (usize, &LoopTree)| {
         let (loops, insn) = only_run(tree)?;

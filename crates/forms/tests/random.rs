@@ -9,7 +9,7 @@ use std::fmt::Write;
 use nestegg_dump::{read, write_text};
 use nestegg_forms::{
     Options, Selected, Shape, Sums, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts,
-    paired_tables, point_features, share_symmetric, split_digits, tabulate,
+    paired_tables, point_features, separate, share_symmetric, split_digits, tabulate,
 };
 use nestegg_interp::{ValidateOptions, Verdict, validate};
 use nestegg_ir::verify::verify;
@@ -191,6 +191,89 @@ fn forms_of_random_kernels_compute_the_same() {
         (14, "maps of families"),
     ] {
         assert!(n_found[kind_idx] > 0, "{kind} was never found");
+    }
+}
+
+impl Generator {
+    /// A number that no other of its table is likely to be.
+    fn number(&mut self) -> f64 {
+        (self.below(2_000) as f64 - 999.5) / 1_000.0
+    }
+
+    /// A kernel over functions that are products of functions of one dimension, in any order, and its tables.
+    fn of_products(&mut self) -> String {
+        let shapes: [&[(usize, usize)]; 3] = [&[(2, 2), (3, 2)], &[(3, 3), (2, 2)], &[(2, 2), (2, 2), (3, 2)]];
+        let shape = shapes[self.below(3)];
+        let (n_points, n_functions) = shape.iter().fold((1, 1), |all, next| (all.0 * next.0, all.1 * next.1));
+        let mut order: Vec<usize> = (0..n_functions).collect();
+        let is_in_order = self.below(3) == 0;
+        (1..n_functions).rev().filter(|_| !is_in_order).for_each(|last| order.swap(last, self.below(last + 1)));
+        let n_axes = 1 + self.below(2);
+        let inames = &["j", "k"][..n_axes];
+        let extents = vec![n_functions.to_string(); n_axes].join(", ");
+        let mut text = format!(
+            "kernel random\ndomain {{ [q, {0}] : 0 <= q < {n_points} and 0 <= {0} < {n_functions} }}\ndomain {{ [c] : 0 <= c < {n_functions} }}\narg A : float64[{extents}] readwrite\n",
+            inames.join(", "),
+        );
+        text += &format!("arg f : float64[{n_points}] read\narg x : float64[{n_functions}] read\n");
+        for table in ["T", "U"] {
+            let lines: Vec<Vec<f64>> = shape
+                .iter()
+                .map(|&(points, functions)| (0..points * functions).map(|_| self.number()).collect())
+                .collect();
+            let entry = |point: usize, function: usize| {
+                let (mut res, mut point, mut function) = (1.0, point, order[function]);
+                for (line, &(points, functions)) in lines.iter().zip(shape).rev() {
+                    res *= line[point % points * functions + function % functions];
+                    (point, function) = (point / points, function / functions);
+                }
+                format!("{res:?}")
+            };
+            let row =
+                |point| format!("[{}]", (0..n_functions).map(|at| entry(point, at)).collect::<Vec<_>>().join(", "));
+            let rows: Vec<String> = (0..n_points).map(row).collect();
+            writeln!(text, "table {table} : float64[{n_points}, {n_functions}] = [{}]", rows.join(", "))
+                .expect("text grows");
+        }
+        writeln!(
+            text,
+            "table w : float64[{n_functions}] = {:?}",
+            (0..n_functions).map(|at| at as f64).collect::<Vec<_>>()
+        )
+        .expect("text grows");
+        let factors: Vec<String> =
+            inames.iter().map(|iname| format!("{}[q, {iname}]", self.one_of(&["T", "U", "(T + U)"]))).collect();
+        let factors = factors
+            .join("*")
+            .replace("(T + U)[q, j]", "(T[q, j] + U[q, j])")
+            .replace("(T + U)[q, k]", "(w[k]*T[q, k] - U[q, k])");
+        let (element, sign) = (format!("A[{}]", inames.join(", ")), self.one_of(&["", "-"]));
+        let start = self.one_of(&["", "A"]).replace('A', &format!("{element} + "));
+        writeln!(
+            text,
+            "for {}\n  {element} = {start}sum(q, {factors}*f[q]*sum(c, T[q, c]*x[c])) + {sign}sum(q, {factors})\nend",
+            inames.join(", ")
+        )
+        .expect("text grows");
+        text
+    }
+}
+
+#[test]
+fn tables_of_random_tensor_products_are_separated() {
+    for seed in 0..N_KERNELS {
+        let mut generator = Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
+        let text = generator.of_products();
+        let input = match read(&Source::new("random", text.as_str())) {
+            Ok(read) => read.program,
+            Err(errors) => panic!("{errors}: {:#?}\n{text}", errors.errors()),
+        };
+        let form = normalise(input.clone().into_linearized().unwrap()).unwrap();
+        let isolated = isolate_stores(form).expect("text grows");
+        let found = separate(&isolated).unwrap().unwrap_or_else(|| panic!("nothing is separated\n{text}"));
+        check("separated", &input, &Program::Linearized(eliminate_dead(found.linearized.clone())), false);
+        let split = split_digits(&found.linearized).unwrap().unwrap_or_else(|| panic!("no digits are found\n{text}"));
+        check("digits", &input, &Program::Linearized(eliminate_dead(split.linearized)), false);
     }
 }
 

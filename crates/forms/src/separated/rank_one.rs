@@ -106,7 +106,8 @@ fn rank_one(column: &[f64], digits: &[usize], largest: f64) -> Option<Column> {
     }
     let res = Column { scale, lines };
     let is_close = |(q, &value): (usize, &f64)| {
-        let product = (0..digits.len()).map(|digit| res.lines[digit][q / stride(digit) % digits[digit]]).product::<f64>();
+        let product =
+            (0..digits.len()).map(|digit| res.lines[digit][q / stride(digit) % digits[digit]]).product::<f64>();
         (res.scale * product - value).abs() <= TOLERANCE * largest
     };
     column.iter().enumerate().all(is_close).then_some(res)
@@ -152,7 +153,8 @@ fn factors(columns: &[Column], digits: &[usize], extents: &[usize], at: &[usize]
         scales.push(scale);
     }
     for (place, &function) in at.iter().enumerate() {
-        let product = (0..digits.len()).map(|digit| scales[digit][place / stride(digit) % extents[digit]]).product::<f64>();
+        let product =
+            (0..digits.len()).map(|digit| scales[digit][place / stride(digit) % extents[digit]]).product::<f64>();
         let scale = columns[function].scale;
         if (first * product - scale).abs() > LINE_TOLERANCE * scale.abs() {
             return None;
