@@ -369,7 +369,9 @@ impl<'a> Race<'a> {
         let promising = self.promising();
         let mut res = Vec::new();
         if seeds::wants(strategy, "shifted-results") {
-            let forms = self.each(&promising, stages, |seed| seeds::form_of(seed, semantics.licence))?;
+            let forms = self.each(&promising, stages, |seed| seeds::form_of(seed, semantics.licence).map(Some))?;
+            let (forms, limit) = seeds::small(forms);
+            self.limits.extend(limit);
             let shifted = self.each(&seeds::distinct(forms), stages, |form| seeds::shifted(form, values))?;
             let mut shifted = seeds::distinct(shifted);
             shifted.retain(|seed| !tried.iter().any(|known| is_same(&known.linearized, &seed.linearized)));

@@ -169,12 +169,20 @@ pub(crate) fn with_tables(selected: &Seed, strategy: &ResolvedStrategy<'_>) -> R
     Ok(res)
 }
 
-/// The value form of a kernel that selection made; `None` if it is too large to be looked at for values that recur.
-pub(crate) fn form_of(selected: &Seed, licence: Licence) -> Result<Option<Seed>, Error> {
+/// The value form of a kernel that selection made.
+pub(crate) fn form_of(selected: &Seed, licence: Licence) -> Result<Seed, Error> {
     let form = normalise_under(selected.linearized.clone(), licence);
     let linearized = done(&selected.linearized.kernel.name, "normalise", form)?;
-    let is_small = linearized.kernel.exprs.len() <= MAX_RESULT_EXPRESSIONS;
-    Ok(is_small.then(|| Seed { linearized, ..selected.clone() }))
+    Ok(Seed { linearized, ..selected.clone() })
+}
+
+/// The forms that are small enough to be looked at for values that recur, and the limit that others exceed.
+pub(crate) fn small(forms: Vec<Seed>) -> (Vec<Seed>, Option<LimitHit>) {
+    let (small, large): (Vec<Seed>, Vec<Seed>) =
+        forms.into_iter().partition(|form| form.linearized.kernel.exprs.len() <= MAX_RESULT_EXPRESSIONS);
+    let value = Some(MAX_RESULT_EXPRESSIONS as u64);
+    let place = "seeds shifted-results".to_owned();
+    (small, (!large.is_empty()).then(|| LimitHit { place, limit: "expressions".to_owned(), value }))
 }
 
 /// A seed with the values that recur in it kept in arrays; `None` if none do.
