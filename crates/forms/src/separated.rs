@@ -18,7 +18,7 @@ mod rank_one;
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::linearization::{LoopTree, from_tree, to_tree};
 use nestegg_ir::names::{Names, add_iname};
-use nestegg_ir::walk::below;
+use nestegg_ir::walk::{arrays_below, below};
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Exprs, Float, InameId, InameSet, InsnId, Instruction,
     InstructionKind, Kernel, LinearizedKernel, Number, Op,
@@ -46,7 +46,8 @@ pub fn separate(linearized: &LinearizedKernel) -> Result<Option<LinearMaps>, For
     let extents = stores::extents(&linearized.kernel)?;
     let trees = to_tree(&linearized.linearization)?;
     let mut writer = Writer::new(linearized.kernel.clone(), &extents);
-    let stores = stores::plain(&writer.kernel, &trees, &extents);
+    let mut stores = stores::plain(&writer.kernel, &trees, &extents);
+    stores.retain(|store| !reads_itself(&writer.kernel, store));
     let axes: InameSet = writer.kernel.instructions.iter().flat_map(|insn| insn.within.iter().copied()).collect();
     for iname in linearized.kernel.iname_ids() {
         let Some(extent) = extents[iname.index()] else { continue };
@@ -56,8 +57,10 @@ pub fn separate(linearized: &LinearizedKernel) -> Result<Option<LinearMaps>, For
             .insn_ids()
             .filter(|&insn| is_axis(insn))
             .all(|insn| stores.iter().any(|store| store.insn == insn && store.axes.contains(&iname)));
-        let uses = Uses::of(&writer.kernel, iname, &extents).filter(|uses| !axes.contains(uses.points));
-        let (true, Some(uses)) = (is_stored, uses) else { continue };
+        let uses = Uses::of(&writer.kernel, iname, &extents);
+        // What is a function for one table is no point for another.
+        let uses = uses.filter(|uses| !axes.contains(uses.points) && !writer.places.contains_key(&uses.points));
+        let (true, false, Some(uses)) = (is_stored, writer.points.contains(iname), uses) else { continue };
         if axes.contains(iname) && is_reduced(&writer.kernel, iname) {
             continue;
         }
@@ -69,6 +72,12 @@ pub fn separate(linearized: &LinearizedKernel) -> Result<Option<LinearMaps>, For
     let (kernel, trees, tolerance) = writer.write(trees, &stores);
     let linearized = LinearizedKernel { kernel, linearization: from_tree(&trees) };
     Ok(Some(LinearMaps { linearized, n_stores: 0, n_features: 0, tolerance }))
+}
+
+/// Whether what a store adds depends on elements that it writes, so that their order matters.
+fn reads_itself(kernel: &Kernel, store: &Store) -> bool {
+    let read = arrays_below(&kernel.exprs, store.terms.iter().map(|term| term.0));
+    kernel[store.insn].written_arrays().iter().any(|array| read.contains(array))
 }
 
 /// Whether a reduction runs over an iname.
@@ -196,6 +205,8 @@ struct Writer<'a> {
     names: Names,
     extents: &'a [Option<usize>],
     places: FxHashMap<InameId, Place>,
+    /// The inames of points beside those.
+    points: InameSet,
     /// For each element at points its factors.
     factors: FxHashMap<ExprId, (InameId, InameId, Vec<ArrayId>)>,
     /// Tables without points in the order of the digits, for each element.
@@ -214,6 +225,7 @@ impl<'a> Writer<'a> {
             kernel,
             extents,
             places: FxHashMap::default(),
+            points: InameSet::new(),
             factors: FxHashMap::default(),
             permuted: FxHashMap::default(),
             lines: Vec::new(),
@@ -253,6 +265,7 @@ impl<'a> Writer<'a> {
                 self.permuted.insert(*element, (iname, table));
             }
         }
+        self.points.extend([uses.points]);
         self.places.insert(iname, place);
     }
 

@@ -208,12 +208,16 @@ impl Generator {
         let mut order: Vec<usize> = (0..n_functions).collect();
         let is_in_order = self.below(3) == 0;
         (1..n_functions).rev().filter(|_| !is_in_order).for_each(|last| order.swap(last, self.below(last + 1)));
-        let n_axes = 1 + self.below(2);
+        let n_axes = self.below(3);
         let inames = &["j", "k"][..n_axes];
         let extents = vec![n_functions.to_string(); n_axes].join(", ");
+        let (shape_of_result, element) = match n_axes {
+            0 => (String::new(), "A".to_owned()),
+            _ => (format!("[{extents}]"), format!("A[{}]", inames.join(", "))),
+        };
+        let all = [&["c"], inames].concat().join(", ");
         let mut text = format!(
-            "kernel random\ndomain {{ [q, {0}] : 0 <= q < {n_points} and 0 <= {0} < {n_functions} }}\ndomain {{ [c] : 0 <= c < {n_functions} }}\narg A : float64[{extents}] readwrite\n",
-            inames.join(", "),
+            "kernel random\ndomain {{ [q, {all}] : 0 <= q < {n_points} and 0 <= {all} < {n_functions} }}\narg A : float64{shape_of_result} readwrite\n"
         );
         text += &format!("arg f : float64[{n_points}] read\narg x : float64[{n_functions}] read\n");
         for table in ["T", "U"] {
@@ -247,14 +251,15 @@ impl Generator {
             .join("*")
             .replace("(T + U)[q, j]", "(T[q, j] + U[q, j])")
             .replace("(T + U)[q, k]", "(w[k]*T[q, k] - U[q, k])");
-        let (element, sign) = (format!("A[{}]", inames.join(", ")), self.one_of(&["", "-"]));
+        let factors = if factors.is_empty() { "w[1]".to_owned() } else { factors };
+        let sign = self.one_of(&["", "-"]);
         let start = self.one_of(&["", "A"]).replace('A', &format!("{element} + "));
-        writeln!(
-            text,
-            "for {}\n  {element} = {start}sum(q, {factors}*f[q]*sum(c, T[q, c]*x[c])) + {sign}sum(q, {factors})\nend",
-            inames.join(", ")
-        )
-        .expect("text grows");
+        let store =
+            format!("{element} = {start}sum(q, {factors}*f[q]*sum(c, T[q, c]*x[c])) + {sign}sum(q, {factors}*f[q])");
+        match n_axes {
+            0 => text += &format!("{store}\n"),
+            _ => text += &format!("for {}\n  {store}\nend\n", inames.join(", ")),
+        }
         text
     }
 }
