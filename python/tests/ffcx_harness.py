@@ -41,6 +41,8 @@ class Function:
     cell: str
     points: Any
     n_entities: int
+    n_sides: int
+    n_coefficients: int
 
     def data(self, dtype: str, seed: int) -> list[Any]:
         """Arguments: a cell that is not degenerate, and its neighbour."""
@@ -76,8 +78,13 @@ class Problem:
 
     def code(self, language: str, **more: Any) -> str:
         """The C of a language."""
+        return self.texts(language, **more)[1]
+
+    def texts(self, language: str, **more: Any) -> tuple[str, str]:
+        """The header and the C of a language."""
         blocks, _ = generate_code(self.ir, {**self.options, "language": language, **more})
-        return str(format_code(blocks)[1])
+        header, source = format_code(blocks)
+        return str(header), str(source)
 
 
 def problem(objects: Sequence[Any], dtype: str, names: Mapping[int, str] | None = None, **more: Any) -> Problem:
@@ -98,12 +105,18 @@ def problem(objects: Sequence[Any], dtype: str, names: Mapping[int, str] | None 
         size = int(np.prod(integral.expression.tensor_shape, dtype=int))
         for kind in {key[0] for key in integral.expression.integrand}:
             name = f"{integral.expression.name}_{kind.name}"
-            functions.append(Function(name, size, *geometry(domain), n_entities() if callable(n_entities) else n_entities))
+            n_sides = 2 if integral.expression.integral_type == "interior_facet" else 1
+            n_coefficients = n_sides * sum(coefficient.ufl_element().dim for coefficient in integral.expression.coefficient_offsets)
+            if callable(n_entities):
+                n_entities = n_entities()
+            functions.append(Function(name, size, *geometry(domain), n_entities, n_sides, n_coefficients))
     for expression in ir.expressions:
         domain = by_hash[expression.expression.coordinate_element_hash]
         points = next(iter(expression.expression.integrand))[1].points
         sizes = [len(points), *expression.expression.shape, *expression.expression.tensor_shape]
-        functions.append(Function(expression.expression.name, int(np.prod(sizes, dtype=int)), *geometry(domain), 1))
+        n_coefficients = sum(coefficient.ufl_element().dim for coefficient in expression.expression.coefficient_offsets)
+        size = int(np.prod(sizes, dtype=int))
+        functions.append(Function(expression.expression.name, size, *geometry(domain), 1, 1, n_coefficients))
     return Problem(ir, options, functions)
 
 
@@ -129,6 +142,40 @@ def call(library: ctypes.CDLL, function: Function, data: list[Any]) -> Any:
     found.restype = None
     found(*(ctypes.c_void_p(array.ctypes.data) for array in (result, *data[1:])), None)
     return result
+
+
+def packed(function: Function, cells: list[list[Any]]) -> list[Any]:
+    """The arguments of many cells one after another, as DOLFINx packs them; the constants are those of the first."""
+    n_sides = function.n_sides
+    sizes = [function.n_results, function.n_coefficients, None, n_sides * 3 * len(function.points), n_sides, n_sides]
+    together = [np.concatenate([cell[idx][:size] for cell in cells]) for idx, size in enumerate(sizes)]
+    together[2] = cells[0][2]
+    return together
+
+
+def call_batch(library: ctypes.CDLL, function: Function, cells: list[list[Any]]) -> Any:
+    """The tensors after a call of the entry for many cells."""
+    arguments = packed(function, cells)
+    found = getattr(library, f"tabulate_tensor_{function.name}_batch")
+    found.restype = ctypes.c_int
+    assert found(ctypes.c_int64(len(cells)), *(ctypes.c_void_p(array.ctypes.data) for array in arguments), None) == 0
+    return arguments[0].reshape(len(cells), -1)
+
+
+def compare_batch(given: Problem, code: str, folder: Path) -> None:
+    """Fails if the entry for many cells differs from calls for each."""
+    library = compiled(code, folder, "batch")
+    dtype = np.dtype(given.options["scalar_type"]).name
+    for function in given.functions:
+        for n_cells in (1, 3, 4, 9, 10, 67):
+            cells = [function.data(dtype, seed) for seed in range(n_cells)]
+            for cell in cells:
+                cell[2] = cells[0][2]
+            expected = np.array([call(library, function, cell) for cell in cells])
+            found = call_batch(library, function, cells)
+            scale = max(float(np.max(np.abs(expected - np.array([cell[0] for cell in cells])))), 1.0)
+            error = float(np.max(np.abs(found - expected)))
+            assert error <= TOLERANCE[dtype] * scale, f"{function.name}, {n_cells} cells: {error} beside {scale}"
 
 
 def compare(given: Problem, folder: Path, seeds: int = 6, must_be_finite: bool = True, **more: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import logging
 import os
@@ -13,6 +14,7 @@ from typing import Any
 
 import ffcx_forms
 import ffcx_harness as harness
+import numpy as np
 import pytest
 import ufl
 
@@ -40,6 +42,17 @@ DEEP = [
 ]  # fmt: skip
 """Problems that are tried as users get them by default."""
 
+TOGETHER = [
+    ("poisson_triangle_2", "4"), ("poisson_hexahedron_1", "8"), ("poisson_triangle_2_single", "auto"),
+    ("elasticity_triangle_1_single", "16"), ("elasticity_tetrahedron_1", "1"), ("hyperelasticity_triangle_1", "4"),
+    ("helmholtz_complex", "4"), ("helmholtz_complex_single", "auto"), ("advection_complex", "4"),
+    ("interior_penalty_triangle_1", "auto"), ("interior_penalty_triangle_1_complex", "2"), ("upwind", "4"),
+    ("permuted_facets", "4"), ("curved", "4"), ("manifold", "2"), ("points", "4"), ("several_rules", "4"),
+    ("by_quadrature_element", "8"), ("gradient_expression", "4"), ("gradient_expression_complex", "2"),
+    ("inverse_expression", "8"),
+]  # fmt: skip
+"""Problems whose cells are put together, and widths."""
+
 
 @pytest.mark.parametrize("name", ffcx_forms.PROBLEMS)
 def test_forms(name: str, tmp_path: Path) -> None:
@@ -53,6 +66,58 @@ def test_forms(name: str, tmp_path: Path) -> None:
 def test_forms_by_default(name: str, tmp_path: Path) -> None:
     dtype, make = ffcx_forms.PROBLEMS[name]
     assert IS_OWN not in harness.compare(harness.problem(make(), dtype), tmp_path)
+
+
+@pytest.mark.parametrize(("name", "width"), TOGETHER)
+def test_cells_together(name: str, width: str, tmp_path: Path) -> None:
+    """The entry for many cells does for each what `tabulate_tensor` does, and the header declares it."""
+    dtype, make = ffcx_forms.PROBLEMS[name]
+    given = harness.problem(make(), dtype)
+    header, code = given.texts("nestegg.ffcx", nestegg_batch=width, nestegg_level="O1")
+    heads = re.findall(r"^int tabulate_tensor_\w+_batch\([^)]*\);", header, flags=re.MULTILINE)
+    assert [re.findall(r"\w+(?=_batch)", head)[0] for head in heads] == [f"tabulate_tensor_{f.name}" for f in given.functions]
+    assert code.count("// Cell by cell") == code.count(IS_OWN)
+    assert (IS_OWN in code) == (name in LEFT)
+    harness.compare_batch(given, code, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["poisson_tetrahedron_2", "interior_penalty_triangle_1"])
+def test_cells_together_by_default(name: str, tmp_path: Path) -> None:
+    dtype, make = ffcx_forms.PROBLEMS[name]
+    given = harness.problem(make(), dtype)
+    harness.compare_batch(given, given.code("nestegg.ffcx", nestegg_batch="4"), tmp_path)
+
+
+def test_one_cell_is_as_without_batch() -> None:
+    """The functions of UFCx stay byte for byte, and so does the header but for its declarations."""
+    dtype, make = ffcx_forms.PROBLEMS["helmholtz_complex"]
+    given = harness.problem(make(), dtype)
+    alone = given.texts("nestegg.ffcx", nestegg_level="O1")
+    together = given.texts("nestegg.ffcx", nestegg_level="O1", nestegg_batch="4")
+    assert "batch" not in alone[0] + alone[1]
+    for first, second in zip(alone, together, strict=True):
+        lines = iter(second.splitlines())
+        assert all(line in lines for line in first.splitlines())
+
+
+def test_no_pointers(tmp_path: Path) -> None:
+    """Arguments that nothing reads may be null, and no cells are no work."""
+    for name in ("mass_interval_3", "advection_complex"):
+        dtype, make = ffcx_forms.PROBLEMS[name]
+        given = harness.problem(make(), dtype)
+        code = given.code("nestegg.ffcx", nestegg_level="O1", nestegg_batch="2")
+        library = harness.compiled(code, tmp_path, name)
+        for function in given.functions:
+            entry = getattr(library, f"tabulate_tensor_{function.name}_batch")
+            assert entry(ctypes.c_int64(0), *[None] * 7) == 0
+            cells = [function.data(dtype, seed) for seed in range(3)]
+            expected = harness.call_batch(library, function, cells)
+            data = harness.packed(function, cells)
+            # Integrals over cells read neither entities nor permutations, and a mass matrix reads no coefficients.
+            read = [0, 3] if name == "mass_interval_3" else range(4)
+            pointers = [ctypes.c_void_p(data[idx].ctypes.data) if idx in read else None for idx in range(7)]
+            assert entry(ctypes.c_int64(3), *pointers) == 0
+            assert np.array_equal(data[0].reshape(3, -1), expected)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
@@ -88,6 +153,9 @@ L = inner(bessel_J(1, f), v) * dx
 """
 
 
+STRICT = ["-std=c17", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", f"-I{harness.INCLUDE}"]
+
+
 def run(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     (folder / "form.py").write_text(FORM)
     command = [sys.executable, "-m", "ffcx", *words, "form.py"]
@@ -115,9 +183,20 @@ def test_command_line(tmp_path: Path) -> None:
     assert first == second and len(first) > 6
     assert "leaves `integral_" in ours.stderr and "`bessel_j`" in ours.stderr
     assert texts("c")[1].count(IS_OWN) == 1
-    flags = ["-std=c17", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", f"-I{harness.INCLUDE}"]
     # The Bessel functions of FFCx's own code are none of this standard.
-    subprocess.run(["cc", *flags, "-D_GNU_SOURCE", "-c", "form.c"], cwd=tmp_path / "ours", check=True)
+    subprocess.run(["cc", *STRICT, "-D_GNU_SOURCE", "-c", "form.c"], cwd=tmp_path / "ours", check=True)
+
+
+def test_command_line_with_batch(tmp_path: Path) -> None:
+    """Compilers find nothing to warn of, and C++ reads the header."""
+    done = run(tmp_path, "--language", "nestegg.ffcx", NESTEGG_LEVEL="O1", NESTEGG_BATCH="4")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "with_header.c").write_text('#include "form.h"\n#include "form.c"\n')
+    subprocess.run(["cc", *STRICT, "-D_GNU_SOURCE", "-c", "with_header.c"], cwd=tmp_path, check=True)
+    (tmp_path / "header.cpp").write_text('#include "form.h"\n')
+    subprocess.run(["c++", f"-I{harness.INCLUDE}", "-c", "header.cpp"], cwd=tmp_path, check=True)
+    wrong = run(tmp_path, "--language", "nestegg.ffcx", NESTEGG_BATCH="3")
+    assert wrong.returncode != 0 and "`nestegg_batch` cannot be `3`" in wrong.stderr
 
 
 def test_options_of_a_file(tmp_path: Path) -> None:
@@ -131,6 +210,8 @@ def test_options() -> None:
     assert settings({"nestegg_rules": "a.rules:b.rules", "nestegg_validate": "no"})["rules"] == ["a.rules", "b.rules"]
     with pytest.raises(Error, match="nestegg_levle"):
         settings({"nestegg_levle": "O1"})
+    with pytest.raises(Error, match="`nestegg_batch` cannot be `3`; a width is 1, 2, 4, 8, 16 or `auto`"):
+        settings({"nestegg_batch": "3"})
     with pytest.raises(Error, match="nestegg_threads"):
         settings({"nestegg_threads": "many"})
 

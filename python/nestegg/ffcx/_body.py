@@ -1,7 +1,8 @@
 """Puts bodies that nestegg writes into the code that FFCx writes around them.
 
 FFCx's generators format the tree of the body once. Here they run with a formatter that makes a kernel of the tree, optimizes it, and
-answers with a call of the function that results. What the format cannot hold gets FFCx's own text, and the user a warning.
+answers with a call of the function that results. What the format cannot hold gets FFCx's own text, and the user a warning. Where the user
+wants cells together, the same tree is optimized again for many cells: the best form for one may be another.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from ffcx.codegeneration.C.formatter import Formatter
 
 from nestegg import _core
 from nestegg.errors import Error, Unsupported
+from nestegg.ffcx._batch import SHARED, Entry, sizes_of
 from nestegg.ffcx._kernel import Kernel, read_kernel
-from nestegg.ffcx._settings import run_options
+from nestegg.ffcx._settings import batch_options, is_batched, rendering_options, run_options, settings
 
 logger = logging.getLogger("ffcx")
 
@@ -24,6 +26,7 @@ FORMATTER = "Formatter"
 """What the generators of FFCx call their formatter."""
 
 NO_RESULT = {
+    "driver::batch",
     "driver::broken",
     "driver::not_equal",
     "driver::not_validated",
@@ -69,7 +72,13 @@ def with_body(
         raise Error("this FFCx writes C in a way that nestegg does not know; it is made for FFCx 0.11")
     own = FunctionType(generator.__code__, {**generator.__globals__, FORMATTER: formatter}, generator.__name__)
     declaration, implementation = own(*arguments)
-    return declaration, "".join(body.function for body in written) + implementation
+    implementation = "".join(body.function for body in written) + implementation
+    if is_batched(options):
+        for body in written:
+            entry = Entry(name, body.dtype, sizes_of(arguments[0]))
+            declaration += entry.declaration
+            implementation += body.batch(entry)
+    return declaration, implementation
 
 
 class Body:
@@ -88,6 +97,10 @@ class Body:
     ----------
     function
         The C of the functions that the body calls.
+    tree
+        The tree of the body.
+    refused
+        Why the body is FFCx's own, if it is.
     """
 
     def __init__(self, name: str, dtype: Any, options: Mapping[str, Any]) -> None:
@@ -95,9 +108,12 @@ class Body:
         self.dtype = dtype
         self.options = options
         self.function = ""
+        self.tree: Any = None
+        self.refused: str | None = None
 
     def __call__(self, tree: Any) -> str:
         """The text of a body."""
+        self.tree = tree
         told = run_options(self.options)
         try:
             kernel = read_kernel(tree, f"nestegg_{self.name}", self.dtype)
@@ -105,17 +121,42 @@ class Body:
             if done.shared_c is None:
                 raise Unsupported(done.c_refused or "C has no words for the kernel")
         except Error as refused:
-            # Where the user has rules, these may be at fault.
-            if not isinstance(refused, Unsupported) and (refused.code not in NO_RESULT or told["rules"]):
-                raise
+            self.refused = self.reason(refused)
             logger.warning("nestegg leaves `%s` to FFCx: %s", self.name, refused.summary)
-            reason = " ".join(refused.summary.split())
-            return f"// FFCx's own code; what nestegg cannot take: {reason}\n{Formatter(self.dtype)(tree)}"
+            return f"// FFCx's own code; what nestegg cannot take: {self.refused}\n{Formatter(self.dtype)(tree)}"
         for warning in done.warnings:
             logger.warning("%s", warning)
         logger.info("%s", done.report_text)
         self.function = f"\n{done.shared_c}"
         return call(kernel)
+
+    def batch(self, entry: Entry) -> str:
+        """The C of the entry for many cells, after that of the body."""
+        if self.refused is not None:
+            return entry.cell_by_cell("`tabulate_tensor` is FFCx's own.")
+        try:
+            kernel = read_kernel(self.tree, f"nestegg_{self.name}", self.dtype, entry.sizes)
+            shared = [argument.name for argument in kernel.arguments if argument.name == SHARED]
+            done = _core.optimize(kernel.json, self.name, batch_options(self.options, shared))
+            # The result is a kernel like others: what remains is to write it so that it shares the file.
+            again = _core.optimize(done.json, self.name, rendering_options(), shares_file=True)
+            if again.shared_c is None:
+                raise Unsupported(again.c_refused or "C has no words for the kernel")
+        except Error as refused:
+            reason = self.reason(refused)
+            logger.warning("nestegg calls `%s` cell by cell: %s", self.name, refused.summary)
+            return entry.cell_by_cell(reason)
+        for warning in done.warnings:
+            logger.warning("%s", warning)
+        logger.info("%s", done.report_text)
+        return f"\n{again.shared_c}{entry.of_kernel(kernel)}"
+
+    def reason(self, refused: Error) -> str:
+        """Why there is no result; raises what is no reason, but a fault."""
+        # Where the user has rules, these may be at fault.
+        if not isinstance(refused, Unsupported) and (refused.code not in NO_RESULT or settings(self.options).get("rules")):
+            raise refused
+        return " ".join(refused.summary.split())
 
 
 def call(kernel: Kernel) -> str:

@@ -10,6 +10,7 @@ scalar is two temporaries, each complex array has a last axis of two.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,7 +93,7 @@ class Kernel:
     n_results: int
 
 
-def read_kernel(tree: Any, name: str, dtype: Any) -> Kernel:
+def read_kernel(tree: Any, name: str, dtype: Any, sizes: Mapping[str, int] | None = None) -> Kernel:
     """Make a kernel of a body.
 
     Parameters
@@ -103,6 +104,8 @@ def read_kernel(tree: Any, name: str, dtype: Any) -> Kernel:
         The name of the kernel.
     dtype
         The type of scalars.
+    sizes
+        The sizes of arguments where these are more than the extents that are accessed.
 
     Returns
     -------
@@ -116,7 +119,7 @@ def read_kernel(tree: Any, name: str, dtype: Any) -> Kernel:
     """
     reader = _Reader(np.dtype(dtype))
     reader.statement(tree)
-    return reader.kernel(name)
+    return reader.kernel(name, sizes or {})
 
 
 class _Reader:
@@ -337,7 +340,7 @@ class _Reader:
 
     # }}}
 
-    def kernel(self, name: str) -> Kernel:
+    def kernel(self, name: str, sizes: Mapping[str, int]) -> Kernel:
         if self.shape is None:
             raise Unsupported("a body that computes nothing")
         tables = {
@@ -352,6 +355,8 @@ class _Reader:
             if not accesses:
                 continue
             shape = self.shape if argument == RESULT else extents_of(accesses, self.bounds, tables)
+            if argument in sizes:
+                shape = self.sized(argument, shape, sizes[argument])
             is_pair = self.is_complex and kind == L.DataType.SCALAR
             is_written = argument == RESULT
             declared.append(
@@ -375,6 +380,13 @@ class _Reader:
             "linearization": self.items,
         }
         return Kernel(name, json.dumps(text), arguments, int(np.prod(self.shape, dtype=np.int64)))
+
+    def sized(self, argument: str, shape: list[int], size: int) -> list[int]:
+        """The shape of an argument that has a size."""
+        accessed = int(np.prod(shape, dtype=np.int64))
+        if accessed > size or (argument == RESULT and accessed != size):
+            raise Unsupported(f"`{argument}` with {accessed} elements, of which FFCx says that they are {size}")
+        return shape if argument == RESULT else [size]
 
 
 def _mentions(number: Any, place: Any) -> bool:

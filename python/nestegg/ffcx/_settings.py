@@ -7,7 +7,7 @@ line knows its own options only: there, the environment says the same in capital
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nestegg.errors import Error
@@ -21,6 +21,11 @@ PREFIX = "nestegg_"
 DEFAULTS = {"level": "O3", "cost": "time"}
 """What is chosen where nobody says another."""
 
+AUTO = "auto"
+"""The width that fills the vectors of most machines."""
+
+WIDTHS = (1, 2, 4, 8, 16)
+
 WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -31,6 +36,15 @@ def _boolean(value: Any) -> bool:
     if found is None:
         raise ValueError(value)
     return found
+
+
+def _width(value: Any) -> int | str:
+    if value == AUTO:
+        return AUTO
+    width = int(value)
+    if width not in WIDTHS:
+        raise ValueError(value)
+    return width
 
 
 def _paths(value: Any) -> list[str]:
@@ -47,9 +61,14 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "memory": int,
     "accuracy": float,
     "validate": _boolean,
+    "batch": _width,
     "threads": int,
 }
 """What each option is read with; :func:`nestegg.optimize_text` says what they mean."""
+
+
+HINTS = {"batch": f"a width is {', '.join(map(str, WIDTHS))} or `{AUTO}`"}
+"""What else is said of an option that means nothing."""
 
 
 def settings(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,10 +101,28 @@ def settings(given: Mapping[str, Any]) -> dict[str, Any]:
         try:
             told[name] = reader(value)
         except (TypeError, ValueError) as error:
-            raise Error(f"`{PREFIX}{name}` cannot be `{value}`") from error
+            hint = f"; {HINTS[name]}" if name in HINTS else ""
+            raise Error(f"`{PREFIX}{name}` cannot be `{value}`{hint}") from error
     return told
 
 
 def run_options(given: Mapping[str, Any]) -> Options:
-    """The options of a run."""
-    return read_options(**settings(given))
+    """The options of a run for one cell."""
+    told = settings(given)
+    told.pop("batch", None)
+    return read_options(**told)
+
+
+def is_batched(given: Mapping[str, Any]) -> bool:
+    """Whether the user wants cells together."""
+    return "batch" in settings(given)
+
+
+def batch_options(given: Mapping[str, Any], shared: Sequence[str]) -> Options:
+    """The options of a run for many cells, which share some arguments."""
+    return read_options(**settings(given), batch_shared=shared)
+
+
+def rendering_options() -> Options:
+    """The options of a run that changes nothing."""
+    return read_options(level="O0", cost="operations", validate=False)
