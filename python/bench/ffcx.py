@@ -3,6 +3,9 @@
 ``python python/bench/ffcx.py --level O2 [WORD ...]`` prints a table of the problems whose names have one of these words. Operations are
 counted as docs/counting.md says, FFCx's by the kernel that its tree is. The least time of several rounds counts, of calls that go through
 some cells in turn; all C is compiled with the same flags.
+
+``python python/bench/ffcx.py --batch 4 [WORD ...]`` times one cell of the entry for many cells instead, beside FFCx's function and ours
+called cell by cell; each cell has arguments of its own.
 """
 
 from __future__ import annotations
@@ -39,6 +42,9 @@ FLAGS = ["-std=gnu17", "-O3", "-march=native", "-ffast-math", "-w", "-shared", "
 
 N_CELLS = 16
 
+N_TOGETHER = 64
+"""So many cells are given to the entry for many at once."""
+
 TIMER = """
 #include <stddef.h>
 #include <stdint.h>
@@ -57,6 +63,31 @@ double nestegg_seconds(kernel *f, char *A, size_t a, const void *w, const void *
     return (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
 }
 """.replace("CELLS", str(N_CELLS))
+
+TIMER_TOGETHER = """
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+typedef void kernel(void *, const void *, const void *, const void *, const int *, const uint8_t *, void *);
+typedef int entry(int64_t, void *, const void *, const void *, const void *, const int *, const uint8_t *, void *);
+
+/* Calls of g for all cells at once, or of f for each where there is no g. */
+double nestegg_seconds(kernel *f, entry *g, char *A, size_t a, const char *w, size_t u, const void *c, const char *x, size_t s,
+                       const int *e, const uint8_t *p, size_t k, long n)
+{
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (long round = 0; round < n; ++round)
+        if (g)
+            g(CELLS, A, w, c, x, e, p, NULL);
+        else
+            for (size_t i = 0; i < CELLS; ++i)
+                f(A + a * i, w + u * i, c, x + s * i, e + k * i, p + k * i, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+}
+""".replace("CELLS", str(N_TOGETHER))
 
 
 def operations(given: harness.Problem, options: dict[str, Any]) -> list[int]:
@@ -105,6 +136,59 @@ def timed(library: ctypes.CDLL, timer: ctypes.CDLL, function: harness.Function, 
         n = max(2 * n, int(1.2 * n * seconds / max(took, 1e-9)))
 
 
+def timed_together(
+    library: ctypes.CDLL, timer: ctypes.CDLL, function: harness.Function, dtype: str, seconds: float, by_entry: bool
+) -> float:
+    """Seconds of one cell of many, in one round."""
+    A, w, c, x, entities, turned = harness.packed(function, [function.data(dtype, seed) for seed in range(N_TOGETHER)])
+    A[:] = 0
+    measure = timer.nestegg_seconds
+    measure.restype = ctypes.c_double
+    name = f"tabulate_tensor_{function.name}"
+    kernel, entry = (None, getattr(library, f"{name}_batch")) if by_entry else (getattr(library, name), None)
+    arguments: list[Any] = [kernel, entry]
+    for array, has_step in ((A, True), (w, True), (c, False), (x, True), (entities, False), (turned, False)):
+        arguments.append(ctypes.c_void_p(array.ctypes.data))
+        if has_step:
+            arguments.append(ctypes.c_size_t(array.nbytes // N_TOGETHER))
+    arguments.append(ctypes.c_size_t(function.n_sides))
+    n = 1
+    while True:
+        took = measure(*arguments, ctypes.c_long(n))
+        if took >= seconds:
+            return float(took) / n / N_TOGETHER
+        n = max(2 * n, int(1.2 * n * seconds / max(took, 1e-9)))
+
+
+def together(told: argparse.Namespace, chosen: dict[str, Any]) -> None:
+    """The table of cells together."""
+    print("| function | FFCx | nestegg, one cell | nestegg, cells together | together / FFCx | together / one |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    ratios: list[tuple[float, float]] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        timer = harness.compiled(TIMER_TOGETHER, folder, "timer", FLAGS)
+        for title, (dtype, make) in ffcx_forms.PROBLEMS.items():
+            if told.words and not any(word in title for word in told.words):
+                continue
+            given = harness.problem(make(), dtype)
+            own = harness.compiled(given.code("C"), folder, f"{title}_own", FLAGS)
+            ours = harness.compiled(given.code("nestegg.ffcx", **chosen), folder, f"{title}_ours", FLAGS)
+            for idx, function in enumerate(given.functions):
+                least = [float("inf")] * 3
+                for _ in range(told.rounds):
+                    for kind, (library, by_entry) in enumerate(((own, False), (ours, False), (ours, True))):
+                        found = timed_together(library, timer, function, dtype, told.milliseconds / 1e3, by_entry)
+                        least[kind] = min(least[kind], found)
+                ratios.append((least[2] / least[0], least[2] / least[1]))
+                label = title if len(given.functions) == 1 else f"{title} {idx}"
+                row = [label, *(f"{1e9 * value:.1f}" for value in least), *(f"{ratio:.3f}" for ratio in ratios[-1])]
+                print(f"| {' | '.join(row)} |", flush=True)
+    print()
+    for kind, column in zip(("FFCx", "one cell"), zip(*ratios, strict=True), strict=True):
+        print(f"beside {kind}: geometric mean {mean(list(column)):.3f}, greatest {max(column):.3f}, of {len(column)}")
+
+
 def mean(ratios: list[float]) -> float:
     return float(np.exp(np.mean(np.log(ratios)))) if ratios else float("nan")
 
@@ -116,8 +200,13 @@ def main() -> None:
     parser.add_argument("--cost", default=None)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--milliseconds", type=float, default=5.0)
+    parser.add_argument("--batch", default=None, metavar="W", help="time cells together instead, W in the lanes of vectors")
     told = parser.parse_args()
-    chosen = {f"nestegg_{name}": value for name, value in (("level", told.level), ("cost", told.cost)) if value}
+    given = (("level", told.level), ("cost", told.cost), ("batch", told.batch))
+    chosen = {f"nestegg_{name}": value for name, value in given if value}
+    if told.batch:
+        together(told, chosen)
+        return
     print("| function | operations: FFCx | factorized | nestegg | ns: FFCx | factorized | nestegg | ratio | seconds |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     ratios: dict[str, list[float]] = {"own": [], "best": [], "operations": []}
