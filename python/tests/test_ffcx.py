@@ -248,13 +248,26 @@ def page_blocks() -> list[tuple[str, str]]:
 
 
 def test_page(tmp_path: Path) -> None:
-    """The commands of the page run as they stand: those of the shell, after its file is written."""
+    """The commands of the page run as they stand, those of the shell after its form is written, and so does its Python."""
     blocks = page_blocks()
-    (tmp_path / "form.py").write_text(next(text for kind, text in blocks if kind == "python"))
+    texts = [text for kind, text in blocks if kind == "python"]
+    (tmp_path / "form.py").write_text(texts[0])
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    commands = [line[2:] for kind, text in blocks if kind == "console" for line in text.splitlines() if line[:2] == "$ "]
-    ran = [command for command in commands if "pip install" not in command and "python/bench" not in command]
-    assert len(ran) >= 3
-    for command in ran:
-        done = subprocess.run(command, shell=True, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+
+    def run_script(command: str) -> None:
+        environment = {**os.environ, "PATH": path}
+        done = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{command}: {done.stderr}"
+
+    n_ran = 0
+    for kind, text in blocks:
+        commands = [line[2:] for line in text.splitlines() if line[:2] == "$ "] if kind == "console" else []
+        commands = [command for command in commands if "pip install" not in command and "python/bench" not in command]
+        if commands:
+            # The commands of a block share their variables.
+            run_script("set -e\n" + "\n".join(commands))
+            n_ran += len(commands)
+    assert n_ran >= 6
+    assert len(texts) == 2
+    (tmp_path / "cells.py").write_text(texts[1])
+    run_script("python cells.py")
