@@ -100,6 +100,21 @@ def test_one_cell_is_as_without_batch() -> None:
         assert all(line in lines for line in first.splitlines())
 
 
+def test_no_memory(tmp_path: Path) -> None:
+    """Where memory is short, the entry says so, and no number is right."""
+    dtype, make = ffcx_forms.PROBLEMS["mass_hexahedron_2"]
+    given = harness.problem(make(), dtype)
+    code = given.code("nestegg.ffcx", nestegg_level="O1", nestegg_batch="16")
+    harness.compare_batch(given, code, tmp_path)
+    assert "aligned_alloc(" in code
+    without = "#define NO_MEMORY(alignment, size) NULL\n" + code.replace("aligned_alloc(", "NO_MEMORY(")
+    (function,) = given.functions
+    entry = getattr(harness.compiled(without, tmp_path, "without"), f"tabulate_tensor_{function.name}_batch")
+    arguments = harness.packed(function, [function.data(dtype, seed) for seed in range(3)])
+    assert entry(ctypes.c_int64(3), *(ctypes.c_void_p(array.ctypes.data) for array in arguments), None) == 1
+    assert np.isnan(arguments[0]).all()
+
+
 def test_no_pointers(tmp_path: Path) -> None:
     """Arguments that nothing reads may be null, and no cells are no work."""
     for name in ("mass_interval_3", "advection_complex"):
@@ -217,6 +232,9 @@ def test_options() -> None:
 
 
 def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NESTEGG_BATCH", "auto")
+    assert settings({})["batch"] == "auto"
+    assert settings({"nestegg_batch": 8})["batch"] == 8
     monkeypatch.setenv("NESTEGG_LEVEL", "O2")
     assert settings({})["level"] == "O2"
     assert settings({"nestegg_level": "O0"})["level"] == "O0"

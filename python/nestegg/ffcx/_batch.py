@@ -164,8 +164,6 @@ def _n_nodes(found: Any) -> int:
         terminals += [argument.terminal for argument in integrand["modified_arguments"]]
     for terminal in terminals:
         for domain in ufl.domain.extract_domains(terminal):
-            element = domain.ufl_coordinate_element()
-            if element.basix_hash() == found.coordinate_element_hash:
-                # FFCx counts each coordinate of a node.
-                return int(element.dim) // int(element.block_size)
+            # FFCx counts each coordinate of a node.
+            return int(found.number_coordinate_dofs) // int(domain.geometric_dimension)
     return 0
