@@ -47,12 +47,12 @@ pub(super) fn separation(tables: &[Columns], digits: &[usize]) -> Option<Separat
     }
     let mut extents = Vec::new();
     let mut numbers = vec![Vec::new(); n_functions];
-    for digit in 0..digits.len() {
+    for (digit, &n_points) in digits.iter().enumerate() {
         let signature = |function: usize| -> Vec<f64> {
             columns.iter().flat_map(|table| table[function].lines[digit].iter().copied()).collect()
         };
         let signatures: Vec<Vec<f64>> = (0..n_functions).map(signature).collect();
-        let (of_functions, extent) = numbered(&signatures, digits[digit]);
+        let (of_functions, extent) = numbered(&signatures, n_points);
         extents.push(extent);
         numbers.iter_mut().zip(of_functions).for_each(|(numbers, number)| numbers.push(number));
     }
