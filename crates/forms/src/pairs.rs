@@ -28,7 +28,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::atoms::{Atoms, MonomialId};
 use crate::evaluate::Evaluator;
 use crate::nests::{in_loops, rounding_of_sum, with_replaced};
-use crate::points::PointSum;
+use crate::points::{PointSum, no_tables};
 use crate::polynomial::{Algebra, Polynomial};
 use crate::scalars;
 use crate::stores::{self, Store};
@@ -138,7 +138,9 @@ impl Bilinear {
         let tables = || TableStore::new(extents.to_vec());
         let algebra = Algebra::new(kernel, tables());
         let mut evaluator = Evaluator::new(kernel.clone(), algebra, InameSet::new(), InameSet::new());
-        let PointSum { value, tables, atoms, reduced } = PointSum::of(&mut evaluator, store, &axes, tables(), extents)?;
+        let mut atoms = evaluator.algebra.renewed(&evaluator.kernel, no_tables()).atoms;
+        let PointSum { value, tables, reduced } =
+            PointSum::of(&mut evaluator, (store, &axes), tables(), &mut atoms, extents)?;
         let dimensions = dimensions(&tables, &value, &tests, &trials, &reduced)?;
         let mut res = Self {
             dimensions,

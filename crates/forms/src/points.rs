@@ -34,15 +34,21 @@ pub fn point_features(linearized: &LinearizedKernel, options: &Options) -> Resul
     let mut names = Names::new(&linearized.kernel);
     let mut evaluator = found.evaluator;
     evaluator.algebra.sums = options.sums;
-    let (mut n_stores, mut n_features) = (0, 0);
+    let mut groups: IndexMap<InameSet, Group<'_>, FxBuildHasher> = IndexMap::default();
     for store in &found.stores {
         let axes: InameSet = store.axes.iter().copied().collect();
-        let Some(sum) = PointSum::of(&mut evaluator, store, &axes, TableStore::symbolic(extents.clone()), &extents)
-        else {
-            continue;
-        };
-        n_stores += 1;
-        n_features += sum.write(&mut evaluator.kernel, &mut names, store, options);
+        let Some(reduced) = PointSum::points(&evaluator.kernel, store, &extents) else { continue };
+        let new = || Group { atoms: evaluator.algebra.renewed(&evaluator.kernel, no_tables()).atoms, sums: Vec::new() };
+        let group = groups.entry(reduced).or_insert_with(new);
+        let tables = TableStore::symbolic(extents.clone());
+        if let Some(sum) = PointSum::of(&mut evaluator, (store, &axes), tables, &mut group.atoms, &extents) {
+            group.sums.push((store, sum));
+        }
+    }
+    let (mut n_stores, mut n_features) = (0, 0);
+    for group in groups.into_values() {
+        n_stores += group.sums.len();
+        n_features += group.write(&mut evaluator.kernel, &mut names, options);
     }
     if n_stores == 0 || !evaluator.algebra.has_form() {
         return Ok(None);
@@ -51,66 +57,92 @@ pub fn point_features(linearized: &LinearizedKernel, options: &Options) -> Resul
     Ok(Some(LinearMaps { linearized, n_stores, n_features, tolerance: Tolerance::default() }))
 }
 
+/// Stores that are summed over the same points: what their features have in common is computed alike.
+struct Group<'a> {
+    atoms: Atoms,
+    sums: Vec<(&'a Store, PointSum)>,
+}
+
 /// The value of a store before it is summed over points.
 #[derive(Debug)]
 pub(crate) struct PointSum {
     /// What is summed.
     pub(crate) value: Polynomial,
     pub(crate) tables: TableStore,
-    pub(crate) atoms: Atoms,
     /// The inames of the points.
     pub(crate) reduced: InameSet,
 }
 
+/// Tables of nothing.
+pub(crate) fn no_tables() -> TableStore {
+    TableStore::symbolic(Vec::new())
+}
+
 impl PointSum {
-    /// The sum over points that a store adds; `None` if it adds something else. The evaluator begins anew; expressions that are made on the way are added to its kernel.
-    pub(crate) fn of(
-        evaluator: &mut Evaluator,
-        store: &Store,
-        axes: &InameSet,
-        tables: TableStore,
-        extents: &[Option<usize>],
-    ) -> Option<Self> {
-        // What is no sum is one over no points.
-        let bodies: Vec<(InameSet, ExprId, f64)> = store
-            .terms
-            .iter()
-            .map(|&(term, sign)| match &evaluator.kernel.exprs[term] {
-                Expr::Reduce { op: ReduceOp::Sum, inames, body } => (inames.iter().copied().collect(), *body, sign),
-                _ => (InameSet::new(), term, sign),
-            })
-            .collect();
-        let reduced = bodies.first()?.0.clone();
-        let is_constant = reduced.iter().all(|iname| extents.get(iname.index()).copied().flatten().is_some());
-        if !is_constant || bodies.iter().any(|body| body.0 != reduced) {
-            return None;
-        }
-        let algebra = evaluator.algebra.renewed(&evaluator.kernel, tables);
-        evaluator.restart(algebra, axes.clone(), reduced.clone());
-        let mut value = Polynomial::zero();
-        for (_, body, sign) in bodies {
-            value.add(&evaluator.evaluate(body)?, sign);
-        }
-        let nothing = evaluator.algebra.renewed(&evaluator.kernel, TableStore::symbolic(Vec::new()));
-        let Algebra { atoms, tables, .. } = evaluator.restart(nothing, InameSet::new(), InameSet::new());
-        Some(Self { value, tables, atoms, reduced })
+    /// The inames of the points over which a store sums; `None` if its terms have several, or not a constant number of points. What is no sum is one over no points.
+    fn points(kernel: &Kernel, store: &Store, extents: &[Option<usize>]) -> Option<InameSet> {
+        let reduced = |&(term, _): &(ExprId, f64)| match &kernel.exprs[term] {
+            Expr::Reduce { op: ReduceOp::Sum, inames, .. } => inames.iter().copied().collect(),
+            _ => InameSet::new(),
+        };
+        let res = reduced(store.terms.first()?);
+        let is_constant = res.iter().all(|iname| extents.get(iname.index()).copied().flatten().is_some());
+        (is_constant && store.terms.iter().all(|term| reduced(term) == res)).then_some(res)
     }
 
-    /// Writes the sum as the store's value; answers how many features it has.
-    fn write(self, kernel: &mut Kernel, names: &mut Names, store: &Store, options: &Options) -> usize {
-        let Self { value, tables, atoms, reduced } = self;
+    /// The sum over points that a store adds; `None` if it adds something else. The evaluator begins anew but for the atoms, to which those of the store are added;
+    /// expressions that are made on the way are added to its kernel.
+    pub(crate) fn of(
+        evaluator: &mut Evaluator,
+        (store, axes): (&Store, &InameSet),
+        tables: TableStore,
+        atoms: &mut Atoms,
+        extents: &[Option<usize>],
+    ) -> Option<Self> {
+        let reduced = Self::points(&evaluator.kernel, store, extents)?;
+        let mut algebra = evaluator.algebra.renewed(&evaluator.kernel, tables);
+        std::mem::swap(&mut algebra.atoms, atoms);
+        evaluator.restart(algebra, axes.clone(), reduced.clone());
+        let mut value = Some(Polynomial::zero());
+        for &(term, sign) in &store.terms {
+            let body = match evaluator.kernel.exprs[term] {
+                Expr::Reduce { body, .. } => body,
+                _ => term,
+            };
+            value = value.and_then(|mut sum| {
+                sum.add(&evaluator.evaluate(body)?, sign);
+                Some(sum)
+            });
+        }
+        let nothing = evaluator.algebra.renewed(&evaluator.kernel, no_tables());
+        let Algebra { atoms: found, tables, .. } = evaluator.restart(nothing, InameSet::new(), InameSet::new());
+        *atoms = found;
+        Some(Self { value: value?, tables, reduced })
+    }
+
+    /// The products of tables in the sum, and their features.
+    fn features(&self) -> (Vec<ProductId>, Vec<Terms>) {
         let mut features: IndexMap<ProductId, Terms, FxBuildHasher> = IndexMap::default();
-        for (monomial, product, coefficient) in value.terms() {
+        for (monomial, product, coefficient) in self.value.terms() {
             features.entry(product).or_default().push((monomial, coefficient));
         }
-        let n_features = features.len();
-        let (products, polynomials): (Vec<ProductId>, Vec<Terms>) = features.into_iter().unzip();
-        let values = scalars::polynomials(kernel, &atoms, polynomials, options);
-        let InstructionKind::Assignment { assignee, .. } = kernel[store.insn].kind.clone() else { return 0 };
+        features.into_iter().unzip()
+    }
+
+    /// Writes the sum as the store's value: products of tables times features.
+    fn write(
+        self,
+        kernel: &mut Kernel,
+        names: &mut Names,
+        store: &Store,
+        features: impl Iterator<Item = (ProductId, Option<ExprId>)>,
+    ) {
+        let Self { tables, reduced, .. } = self;
+        let InstructionKind::Assignment { assignee, .. } = kernel[store.insn].kind.clone() else { return };
         let dtype = kernel[assignee.array].dtype;
         let mut arrays = NewTables::new(dtype);
         let mut terms = Vec::new();
-        for (product, value) in products.into_iter().zip(values) {
+        for (product, value) in features {
             let Some(value) = value else { continue };
             let mut factors = Vec::new();
             for table in tables.factors(product) {
@@ -141,6 +173,24 @@ impl PointSum {
         }
         if let InstructionKind::Assignment { expression, .. } = &mut kernel[store.insn].kind {
             *expression = sum;
+        }
+    }
+}
+
+impl Group<'_> {
+    /// Writes the sums as the values of their stores; answers how many features they have.
+    fn write(self, kernel: &mut Kernel, names: &mut Names, options: &Options) -> usize {
+        let (mut polynomials, mut products) = (Vec::new(), Vec::new());
+        for (_, sum) in &self.sums {
+            let (of_sum, features) = sum.features();
+            products.push(of_sum);
+            polynomials.extend(features);
+        }
+        let n_features = polynomials.len();
+        let mut values = scalars::polynomials(kernel, &self.atoms, polynomials, options).into_iter();
+        for ((store, sum), products) in self.sums.into_iter().zip(products) {
+            let features: Vec<(ProductId, Option<ExprId>)> = products.into_iter().zip(values.by_ref()).collect();
+            sum.write(kernel, names, store, features.into_iter());
         }
         n_features
     }

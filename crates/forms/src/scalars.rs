@@ -14,7 +14,7 @@ use crate::Options;
 use crate::atoms::{Atom, AtomId, Atoms, MonomialId, Operand, Scalar};
 
 /// How many tries the solver gets for systems of at most so many terms: the larger, the fewer.
-const TRIES: [(usize, usize); 3] = [(400, usize::MAX), (1_500, 2), (20_000, 1)];
+const TRIES: [(usize, usize); 3] = [(1_500, usize::MAX), (4_000, 2), (20_000, 1)];
 
 /// A sum of numbers times monomials.
 pub(crate) type Terms = Vec<(MonomialId, f64)>;
