@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::to_tree;
-use nestegg_ir::{ArrayId, ExprId, InameId, Item, LinearizedKernel};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Item, LinearizedKernel, Program, data_bounds};
 use rustc_hash::FxHashMap;
 
 mod arrays;
@@ -60,7 +60,7 @@ use layout::Code;
 use plan::ROOT;
 use source::{Function, assemble};
 use statements::Temporaries;
-use temporaries::Declaration;
+use temporaries::{Bounding, Declaration};
 use writer::{Signature, Writer};
 
 /// How a kernel is written as C.
@@ -148,16 +148,42 @@ pub fn emit_shared(kernel: &LinearizedKernel, options: &COptions) -> Result<Shar
 
 /// One function, and what it needs.
 fn function(kernel: &LinearizedKernel, options: &COptions) -> Result<Function, CodegenError> {
-    let LinearizedKernel { kernel, linearization } = without_rules(kernel)?;
+    let (bounded, bounding) = bounded(without_rules(kernel)?)?;
+    let LinearizedKernel { kernel, linearization } = bounded;
     let tree = to_tree(&linearization)?;
     let mut writer = Writer::new(&kernel, &linearization, options)?;
     let lanes = writer.lanes.clone();
     let mut runs = |iname, open: &[InameId]| Ok(writer.loop_over(iname, open)?.trip_count.is_some_and(|n| n > 0));
-    let declarations = temporaries::declarations(&kernel, &tree, lanes.as_deref(), &mut runs)?;
+    let declarations = temporaries::declarations(&kernel, &tree, (lanes.as_deref(), &bounding), &mut runs)?;
     let temporaries = Temporaries { notes: notes(&writer, options, &declarations), declarations };
     let extents = extents(&mut writer)?;
     let statements = writer.statements(&tree, &temporaries, &mut Vec::new())?;
     Ok(assemble(&writer, &temporaries, extents, statements))
+}
+
+/// The kernel with bounds in the place of guards on data, and for each iname the temporaries that bound it.
+fn bounded(linearized: LinearizedKernel) -> Result<(LinearizedKernel, Bounding), CodegenError> {
+    if !data_bounds::has_open_inames(&linearized.kernel) {
+        return Ok((linearized, Bounding::default()));
+    }
+    let Some(unguarded) = data_bounds::unguarded(&Program::Linearized(linearized)) else {
+        unreachable!("there are open inames");
+    };
+    if let Some(&iname) = unguarded.unbounded.first() {
+        return Err(CodegenError::Unbounded { iname: unguarded.program.kernel()[iname].name.clone() });
+    }
+    let kernel = unguarded.program.kernel();
+    let array = |&leaf: &ExprId| match kernel.exprs[leaf] {
+        Expr::Access { array, .. } => Some(array),
+        _ => None,
+    };
+    let arrays = |ends: &data_bounds::Ends| ends.ends.iter().flat_map(|end| end.terms.keys()).filter_map(array).collect();
+    let bounding: Bounding = unguarded.ends.iter().map(|ends| (ends.iname, arrays(ends))).collect();
+    match unguarded.bounded() {
+        Ok(Some(Program::Linearized(linearized))) => Ok((linearized, bounding)),
+        Ok(_) => unreachable!("all inames are bounded"),
+        Err(error) => Err(CodegenError::Domain(error.into())),
+    }
 }
 
 /// The kernel without substitution rules, and without expressions that nothing uses.

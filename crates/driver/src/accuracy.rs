@@ -30,6 +30,7 @@ use nestegg_ir::order::OrderError;
 use nestegg_ir::{LinearizedKernel, Program};
 use serde::{Deserialize, Serialize};
 
+use crate::parameters::for_runs;
 use crate::same::is_same;
 use crate::validation::is_assumed;
 
@@ -268,5 +269,6 @@ fn summarized(cases_found: Vec<Case>, has_single: bool) -> Accuracy {
 pub(crate) fn small(input: &LinearizedKernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
     let small: Vec<(String, i64)> =
         values.iter().map(|(name, value)| (name.clone(), (*value).min(MAX_PARAMETER))).collect();
-    if is_assumed(&input.kernel, &small) { small } else { values.to_vec() }
+    let small = for_runs(&input.kernel, &small);
+    if is_assumed(&input.kernel, &small) { small } else { for_runs(&input.kernel, values) }
 }

@@ -1,7 +1,7 @@
 //! The values that costs and checks assume for parameters.
 
 use nestegg_ir::affine::{self, Var};
-use nestegg_ir::{ExprId, Kernel, unstated};
+use nestegg_ir::{ExprId, Kernel, data_bounds, unstated};
 use nestegg_isl as isl;
 
 use crate::error::Error;
@@ -37,8 +37,18 @@ pub fn assumed(kernel: &Kernel, given: &[(String, i64)]) -> Result<Vec<AssumedPa
         Some(&(_, value)) => AssumedParameter { name, value, source: ParameterSource::Given },
         None => AssumedParameter { name, value, source: ParameterSource::Unstated },
     };
-    let extents = unstated::extents(kernel, &values(&res));
-    res.extend(extents.into_iter().map(of_extent));
+    // A loop that data end is as long as the estimate says where costs are counted; data for runs make it shorter.
+    let ends = kernel.domain_ids().filter_map(|domain| data_bounds::end_of(kernel, domain));
+    let ends: Vec<AssumedParameter> = ends
+        .map(|end| AssumedParameter { source: ParameterSource::Unstated, ..assume(&kernel[end]) })
+        .map(|end| of_extent((end.name, end.value)))
+        .collect();
+    let mut known = values(&res);
+    known.extend(values(&ends));
+    let is_end = |name: &String| ends.iter().any(|end| end.name == *name);
+    let extents: Vec<(String, i64)> =
+        unstated::extents(kernel, &for_runs(kernel, &known)).into_iter().filter(|(name, _)| !is_end(name)).collect();
+    res.extend(ends.iter().cloned().chain(extents.into_iter().map(of_extent)));
     match &kernel.assumptions {
         Some(assumptions) if !given.is_empty() && satisfies(assumptions, &values(&res)) == Some(false) => {
             let known: Vec<String> = res.iter().map(|known| format!("{} = {}", known.name, known.value)).collect();
@@ -50,6 +60,13 @@ pub fn assumed(kernel: &Kernel, given: &[(String, i64)]) -> Result<Vec<AssumedPa
         }
         _ => Ok(res),
     }
+}
+
+/// The values with which a kernel runs: a loop that data end is as long as test data may make it.
+pub(crate) fn for_runs(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
+    let ends = if data_bounds::has_open_inames(kernel) { unstated::ends(kernel, values) } else { Vec::new() };
+    let end = |name: &String| ends.iter().find(|(known, _)| known == name).map(|(_, end)| *end);
+    values.iter().map(|(name, value)| (name.clone(), end(name).unwrap_or(*value))).collect()
 }
 
 /// Whether values satisfy a kernel's assumptions; `None` if isl cannot tell.

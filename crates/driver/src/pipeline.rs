@@ -407,6 +407,9 @@ impl Judge<'_> {
         if let Some(violations) = violations(kernel, Some(linearization)) {
             return Ok(Err(Refusal::Broken(violations)));
         }
+        if !nestegg_ir::data_bounds::is_bounded(&candidate.program) {
+            return Ok(Err(Refusal::Broken("a loop whose bounds depend on data has none".to_owned())));
+        }
         let Some(folds) = self.folds(candidate) else {
             let reason = "its instructions were not unrolled as those of the whole kernel are".to_owned();
             return Ok(Err(Refusal::NotCompared(reason)));

@@ -159,7 +159,11 @@ fn in_order(parts: &[Part], n_next: usize, pass: &Passes<'_>, stages: &mut Stage
     // Parts have their loops in orders of their own.
     let orders = if pass.cost == CostModel::Time { [Order::Shared, Order::Kept].as_slice() } else { &[Order::Shared] };
     let orders = (pass.semantics.licence, orders);
-    let res = stages.run("parts", || parts::in_order(parts, n_next, orders, pass.values, refused))?;
+    let mut res = stages.run("parts", || parts::in_order(parts, n_next, orders, pass.values, refused))?;
+    res.retain_mut(|candidate| {
+        let bounded = nestegg_transform::bound_loops(std::mem::take(&mut candidate.program));
+        bounded.map(|bounded| candidate.program = bounded).is_some()
+    });
     for candidate in &res {
         pass.verified("parts", &candidate.program)?;
     }
@@ -590,9 +594,16 @@ fn optimized(
         let scheduled = stages
             .run("schedule", || pass.done("schedule", nestegg_schedule::schedule_under(realized, licence, order)))?;
         pass.verified("schedule", &scheduled)?;
-        Ok(stages
-            .run("eliminate dead", || nestegg_transform::eliminate_dead(nestegg_transform::eliminate_empty(scheduled))))
+        let dead = || nestegg_transform::eliminate_dead(nestegg_transform::eliminate_empty(scheduled));
+        let scheduled = stages.run("eliminate dead", dead);
+        Ok(scheduled)
     }))?;
+    // A result that leaves a loop unbounded which data end is none.
+    let bounded = programs.into_iter().filter_map(nestegg_transform::bound_loops);
+    let programs: Vec<LinearizedKernel> = stages.run("bound loops", || bounded.collect());
+    for program in &programs {
+        pass.verified("bound loops", program)?;
+    }
     let gap = if selection.bound > Cost::ZERO || selection.cost == Cost::ZERO {
         Gap::Proved { lower_bound: selection.bound.operations(), cost: selection.cost.operations() }
     } else {

@@ -39,7 +39,7 @@ use nestegg_transform::in_doubles;
 
 use crate::error::Error;
 use crate::excerpt::excerpt;
-use crate::parameters::satisfies;
+use crate::parameters::{for_runs, satisfies};
 use crate::search;
 use crate::stated::Stated;
 use crate::validation::equality::Equality;
@@ -180,6 +180,7 @@ fn compare_in(
     };
     let own = [first, second].map(|subject| Runnable::from(subject.program));
     let runnables = [first.runnable.unwrap_or(&own[0]), second.runnable.unwrap_or(&own[1])];
+    let values = &*for_runs(first.kernel(), values);
     options.parameters = values.iter().cloned().collect();
     let survey = match options.agreement {
         Agreement::Close if !is_surveyed => surveyed(first.program, runnables[1], values, &options),

@@ -14,6 +14,7 @@
 //! No data-flow: whether a temporary is written before it is read, or an index is in bounds.
 
 mod arrays;
+mod bounds;
 mod cycles;
 mod domains;
 mod exprs;
@@ -79,6 +80,8 @@ struct Lowering<'k, 's> {
     types: Vec<Type>,
     /// Conditions, and the inames within which they were lowered last.
     conditions: FxHashMap<NodeId, (InameSet, ExprId)>,
+    /// The domains whose bounds depend on data.
+    data_domains: Vec<bounds::DataDomain>,
     /// Where the expressions at hand are.
     place: Place,
 }
@@ -101,6 +104,7 @@ pub(crate) fn lower(syntax: &KernelSyntax<'_>, errors: &mut Errors) -> (Program,
         exprs: Vec::new(),
         types: Vec::new(),
         conditions: FxHashMap::default(),
+        data_domains: Vec::new(),
         place: Place::Kernel,
     };
     let filler = lowering.kernel.exprs.int(0);
@@ -117,7 +121,8 @@ pub(crate) fn lower(syntax: &KernelSyntax<'_>, errors: &mut Errors) -> (Program,
     lowering.shapes();
     lowering.substitutions();
     lowering.instructions();
-    let linearization = lowering.linearization();
+    let mut linearization = lowering.linearization();
+    lowering.guard_data_domains(linearization.as_mut());
     let Lowering { kernel, spans, .. } = lowering;
     let program = match linearization {
         None => Program::Unordered(kernel),

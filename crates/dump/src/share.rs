@@ -15,6 +15,7 @@
 
 use std::borrow::Cow;
 
+use nestegg_ir::data_bounds::unguarded;
 use nestegg_ir::{Expr, ExprId, Exprs, Item, Kernel, LinearizedKernel, Program, Substitution, SubstitutionId};
 use rustc_hash::FxHashSet;
 
@@ -41,6 +42,13 @@ pub(crate) fn writable(program: &Program) -> Cow<'_, Program> {
     let is_large = size > MAX_SIZE && size > n_nodes.saturating_mul(MAX_GROWTH);
     let is_deep = roots.iter().any(|root| written[root.index()].depth > MAX_EXPRESSION_DEPTH);
     if is_large || is_deep { Cow::Owned(named(program, &order, is_large)) } else { Cow::Borrowed(program) }
+}
+
+/// The program with the bounds that depend on data in its domains, where it has such bounds.
+pub(crate) fn bounded(program: &Program) -> Cow<'_, Program> {
+    // What cannot be bounded never leaves the driver.
+    let bounded = unguarded(program).and_then(|unguarded| unguarded.bounded().ok().flatten());
+    bounded.map_or(Cow::Borrowed(program), Cow::Owned)
 }
 
 /// An expression as it would be written.

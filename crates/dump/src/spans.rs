@@ -121,4 +121,19 @@ impl Spans {
         self.expressions.entry((place, id)).or_insert(at);
         self.first.entry(id).or_insert(at);
     }
+
+    /// Notes that expressions have become others.
+    pub(crate) fn rewrite(&mut self, image: impl Fn(ExprId) -> ExprId) {
+        let places: Vec<(Place, ExprId, Span)> =
+            self.expressions.iter().map(|(&(place, id), &at)| (place, image(id), at)).collect();
+        let first: Vec<(ExprId, Span)> = self.first.iter().map(|(&id, &at)| (image(id), at)).collect();
+        for (place, id, at) in places {
+            let known = self.expressions.entry((place, id)).or_insert(at);
+            *known = (*known).min(at);
+        }
+        for (id, at) in first {
+            let known = self.first.entry(id).or_insert(at);
+            *known = (*known).min(at);
+        }
+    }
 }

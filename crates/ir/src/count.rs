@@ -21,6 +21,7 @@ use nestegg_isl as isl;
 use num_bigint::BigUint;
 use rustc_hash::FxHashMap;
 
+use crate::data_bounds::unguarded;
 use crate::domains::{DomainError, Domains};
 use crate::expr::{Expr, Op};
 use crate::ids::{ExprId, InameId, InameSet, InsnId};
@@ -127,6 +128,9 @@ pub enum CountError {
 /// # Errors
 /// If a domain cannot be counted.
 pub fn count(program: &Program, values: &[(String, i64)]) -> Result<OperationCount, CountError> {
+    // Bounds of loops cost nothing, whatever they depend on.
+    let unguarded = unguarded(program);
+    let program = unguarded.as_ref().map_or(program, |unguarded| &unguarded.program);
     let mut kernel = program.kernel().clone();
     let mut linearization = program.linearization().cloned();
     let mut conditions: Vec<&mut ExprId> = linearization

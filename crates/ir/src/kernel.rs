@@ -21,8 +21,9 @@ pub struct Parameter {
     pub dtype: Dtype,
     /// The value that cost models assume, if given.
     pub estimate: Option<i64>,
-    /// Whether it is a parameter of the kernel's. Otherwise it stands for the extent of an argument that the kernel does not state: it occurs in
-    /// shapes only, no dump names it, and nobody passes it; [`unstated`](crate::unstated) chooses values where one is needed.
+    /// Whether it is a parameter of the kernel's. Otherwise it stands for the extent of an argument that the kernel does not state and occurs in
+    /// shapes only, or for the end of a loop that [data bound](crate::data_bounds) and occurs in one domain only. No dump names it, and nobody
+    /// passes it; [`unstated`](crate::unstated) chooses values where one is needed.
     pub is_stated: bool,
 }
 

@@ -6,6 +6,7 @@
 
 pub mod affine;
 pub mod count;
+pub mod data_bounds;
 pub mod definedness;
 pub mod domains;
 pub mod expr;

@@ -1,12 +1,13 @@
-//! Extents that a kernel does not state, chosen so that they hold what it accesses.
+//! Extents and ends of loops that a kernel does not state, chosen so that they hold what it accesses, and so that loops run as long as data say.
 //!
 //! # Input
 //! A kernel, and values for its parameters; those without one take their estimate.
 //! # Output
-//! For each [unstated](crate::Parameter::is_stated) extent a value, by the name of the parameter that stands for it.
+//! For each [unstated](crate::Parameter::is_stated) extent or end a value, by the name of the parameter that stands for it.
 //! # Method
 //! Interval arithmetic over the DAG bounds every index; inames range over their domains. Values read from arguments are assumed to lie
 //! below [`N_VALUES`]; generators of test data respect the resulting extents. A temporary has the bounds of the values assigned to it.
+//! A loop that data end runs as far as the greatest of its [ends](crate::data_bounds::end).
 //! # Complexity
 //! Linear in the expressions, a few times; one projection of a domain for each iname.
 //! # Not done
@@ -14,6 +15,7 @@
 
 use nestegg_isl as isl;
 
+use crate::data_bounds::{self, end_of};
 use crate::domains::Domains;
 use crate::expr::{Expr, Op};
 use crate::ids::{ExprId, InameId, ParameterId};
@@ -32,7 +34,7 @@ type Range = (i64, i64);
 
 const DATA: Range = (0, N_VALUES - 1);
 
-/// A value for each unstated extent. `values` are values of parameters, before the kernel's estimates.
+/// A value for each unstated extent and end. `values` are values of parameters, before the kernel's estimates.
 #[must_use]
 pub fn extents(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
     let unstated: Vec<ParameterId> = kernel.parameter_ids().filter(|&id| !kernel[id].is_stated).collect();
@@ -42,17 +44,33 @@ pub fn extents(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> 
     let mut expanded = kernel.clone();
     // A kernel with a rule that needs itself is refused elsewhere; its rules count as data.
     let kernel = if expand_substitutions(&mut expanded, &mut []).is_ok() { &expanded } else { kernel };
-    let value = |id: ParameterId| {
-        let given = values.iter().rev().find(|(name, _)| *name == kernel[id].name).map(|(_, value)| *value);
-        given.or(kernel[id].estimate)
+    let open = open(kernel);
+    let given = |id: ParameterId| {
+        values.iter().rev().find(|(name, _)| *name == kernel[id].name).map(|(_, value)| *value)
     };
-    let values: Vec<Option<i64>> = kernel.parameter_ids().map(value).collect();
-    let bounds = bounds(kernel, &values);
+    let value = |id: ParameterId| {
+        let is_end = open.iter().any(|&(_, end)| end == id);
+        given(id).or(if is_end { None } else { kernel[id].estimate })
+    };
+    let mut values: Vec<Option<i64>> = kernel.parameter_ids().map(value).collect();
+    let mut bounds = bounds(kernel, &values);
+    if !open.is_empty() {
+        // Ends may depend on inames whose own ends are open.
+        for _ in 0..MAX_ROUNDS {
+            for &(iname, end) in open.iter().filter(|&&(_, end)| given(end).is_none()) {
+                values[end.index()] = Some(greatest_end(kernel, iname, &bounds));
+            }
+            bounds = self::bounds(kernel, &values);
+        }
+    }
     let greatest = |array: &crate::Array, id: ParameterId| {
         let is_own = |size: &ExprId| matches!(kernel.exprs[*size], Expr::Parameter(own) if own == id);
         array.shape.first().is_some_and(is_own)
     };
     let extent = |&id: &ParameterId| {
+        if open.iter().any(|&(_, end)| end == id) {
+            return (kernel[id].name.clone(), values[id.index()].unwrap_or(N_VALUES));
+        }
         let own = kernel.array_ids().find(|&array| greatest(&kernel[array], id));
         let read = kernel.exprs.iter().filter_map(|(_, expr)| match expr {
             Expr::Access { array, indices } if Some(*array) == own => indices.first(),
@@ -67,7 +85,7 @@ pub fn extents(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> 
     unstated.iter().map(extent).collect()
 }
 
-/// The value of each parameter, in the kernel's order: the given one, else for an unstated extent the chosen one, else the kernel's estimate.
+/// The value of each parameter, in the kernel's order: the given one, else for an unstated extent or end the chosen one, else the kernel's estimate.
 #[must_use]
 pub fn values(kernel: &Kernel, given: &[(String, i64)]) -> Vec<Option<i64>> {
     let find = |values: &[(String, i64)], name: &str| {
@@ -82,11 +100,36 @@ pub fn values(kernel: &Kernel, given: &[(String, i64)]) -> Vec<Option<i64>> {
     kernel.parameter_ids().map(value).collect()
 }
 
+/// The ends alone, whatever is given for them: as many values as an iname has with test data.
+#[must_use]
+pub fn ends(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
+    let is_end = |name: &String| open(kernel).iter().any(|&(_, end)| kernel[end].name == *name);
+    let others: Vec<(String, i64)> = values.iter().filter(|(name, _)| !is_end(name)).cloned().collect();
+    extents(kernel, &others).into_iter().filter(|(name, _)| is_end(name)).collect()
+}
+
+/// The inames that data end, with the parameters that stand for their ends.
+fn open(kernel: &Kernel) -> Vec<(InameId, ParameterId)> {
+    kernel.iname_ids().filter_map(|iname| Some((iname, end_of(kernel, kernel[iname].domain)?))).collect()
+}
+
+/// The greatest end of an iname that any comparison states.
+fn greatest_end(kernel: &Kernel, iname: InameId, bounds: &[Range]) -> i64 {
+    let ends = kernel.exprs.iter().filter_map(|(id, _)| data_bounds::end(&kernel.exprs, id, iname));
+    let greatest = |end: data_bounds::Sum| {
+        end.terms.iter().fold(end.constant, |sum, (&leaf, &coefficient)| {
+            let (least, greatest) = bounds[leaf.index()];
+            sum.saturating_add(coefficient.saturating_mul(if coefficient > 0 { greatest } else { least }))
+        })
+    };
+    ends.map(greatest).max().unwrap_or(N_VALUES).max(0)
+}
+
 /// The bounds of every expression.
 fn bounds(kernel: &Kernel, values: &[Option<i64>]) -> Vec<Range> {
     let context = isl::Context::new();
     let domains = Domains::new(&context, kernel).ok();
-    let iname = |id: InameId| domains.as_ref().and_then(|domains| ends(kernel, domains, id, values));
+    let iname = |id: InameId| domains.as_ref().and_then(|domains| range_of(kernel, domains, id, values));
     let inames: Vec<Range> = kernel.iname_ids().map(|id| iname(id).unwrap_or(DATA)).collect();
     let mut arrays: Vec<Range> = kernel.arrays.iter().map(|array| table(&array.kind).unwrap_or(DATA)).collect();
     let mut res = Vec::new();
@@ -166,7 +209,7 @@ fn union(a: Range, b: Range) -> Range {
 }
 
 /// The ends of the values of an iname, if there are both.
-fn ends(kernel: &Kernel, domains: &Domains, iname: InameId, values: &[Option<i64>]) -> Option<Range> {
+fn range_of(kernel: &Kernel, domains: &Domains, iname: InameId, values: &[Option<i64>]) -> Option<Range> {
     let fixed: Vec<(&str, i64)> = kernel
         .parameters
         .iter()

@@ -115,6 +115,9 @@ pub enum BatchError {
         "`{0}` has no stated extent, so nobody knows where the next element's begins: state it, or share the argument"
     )]
     Unstated(String),
+    /// A loop that ends elsewhere in each element.
+    #[error("the bounds of `{0}` depend on data, which differ between elements")]
+    DataBounds(String),
     /// A layout that a loop in the kernel cannot have.
     #[error("the elements are those of the kernel's own loop over `{0}`: its arguments keep their layout")]
     Layout(String),
@@ -179,6 +182,9 @@ fn check(kernel: &Kernel, options: &BatchOptions) -> Result<(), BatchError> {
         kernel.instructions.iter().find(|instruction| matches!(instruction.kind, InstructionKind::Opaque { .. }))
     {
         return Err(BatchError::Opaque(opaque.id.clone()));
+    }
+    if let Some(open) = kernel.iname_ids().find(|&iname| nestegg_ir::data_bounds::is_open(kernel, iname)) {
+        return Err(BatchError::DataBounds(kernel[open].name.clone()));
     }
     let written = kernel.written();
     for name in &options.shared {

@@ -13,8 +13,9 @@
 //! # Complexity
 //! A projection and a comparison for each enclosed domain.
 //! # Not done
-//! Domains that several others enclose.
+//! Domains that several others enclose, and those that data end.
 
+use nestegg_ir::data_bounds::end_of;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::{DomainId, Expr, InameId, InameSet, Kernel, LinearizedKernel};
 use nestegg_isl as isl;
@@ -53,6 +54,10 @@ fn joinable(
         let Some(&first) = kernel[inner].enclosing.first() else { continue };
         let outer = kernel[first].domain;
         let is_alone = kernel[inner].enclosing.iter().all(|&iname| kernel[iname].domain == outer);
+        let is_open = |domain: DomainId| end_of(kernel, domain).is_some();
+        if is_open(inner) || is_open(outer) {
+            continue;
+        }
         if !is_alone || !kernel[outer].enclosing.is_empty() || !is_of_loops(outer) {
             continue;
         }

@@ -73,6 +73,12 @@ pub enum CodegenError {
         /// The limit.
         limit: usize,
     },
+    /// Data end a loop whose body they do not guard.
+    #[error("the bounds of `{iname}` depend on data that does not guard everything inside")]
+    Unbounded {
+        /// The iname.
+        iname: String,
+    },
     /// A parameter has no value where one is needed.
     #[error("parameter `{parameter}` has no value: give it an `estimate` or a value")]
     NoValue {

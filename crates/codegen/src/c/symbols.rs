@@ -72,8 +72,12 @@ impl Symbols {
             kernel.inames.iter().zip(&inames).zip(&wide).map(|((iname, name), &wide)| (&iname.name, name, wide));
         let of_parameters =
             kernel.parameters.iter().zip(&parameters).map(|(p, name)| (&p.name, name, p.dtype == Dtype::Int64));
-        let by_name =
-            of_inames.chain(of_parameters).map(|(from, to, wide)| (from.clone(), (to.clone(), wide))).collect();
+        // Scalar temporaries may bound loops.
+        let is_scalar = |array: &nestegg_ir::Array| array.is_temporary() && array.shape.is_empty();
+        let scalars = kernel.arrays.iter().zip(&arrays).filter(|(array, _)| is_scalar(array));
+        let of_scalars = scalars.map(|(array, name)| (&array.name, name, array.dtype == Dtype::Int64));
+        let all = of_inames.chain(of_parameters).chain(of_scalars);
+        let by_name = all.map(|(from, to, wide)| (from.clone(), (to.clone(), wide))).collect();
         Ok(Self { function, arrays, inames, parameters, wide, component, by_name, names })
     }
 
@@ -128,11 +132,18 @@ fn components(kernel: &Kernel) -> Vec<usize> {
     (0..leader.len()).map(|at| find(&mut leader, at)).collect()
 }
 
+/// Whether a set names a 64-bit temporary.
+fn has_long_data(kernel: &Kernel, text: &str) -> bool {
+    let is_long = |array: &nestegg_ir::Array| array.is_temporary() && array.dtype == Dtype::Int64;
+    let mut long = kernel.arrays.iter().filter(|array| array.shape.is_empty() && is_long(array));
+    long.any(|array| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == array.name))
+}
+
 fn wide_inames(kernel: &Kernel, component: &[usize]) -> Vec<bool> {
     let mut wide = vec![false; kernel.inames.len()];
     for domain in &kernel.domains {
         let long = |p: &ParameterId| kernel[*p].dtype == Dtype::Int64;
-        if domain.parameters.iter().any(long) || has_long_number(&domain.text) {
+        if domain.parameters.iter().any(long) || has_long_number(&domain.text) || has_long_data(kernel, &domain.text) {
             domain.inames.iter().for_each(|iname| wide[component[iname.index()]] = true);
         }
     }

@@ -8,11 +8,14 @@
 use std::collections::BTreeMap;
 
 use nestegg_ir::order::arrays_read;
-use nestegg_ir::{Array, ArrayId, ArrayKind, ExprId, InameId, InsnId, InstructionKind, Kernel, LoopTree};
+use nestegg_ir::{Array, ArrayId, ArrayKind, Expr, ExprId, InameId, InsnId, InstructionKind, Kernel, LoopTree};
 use rustc_hash::FxHashMap;
 
 use super::error::CodegenError;
 use super::lanes::Lanes;
+
+/// For each iname whose bounds depend on data the temporaries that they depend on.
+pub(crate) type Bounding = FxHashMap<InameId, Vec<ArrayId>>;
 
 /// How many of a temporary's instructions a note names.
 const MAX_DEFINITIONS: usize = 4;
@@ -50,12 +53,13 @@ type Runs<'a> = dyn FnMut(InameId, &[InameId]) -> Result<bool, CodegenError> + '
 pub(crate) fn declarations(
     kernel: &Kernel,
     tree: &[LoopTree],
-    lanes: Option<&Lanes>,
+    (lanes, bounding): (Option<&Lanes>, &Bounding),
     runs: &mut Runs<'_>,
 ) -> Result<BTreeMap<ArrayId, Declaration>, CodegenError> {
     let mut walk = Walk {
         kernel,
-        reads: arrays_read(kernel),
+        reads: with_bounds(kernel, arrays_read(kernel), bounding),
+        bounding,
         touched: FxHashMap::default(),
         blocks: vec![Block { parent: 0, depth: 0, n_conditions: 0 }],
         open: Vec::new(),
@@ -105,6 +109,7 @@ struct Block {
 struct Walk<'a> {
     kernel: &'a Kernel,
     reads: Vec<Vec<ArrayId>>,
+    bounding: &'a Bounding,
     touched: FxHashMap<ArrayId, Touched>,
     blocks: Vec<Block>,
     open: Vec<InameId>,
@@ -128,6 +133,9 @@ impl Walk<'_> {
                     self.block(body, block)?;
                 }
                 LoopTree::Loop { iname, body } => {
+                    for &array in self.bounding.get(iname).into_iter().flatten() {
+                        self.touch(array, block, None, false);
+                    }
                     let runs = (self.runs)(*iname, &self.open)?;
                     let inner = self.enter(block, usize::from(!runs));
                     self.open.push(*iname);
@@ -195,6 +203,21 @@ impl Walk<'_> {
         known.is_read |= !by_writer;
         self.touched.insert(array, known);
     }
+}
+
+/// For each instruction the arrays that it reads, with those that bound its reductions.
+fn with_bounds(kernel: &Kernel, mut reads: Vec<Vec<ArrayId>>, bounding: &Bounding) -> Vec<Vec<ArrayId>> {
+    if bounding.is_empty() {
+        return reads;
+    }
+    for (instruction, reads) in kernel.instructions.iter().zip(&mut reads) {
+        for id in kernel.exprs.reachable(instruction.expressions()) {
+            if let Expr::Reduce { inames, .. } = &kernel.exprs[id] {
+                reads.extend(inames.iter().filter_map(|iname| bounding.get(iname)).flatten());
+            }
+        }
+    }
+    reads
 }
 
 fn accessed(kernel: &Kernel, root: ExprId) -> Vec<ArrayId> {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use nestegg_ir::{Expr, Kernel, Number, Op, Program, unstated};
 
+use crate::parameters::for_runs;
 use crate::validation::is_assumed;
 
 /// The least value of parameters at a small size.
@@ -24,8 +25,8 @@ const N_DECISIVE: usize = 5;
 /// The parameter values to compare at: what is assumed, then small sizes, all different and all equal, and those beside
 /// each number that bounds a loop or is compared with. At a small size loops are short and their ends matter.
 pub(super) fn sizes(programs: [&Program; 2], values: &[(String, i64)]) -> Vec<Vec<(String, i64)>> {
-    let mut res = vec![values.to_vec()];
     let first = programs[0].kernel();
+    let mut res = vec![for_runs(first, values)];
     let is_stated = |name: &String| first.stated_parameters().any(|parameter| first[parameter].name == *name);
     let values: Vec<&(String, i64)> = values.iter().filter(|(name, _)| is_stated(name)).collect();
     if values.is_empty() {

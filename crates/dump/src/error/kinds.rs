@@ -425,6 +425,28 @@ pub enum ReadError {
         #[help]
         help: Option<String>,
     },
+    #[error("`{name}` cannot bound the domain of `{iname}`: {reason}")]
+    #[diagnostic(code(dump::data_bound))]
+    DataBound {
+        name: String,
+        iname: String,
+        reason: String,
+        #[label("{label}")]
+        at: Span,
+        label: &'static str,
+        #[help]
+        help: &'static str,
+    },
+    #[error("the bounds of `{iname}` depend on data, and {reason}")]
+    #[diagnostic(code(dump::data_domain))]
+    DataDomain {
+        iname: String,
+        reason: String,
+        #[label("here")]
+        at: Span,
+        #[help]
+        help: &'static str,
+    },
     #[error("the domain of `{name}` encloses itself: {cycle}")]
     #[diagnostic(code(dump::domain_cycle), help("put inames that bound each other into one domain"))]
     DomainCycle {

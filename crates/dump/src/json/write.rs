@@ -8,7 +8,7 @@ use nestegg_ir::{
 
 use super::version::version;
 use super::write_expr::write_expr;
-use crate::share::writable;
+use crate::share::{bounded, writable};
 
 /// The dump of a kernel. Reading it gives the kernel again; the same kernel gives the same bytes.
 ///
@@ -16,6 +16,7 @@ use crate::share::writable;
 /// than the DAG, sub-expressions are named by substitutions: an equal kernel, not the same.
 #[must_use]
 pub fn write_json(program: &Program) -> String {
+    let program = &*bounded(program);
     let program = &*writable(program);
     let kernel = program.kernel();
     let mut writer = Writer { kernel, out: String::new() };

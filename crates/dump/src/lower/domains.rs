@@ -19,10 +19,10 @@ const MAX_NAMES: usize = 64;
 const ISL_WORDS: [&str; 10] = ["and", "or", "not", "exists", "mod", "floor", "ceil", "min", "max", "infty"];
 
 /// A domain that isl read.
-struct ReadDomain {
-    set: isl::Set,
-    dims: Vec<String>,
-    params: Vec<String>,
+pub(super) struct ReadDomain {
+    pub(super) set: isl::Set,
+    pub(super) dims: Vec<String>,
+    pub(super) params: Vec<String>,
 }
 
 impl<'k, 's> Lowering<'k, 's> {
@@ -54,9 +54,10 @@ impl<'k, 's> Lowering<'k, 's> {
         }
         for (idx, read) in sets.iter().enumerate() {
             if let Some(read) = read {
-                self.domain_parameters(idx, &read.params);
+                self.domain_parameters(idx, read);
             }
         }
+        self.check_data_enclosing();
         self.check_points(&sets, assumptions.as_ref());
     }
 
@@ -136,7 +137,7 @@ impl<'k, 's> Lowering<'k, 's> {
         has_few
     }
 
-    fn report_isl<T>(&mut self, res: isl::Result<T>, what: &'static str, text: &Name<'_>) -> Option<T> {
+    pub(super) fn report_isl<T>(&mut self, res: isl::Result<T>, what: &'static str, text: &Name<'_>) -> Option<T> {
         let at = text.span;
         let error = match res {
             Ok(value) => return Some(value),
@@ -154,12 +155,14 @@ impl<'k, 's> Lowering<'k, 's> {
     }
 
     /// Sorts the parameters of a domain into enclosing inames and parameters of the kernel.
-    fn domain_parameters(&mut self, idx: usize, params: &[String]) {
+    fn domain_parameters(&mut self, idx: usize, read: &ReadDomain) {
         let text = &self.syntax.domains[idx];
-        for name in params {
+        let mut data = Vec::new();
+        for name in &read.params {
             match self.names.get(&**name) {
                 Some(&(Entity::Iname(outer), _)) => self.kernel.domains[idx].enclosing.push(outer),
                 Some(&(Entity::Parameter(parameter), _)) => self.kernel.domains[idx].parameters.push(parameter),
+                _ if self.is_temporary(name) => data.push(name.clone()),
                 _ if !self.has_all_names => {}
                 _ => {
                     let help = self.suggest(name, |entity| matches!(entity, Entity::Iname(_) | Entity::Parameter(_)));
@@ -167,6 +170,9 @@ impl<'k, 's> Lowering<'k, 's> {
                     self.errors.push(ReadError::DomainParameter { name: name.clone(), at, help });
                 }
             }
+        }
+        if !data.is_empty() {
+            self.data_domain(idx, read, data);
         }
     }
 
@@ -256,7 +262,7 @@ fn unlisted<'n>(text: &'n Name<'_>) -> Option<&'n str> {
 }
 
 /// The first occurrence of a name in a domain, and its place if the text is written without escapes.
-fn find_word<'n>(text: &'n Name<'_>, name: &str) -> Option<(&'n str, Span)> {
+pub(super) fn find_word<'n>(text: &'n Name<'_>, name: &str) -> Option<(&'n str, Span)> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '\'';
     let found = text.text.match_indices(name).find(|(at, _)| {
         let (before, after) = (&text.text[..*at], &text.text[at + name.len()..]);

@@ -8,7 +8,7 @@ use nestegg_ir::{
 
 use super::write_expr::write_expr;
 use crate::json::{quoted, write_table};
-use crate::share::writable;
+use crate::share::{bounded, writable};
 
 /// Spaces for each block that is open.
 const INDENT: usize = 2;
@@ -19,6 +19,7 @@ const INDENT: usize = 2;
 /// JSON, expressions are written as trees, with names for sub-expressions where those would be too deep or too large.
 #[must_use]
 pub fn write_text(program: &Program) -> String {
+    let program = &*bounded(program);
     let program = &*writable(program);
     let kernel = program.kernel();
     let mut writer = Writer { kernel, out: String::new(), depth: 0 };
