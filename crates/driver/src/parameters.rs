@@ -63,7 +63,8 @@ pub fn assumed(kernel: &Kernel, given: &[(String, i64)]) -> Result<Vec<AssumedPa
 }
 
 /// The values with which a kernel runs: a loop that data end is as long as test data may make it.
-pub(crate) fn for_runs(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
+#[must_use]
+pub fn for_runs(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
     let ends = if data_bounds::has_open_inames(kernel) { unstated::ends(kernel, values) } else { Vec::new() };
     let end = |name: &String| ends.iter().find(|(known, _)| known == name).map(|(_, end)| *end);
     values.iter().map(|(name, value)| (name.clone(), end(name).unwrap_or(*value))).collect()

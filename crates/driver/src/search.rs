@@ -233,6 +233,9 @@ pub(crate) fn value_form(
     pass.verified("join reductions", &form)?;
     let form = stages.run("slice tables", || nestegg_transform::slice_tables(form));
     pass.verified("slice tables", &form)?;
+    let freed = || nestegg_transform::free_factors(form, pass.semantics.licence);
+    let form = stages.run("join", || pass.done("free factors", freed()))?;
+    pass.verified("free factors", &form)?;
     Ok((form, folds))
 }
 

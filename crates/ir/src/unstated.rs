@@ -24,7 +24,7 @@ use crate::kernel::{ArrayKind, InstructionKind, Kernel, Parameter};
 use crate::number::Number;
 
 /// Numbers that come as data are taken to be below it where they serve as indices.
-const N_VALUES: i64 = 16;
+pub const N_VALUES: i64 = 16;
 
 /// Temporaries may be computed from temporaries so many times.
 const MAX_ROUNDS: usize = 4;

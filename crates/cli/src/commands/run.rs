@@ -46,7 +46,7 @@ pub fn run(args: &RunArgs) -> Result<ExitStatus, Failure> {
     let program = nestegg_driver::read_defined(&source, &args.parameters.values)?.program;
     let kernel = program.kernel();
     let assumed = parameters::assumed(kernel, &args.parameters.values)?;
-    let parameters: IndexMap<String, i64> = parameters::values(&assumed).into_iter().collect();
+    let parameters: IndexMap<String, i64> = parameters::for_runs(kernel, &parameters::values(&assumed)).into_iter().collect();
     let mut inputs = Inputs::random(kernel, &parameters, args.seed).map_err(RunError::from)?;
     if let Some(path) = &args.arguments {
         give(kernel, &mut inputs, path)?;

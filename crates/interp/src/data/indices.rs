@@ -5,11 +5,17 @@
 //! integer arrays. The value of one element is bounded for each of these: its own subscripts fix inames, the others range over their domains, and several
 //! elements in one index share the room that is left. What is bounded whatever the elements are (`a % 4`, `a & 7`, `min(max(a, 0), 9)`) asks nothing of them;
 //! other indices that are no such sum leave their elements zero alone.
+//! What the ends of loops are computed of is small, so that loops run as often as is assumed of them.
 //! Elements that nothing reads, since affine predicates or loops without values keep the first kernel from it, take wild values.
 //! # Not done
 //! Other conditions around an access are not looked at: what they guard may be bounded too narrowly, never too widely.
 
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Instruction, InstructionKind, Kernel, Number, Op};
+use std::collections::BTreeSet;
+
+use nestegg_ir::walk::arrays_below;
+use nestegg_ir::{
+    ArrayId, Expr, ExprId, InameId, Instruction, InstructionKind, Kernel, Number, Op, data_bounds, unstated,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::domain::Domains;
@@ -85,6 +91,8 @@ pub(super) struct Indices {
     rooms: FxHashMap<ArrayId, Vec<Room>>,
     /// Arrays in indices that are no sums.
     only_zero: Vec<ArrayId>,
+    /// Arrays of which the ends of loops are computed, as far as elements are small enough for them.
+    ending: Vec<ArrayId>,
     /// The least and greatest values of inames.
     hulls: FxHashMap<InameId, (i64, i64)>,
 }
@@ -121,6 +129,7 @@ impl Indices {
             }
         }
         res.look_through(kernel, source);
+        res.ending = ending(kernel);
         let mut inames: Vec<InameId> = Vec::new();
         for room in res.rooms.values().flatten() {
             let forms = room.subscripts.iter().flatten().chain([&room.rest]).chain(&room.guards);
@@ -233,8 +242,10 @@ impl Indices {
         if self.only_zero.binary_search(&array).is_ok() {
             return Some((0, 0));
         }
-        let rooms = self.rooms.get(&array)?;
-        let (mut lower, mut upper) = (i64::MIN, i64::MAX);
+        let is_ending = self.ending.binary_search(&array).is_ok();
+        let none = Vec::new();
+        let rooms = self.rooms.get(&array).or(is_ending.then_some(&none))?;
+        let (mut lower, mut upper) = if is_ending { (0, unstated::N_VALUES - 1) } else { (i64::MIN, i64::MAX) };
         for room in rooms {
             if let Some((least, greatest)) = self.room(room, element) {
                 lower = lower.max(least);
@@ -303,6 +314,26 @@ impl Indices {
         }
         (least, greatest)
     }
+}
+
+/// The arrays of which the ends of loops are computed, through temporaries too.
+fn ending(kernel: &Kernel) -> Vec<ArrayId> {
+    let mut res = BTreeSet::new();
+    for iname in data_bounds::open_inames(kernel).iter() {
+        let ends = kernel.exprs.iter().filter_map(|(id, _)| data_bounds::end(&kernel.exprs, id, iname));
+        let leaves: Vec<ExprId> = ends.flat_map(|end| end.terms.into_keys()).collect();
+        res.extend(arrays_below(&kernel.exprs, leaves));
+    }
+    let mut pending: Vec<ArrayId> = res.iter().copied().filter(|&array| kernel[array].is_temporary()).collect();
+    while let Some(array) = pending.pop() {
+        for instruction in &kernel.instructions {
+            let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { continue };
+            let below = if assignee.array == array { arrays_below(&kernel.exprs, [*expression]) } else { continue };
+            let new = below.into_iter().filter(|&array| res.insert(array));
+            pending.extend(new.filter(|&array| kernel[array].is_temporary()));
+        }
+    }
+    res.into_iter().collect()
 }
 
 /// Whether one of the loops around an instruction has no value.
