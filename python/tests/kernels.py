@@ -573,7 +573,7 @@ def split_with_remainder() -> lp.TranslationUnit:
     return lp.split_iname(t_unit, "i", 4, inner_tag="unr")
 
 
-@case({"n": 9, "nnz": 30}, {"start": 2, "col": 9}, refused="bounds or sizes that depend on data")
+@case({"n": 9, "nnz": 30}, {"start": 9, "col": 9})
 def csr() -> lp.TranslationUnit:
     return knl(
         ["{[i]: 0<=i<n}", "{[j]: 0<=j<len}"],
@@ -584,6 +584,146 @@ def csr() -> lp.TranslationUnit:
         end
         """,
         [arr("y", "n"), arr("start", "n+1", I32), arr("col", "nnz", I32), arr("a", "nnz"), arr("x", "n"), size("n"), size("nnz")],
+    )
+
+
+@case({"n": 9, "nnz": 30}, {"start": 20, "col": 9})
+def csr_from_start_to_end() -> lp.TranslationUnit:
+    return knl(
+        ["{[i]: 0<=i<n}", "{[j]: lo<=j<hi}"],
+        """
+        for i
+            <> lo = start[i]
+            <> hi = start[i+1]
+            y[i] = sum(j, alpha*a[j]*x[col[j]])
+        end
+        """,
+        [
+            arr("y", "n"), arr("start", "n+1", I32), arr("col", "nnz", I32), arr("a", "nnz"), arr("x", "n"),
+            val("alpha"), size("n"), size("nnz"),
+        ],
+    )
+
+
+@case({"n": 9, "nnz": 30}, {"start": 9})
+def rows_of_lengths() -> lp.TranslationUnit:
+    return knl(
+        ["{[i]: 0<=i<n}", "{[jj]: 0<=jj<row_len}"],
+        """
+        for i
+            <> row_len = start[i+1] - start[i]
+            total[i] = sum(jj, scale[i]*a[start[i] + jj])
+            for jj
+                b[start[i] + jj] = b[start[i] + jj] + scale[i]*factor*a[start[i] + jj]
+            end
+        end
+        """,
+        [
+            arr("total", "n"), arr("start", "n+1", I32), arr("a", "nnz"), arr("b", "nnz"), arr("scale", "n"),
+            val("factor"), size("n"), size("nnz"),
+        ],
+    )
+
+
+@case({"n_boxes": 5, "n_lists": 12, "n_particles": 20}, {"lists": 10, "sources_of": 5, "starts": 12, "counts": 6})
+def near_field() -> lp.TranslationUnit:
+    return knl(
+        [
+            "{[box]: 0<=box<n_boxes}",
+            "{[source_box]: source_box_start<=source_box<source_box_end}",
+            "{[target]: target_start<=target<target_end}",
+            "{[source]: source_start<=source<source_end}",
+        ],
+        """
+        for box
+            <> source_box_start = lists[box]
+            <> source_box_end = lists[box+1]
+            <> target_start = starts[box]
+            <> target_end = target_start + counts[box]
+            for source_box
+                <> b = sources_of[source_box]
+                <> source_start = starts[b]
+                <> source_end = source_start + counts[b]
+                for target
+                    u[target] = u[target] + sum(source, strength*q[source]/(1 + (x[target] - x[source])**2))
+                end
+            end
+        end
+        """,
+        [
+            arr("lists", "n_boxes+1", I32), arr("sources_of", "n_lists", I32), arr("starts", "n_boxes", I32),
+            arr("counts", "n_boxes", I32), arr("u", "n_particles"), arr("q", "n_particles"), arr("x", "n_particles"),
+            val("strength"), size("n_boxes"), size("n_lists"), size("n_particles"),
+        ],
+    )
+
+
+@case({"n": 4, "n_dofs": 60}, {"layers": 12, "map": 40})
+def extruded_columns() -> lp.TranslationUnit:
+    return knl(
+        ["{[column]: 0<=column<n}", "{[layer]: start<=layer<end_layer}", "{[p, d]: 0<=p<2 and 0<=d<3}"],
+        """
+        for column
+            <> start = layers[column, 0]
+            <> end_layer = layers[column, 1]
+            for layer
+                <> t = height*sum(p, basis[p]*u[map[column, 0] + layer + p]) {id=t}
+                for d
+                    out[map[column, d] + layer] = out[map[column, d] + layer] + t*height {id=out, dep=t}
+                end
+            end
+        end
+        """,
+        [
+            arr("layers", "n, 2", I32), arr("map", "n, 3", I32), arr("basis", (2,)), arr("u", "n_dofs"),
+            arr("out", "n_dofs"), val("height"), size("n"), size("n_dofs"),
+        ],
+    )
+
+
+@case({"n": 6, "nnz": 40}, {"start": 12, "first": 12})
+def rows_with_a_window() -> lp.TranslationUnit:
+    """A loop that starts at the greatest of two bounds, one in a loop around, and ends at the least of three."""
+    return knl(
+        ["{[i]: 0<=i<n}", "{[j]: lo<=j<hi and least<=j<=lo+i and j<20}"],
+        """
+        <> least = first[0]
+        for i
+            <> lo = start[i]
+            <> hi = start[i+1] + 6
+            y[i] = sum(j, s*x[j]*i)
+        end
+        """,
+        [arr("y", "n"), arr("x", "nnz"), arr("start", "n+1", I32), arr("first", (1,), I32), val("s"), size("n"), size("nnz")],
+    )
+
+
+@case({"n": 5, "nnz": 40}, {"start": 12, "count": 9})
+def two_inames_that_data_end() -> lp.TranslationUnit:
+    return knl(
+        ["{[i]: 0<=i<n}", "{[j, k]: 0<=j<m and 0<=k<m}"],
+        """
+        for i
+            <> m = count[i]
+            y[start[i] + j] = y[start[i] + j] + sum(k, s*x[start[i] + k]*x[start[i] + j])
+        end
+        """,
+        [arr("y", "nnz"), arr("x", "nnz"), arr("start", "n", I32), arr("count", "n", I32), val("s"), size("n"), size("nnz")],
+    )
+
+
+@case({"n": 6, "nnz": 20}, {"count": 9}, refused="an extremum of no values")
+def largest_of_rows() -> lp.TranslationUnit:
+    return knl(
+        ["{[i]: 0<=i<n}", "{[j]: 0<=j<m}"],
+        """
+        for i
+            <> m = count[i]
+            y[i] = max(j, x[j])
+        end
+        """,
+        [arr("y", "n"), arr("x", "nnz"), arr("count", "n", I32), size("n"), size("nnz")],
+        symbol_manglers=[huge_value],
     )
 
 

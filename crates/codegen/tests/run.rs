@@ -504,3 +504,46 @@ extern void split(double, int32_t, double *, int32_t *);
 void split(double x, int32_t k, double *a, int32_t *b) { *a = x*k; *b = k; }";
     check_program(&program, &[], definitions);
 }
+
+#[test]
+fn rows_that_end_where_data_say() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/run/data_bounds.knl")).unwrap();
+    check(&text, &[]);
+    for name in ["csr", "rows", "boxes", "extruded"] {
+        let path = format!("{}/../../tests/optimize/data-bounds-{name}.knl", env!("CARGO_MANIFEST_DIR"));
+        check(&std::fs::read_to_string(path).unwrap(), &[]);
+    }
+}
+
+#[test]
+fn bounds_that_depend_on_data_under_conditions() {
+    check(
+        "kernel conditions
+domain { [i] : 0 <= i < 9 }
+domain [lo, hi, least, i] -> { [j] : lo <= j < hi and least <= j <= lo + i }
+domain [n] -> { [k] : 0 <= k < n }
+arg starts : int32[10] read
+arg first : int32 read
+arg x : float64[*] read
+arg y : float64[9] readwrite
+arg z : int64[9] write
+temp lo : int32
+temp hi : int32
+temp least : int32
+temp n : int64
+least = first
+for i
+  lo = starts[i]
+  hi = starts[i + 1]
+  n = cast(int64, hi) - lo
+  if x[0] > 0.0 or i > 3
+    for j
+      y[i] = y[i] + x[j]*j
+    end
+  end
+  z[i] = sum(k, k*k + 1)
+end
+",
+        &[],
+    );
+}

@@ -40,8 +40,10 @@ pub fn assumed(kernel: &Kernel, given: &[(String, i64)]) -> Result<Vec<AssumedPa
     // A loop that data end is as long as the estimate says where costs are counted; data for runs make it shorter.
     let ends = kernel.domain_ids().filter_map(|domain| data_bounds::end_of(kernel, domain));
     let ends: Vec<AssumedParameter> = ends
-        .map(|end| AssumedParameter { source: ParameterSource::Unstated, ..assume(&kernel[end]) })
-        .map(|end| of_extent((end.name, end.value)))
+        .map(|end| match assume(&kernel[end]) {
+            given @ AssumedParameter { source: ParameterSource::Given, .. } => given,
+            estimated => AssumedParameter { source: ParameterSource::DataBound, ..estimated },
+        })
         .collect();
     let mut known = values(&res);
     known.extend(values(&ends));

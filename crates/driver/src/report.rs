@@ -128,6 +128,8 @@ pub enum ParameterSource {
     Default,
     /// It is an extent that the kernel does not state, and holds what is accessed.
     Unstated,
+    /// The end of a loop whose bounds depend on data.
+    DataBound,
 }
 
 /// A temporary of the output.

@@ -295,7 +295,7 @@ impl DataSet<'_> {
         if let Some((mut lower, mut upper)) = self.plan.indices.range(argument.array, &argument.layout.index(position))
         {
             if let Profile::Daring(number) = self.profile
-                && self.plan.indexing[number % self.plan.indexing.len()] == argument.array
+                && self.plan.indexing.get(number % self.plan.indexing.len().max(1)) == Some(&argument.array)
                 && mix(hash ^ 0xda12) & 1 == 1
             {
                 (lower, upper) = (lower.saturating_sub(3), upper.saturating_add(3));

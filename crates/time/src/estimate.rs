@@ -7,7 +7,7 @@ use nestegg_ir::affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::{NestingError, conditions_mut, to_tree};
-use nestegg_ir::{InsnId, LinearizedKernel};
+use nestegg_ir::{InsnId, LinearizedKernel, Program, data_bounds};
 
 use crate::axes::{Axes, axes};
 use crate::machine::{Constant, Machine};
@@ -125,6 +125,13 @@ impl Profile {
     /// If its rules, loops or domains are not what they should be, or a parameter that matters has no value.
     pub fn new(program: &LinearizedKernel, values: &[(String, i64)], machine: &Machine) -> Result<Self, EstimateError> {
         let mut program = program.clone();
+        if data_bounds::has_open_inames(&program.kernel)
+            && let Some(unguarded) = data_bounds::unguarded(&Program::Linearized(program.clone()))
+            && let Program::Linearized(unguarded) = unguarded.program
+        {
+            // Loops end where data say; they are not tested at each point.
+            program = unguarded;
+        }
         if !program.kernel.substitutions.is_empty() {
             let mut conditions = conditions_mut(&mut program.linearization);
             inline_substitutions(&mut program.kernel, &mut conditions)

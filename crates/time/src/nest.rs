@@ -10,6 +10,7 @@
 //! Linear in the operations of each instruction; one isl count for each loop.
 
 use nestegg_ir::affine::{self, Affine, Var};
+use nestegg_ir::data_bounds::end_of;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::types::Types;
 use nestegg_ir::{
@@ -679,7 +680,8 @@ pub(crate) fn value(kernel: &Kernel, size: &Affine, values: &[(String, i64)]) ->
         let Var::Parameter(parameter) = var else { return None };
         let given = values.iter().find(|(name, _)| *name == kernel[*parameter].name).map(|(_, value)| *value);
         // Values of unstated extents hold what a run accesses; an estimate is more.
-        let given = given.filter(|_| kernel[*parameter].is_stated);
+        let is_end = || kernel.domain_ids().any(|domain| end_of(kernel, domain) == Some(*parameter));
+        let given = given.filter(|_| kernel[*parameter].is_stated || is_end());
         sum.checked_add(given.or(kernel[*parameter].estimate)?.checked_mul(*coefficient)?)
     })
 }

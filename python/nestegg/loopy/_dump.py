@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,7 +37,8 @@ from loopy.symbolic import DependencyMapper, LinearSubscript, Reduction, SubArra
 from loopy.type_inference import TypeReader
 from pymbolic import primitives as p
 
-from nestegg.errors import Unsupported
+from nestegg import _core
+from nestegg.errors import Error, Unsupported
 from nestegg.loopy._arrays import STORED, Layout, dtype_name, element_name, layout
 from nestegg.loopy._from_json import names_in
 from nestegg.loopy._order import Nesting, Step, in_order, linearize, with_list_order
@@ -45,7 +47,7 @@ from nestegg.loopy._reductions import with_single_results
 from nestegg.loopy._to_json import Json, ToJson, function_name, negated
 
 FORMATS = ("nestegg-kernel/1", "nestegg-kernel/2")
-"""The second has extents that are not stated, and further integer types of arrays."""
+"""The second has extents that are not stated, bounds that depend on data, and further integer types of arrays."""
 
 META = "loopy"
 """The member of ``meta`` with what only loopy needs."""
@@ -69,7 +71,16 @@ def dump(t_unit: lp.TranslationUnit) -> str:
     nestegg.Unsupported
         If the format cannot hold something in it.
     """
-    return to_json_text(_Dump(prepared(t_unit)).kernel())
+    dumped = _Dump(prepared(t_unit))
+    text = to_json_text(dumped.kernel())
+    if not dumped.bounding:
+        return text
+    try:
+        # Domains that start at data are written as the format's readers see them: from zero.
+        return to_json_text(json.loads(_core.convert(text, "<text>", True)))
+    except Error as error:
+        reasons = re.findall(r"(?:bounds of|cannot bound)[^\n]*", str(error))
+        raise Unsupported(reasons[0] if reasons else error.summary) from error
 
 
 def to_json_text(kernel: dict[str, Json]) -> str:
@@ -146,7 +157,6 @@ class _Dump:
         for array in (*self.entry.args, *self.entry.temporary_variables.values()):
             self.dtypes[array.name] = getattr(array.dtype, "numpy_dtype", None) or refuse_dtype(array)
         self.instructions = [insn for insn in self.entry.instructions if not is_nothing(insn)]
-        self.depends_on = self._dependences()
         self.reductions = {
             insn.id: frozenset(
                 iname
@@ -160,6 +170,8 @@ class _Dump:
         self.used_inames = frozenset().union(
             *(insn.within_inames | self.reductions[insn.id] for insn in self.instructions)
         )
+        self.bounding = self._bounding()
+        self.depends_on = self._dependences()
         linear = self._linear_arrays()
         self.layouts: dict[str, Layout] = {}
         for arg in self.entry.args:
@@ -196,7 +208,8 @@ class _Dump:
             self._add_dependences(instructions)
         is_open = any(None in layout.shape for layout in self.layouts.values())
         has_stored = any(array["dtype"] in STORED for array in [*arguments, *temporaries])
-        kernel: dict[str, Json] = {"format": FORMATS[is_open or has_stored], "name": entry.name}
+        is_second = is_open or has_stored or bool(self.bounding)
+        kernel: dict[str, Json] = {"format": FORMATS[is_second], "name": entry.name}
         meta = self._meta()
         if meta:
             kernel["meta"] = {META: meta}
@@ -261,19 +274,30 @@ class _Dump:
             names |= set(domain.get_var_names(isl.dim_type.param))
         if not self.entry.assumptions.plain_is_universe():
             names |= set(self.entry.assumptions.get_var_names(isl.dim_type.param))
-        depends = DependencyMapper(composite_leaves=False)
         for array in self.layouts.values():
             for extent in array.shape:
-                if extent is not None and not isinstance(extent, (int, np.integer)):
-                    names |= {variable.name for variable in depends(extent)}
+                names |= names_of(extent)
         names -= self.entry.all_inames()
+        sizes = {name for array in self.layouts.values() for extent in array.shape for name in names_of(extent)}
+        names -= set(self.bounding) - sizes
         scalars = {arg.name: arg for arg in self.entry.args if isinstance(arg, ValueArg)}
         for name in sorted(names):
             if name not in scalars:
-                raise Unsupported(f"bounds or sizes that depend on data (`{name}`) have no place in the format")
+                raise Unsupported(f"sizes that depend on data (`{name}`) have no place in the format")
             if scalars[name].is_output:
                 raise Unsupported(f"`{name}` is a size and is written", f"kernel {self.entry.name}")
         return names
+
+    def _bounding(self) -> dict[str, frozenset[str]]:
+        """Temporaries that bound domains, and the instructions that write each."""
+        names = {name for domain in self._used_domains() for name in domain.get_var_names(isl.dim_type.param)}
+        writers = self.entry.writer_map()
+        return {name: writers.get(name, frozenset()) for name in sorted(names & set(self.entry.temporary_variables))}
+
+    def _bounds_of(self, inames: frozenset[str]) -> set[str]:
+        """The temporaries that bound the domains of inames."""
+        domains = (self.entry.get_home_domain_index(iname) for iname in inames)
+        return {name for at in domains for name in self.entry.domains[at].get_var_names(isl.dim_type.param)} & set(self.bounding)
 
     def _used_domains(self) -> Iterator[Any]:
         """Domains of inames that instructions use, and those that these depend on."""
@@ -294,7 +318,20 @@ class _Dump:
 
     def _domains(self) -> Iterator[str]:
         for domain in self._used_domains():
-            yield set_text(domain)
+            names = domain.get_var_names(isl.dim_type.set)
+            is_joint = len(names) > 1 and set(domain.get_var_names(isl.dim_type.param)) & set(self.bounding)
+            if is_joint:
+                self._refuse_parts_of(names)
+                yield from map(set_text, one_by_one(domain))
+            else:
+                yield set_text(domain)
+
+    def _refuse_parts_of(self, names: list[str]) -> None:
+        """A domain can be taken apart where all that uses an iname of it uses those before."""
+        for insn in self.instructions:
+            used = [name in insn.within_inames | self.reductions[insn.id] for name in names]
+            if used != sorted(used, reverse=True):
+                raise Unsupported("inames of one domain whose bounds depend on data, of which one is used alone", insn.id)
 
     def _argument(self, arg: Any) -> dict[str, Json]:
         place = f"argument {arg.name}"
@@ -395,7 +432,11 @@ class _Dump:
                     found |= known[id]
             return frozenset(found)
 
-        return {insn.id: through(insn.depends_on, frozenset()) - {insn.id} for insn in self.instructions}
+        found = {insn.id: through(insn.depends_on, frozenset()) for insn in self.instructions}
+        for insn in self.instructions:
+            for name in self._bounds_of(insn.within_inames | self.reductions[insn.id]):
+                found[insn.id] |= self.bounding[name]
+        return {id: before - {id} for id, before in found.items()}
 
     def _refuse_groups(self) -> None:
         for insn in self.instructions:
@@ -409,8 +450,12 @@ class _Dump:
         if not entry.loop_priority and not any(insn.priority for insn in self.instructions):
             return None
         parents = {}
+        writing = {insn.id: insn.within_inames for insn in self.instructions}
         for domain in entry.domains:
-            outer = frozenset(domain.get_var_names(isl.dim_type.param)) & entry.all_inames()
+            names = frozenset(domain.get_var_names(isl.dim_type.param))
+            outer = names & entry.all_inames()
+            # What bounds a loop is assigned in loops around it.
+            outer = outer.union(*(writing.get(id, frozenset()) for name in names for id in self.bounding.get(name, ())))
             parents.update({name: outer for name in domain.get_var_names(isl.dim_type.set)})
         position = {name: idx for idx, name in enumerate(self._inames())}
         return linearize(steps, Nesting(frozenset(entry.loop_priority), parents, position))
@@ -431,7 +476,11 @@ class _Dump:
     def _add_dependences(self, instructions: list[Json]) -> None:
         tables = {name for name, found in self.entry.temporary_variables.items() if found.initializer is not None}
         arrays = set(self.dtypes) - tables - self.entry.all_inames()
-        accesses = {insn["id"]: accesses_of(insn, arrays) for insn in instructions}
+        accesses = {}
+        for insn in instructions:
+            touched, written = accesses_of(insn, arrays)
+            bounds = self._bounds_of(frozenset(insn["within_inames"]) | self.reductions[insn["id"]])
+            accesses[insn["id"]] = touched | bounds, written
         depends_on = with_list_order(self.depends_on, accesses)
         for insn in instructions:
             insn["depends_on"] = depends_on[insn["id"]]
@@ -481,6 +530,26 @@ class _Dump:
 def refuse_dtype(array: Any) -> np.dtype[Any]:
     """What is no type of numpy's is none of the format's."""
     raise Unsupported(f"the type {array.dtype} has no place in the format", array.name)
+
+
+def one_by_one(domain: Any) -> Iterator[Any]:
+    """A set of several inames as one set for each, with those before it as parameters."""
+    domain = domain.to_set()
+    names = domain.get_var_names(isl.dim_type.set)
+    before = None
+    for at in range(len(names)):
+        outer = domain.project_out(isl.dim_type.set, at + 1, len(names) - at - 1)
+        own = outer.move_dims(isl.dim_type.param, outer.dim(isl.dim_type.param), isl.dim_type.set, 0, at)
+        around = None if before is None else before.params()
+        yield own if around is None else own.gist_params(around)
+        before = outer.move_dims(isl.dim_type.param, outer.dim(isl.dim_type.param), isl.dim_type.set, 0, at + 1)
+
+
+def names_of(extent: Any) -> set[str]:
+    """The names in a size."""
+    if extent is None or isinstance(extent, (int, np.integer)):
+        return set()
+    return {variable.name for variable in DependencyMapper(composite_leaves=False)(extent)}
 
 
 def is_nothing(insn: Any) -> bool:

@@ -114,6 +114,7 @@ impl Report {
                 ParameterSource::Estimate => "the kernel's estimate",
                 ParameterSource::Default => "no estimate, the default",
                 ParameterSource::Unstated => "not stated, holds what is accessed",
+                ParameterSource::DataBound => "data say where the loop ends",
             };
             story.line(&format!("assuming {} = {} ({source})", parameter.name, parameter.value));
         }

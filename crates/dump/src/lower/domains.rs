@@ -165,7 +165,13 @@ impl<'k, 's> Lowering<'k, 's> {
                 _ if self.is_temporary(name) => data.push(name.clone()),
                 _ if !self.has_all_names => {}
                 _ => {
-                    let help = self.suggest(name, |entity| matches!(entity, Entity::Iname(_) | Entity::Parameter(_)));
+                    let is_array = self.syntax.arrays.iter().any(|array| array.name.text == *name);
+                    let help = match is_array {
+                        true => Some("declare a parameter, or assign it to an integer temporary that bounds".to_owned()),
+                        false => {
+                            self.suggest(name, |entity| matches!(entity, Entity::Iname(_) | Entity::Parameter(_)))
+                        }
+                    };
                     let at = find_word(text, name).map_or(text.span, |(_, at)| at);
                     self.errors.push(ReadError::DomainParameter { name: name.clone(), at, help });
                 }
