@@ -608,13 +608,13 @@ def csr_from_start_to_end() -> lp.TranslationUnit:
 @case({"n": 9, "nnz": 30}, {"start": 9})
 def rows_of_lengths() -> lp.TranslationUnit:
     return knl(
-        ["{[i]: 0<=i<n}", "{[jj]: 0<=jj<row_len}"],
+        ["{[i]: 0<=i<n}", "{[jj]: 0<=jj<row_len}", "{[kk]: 0<=kk<row_len}"],
         """
         for i
             <> row_len = start[i+1] - start[i]
             total[i] = sum(jj, scale[i]*a[start[i] + jj])
-            for jj
-                b[start[i] + jj] = b[start[i] + jj] + scale[i]*factor*a[start[i] + jj]
+            for kk
+                b[start[i] + kk] = b[start[i] + kk] + scale[i]*factor*a[start[i] + kk]
             end
         end
         """,
@@ -631,8 +631,7 @@ def near_field() -> lp.TranslationUnit:
         [
             "{[box]: 0<=box<n_boxes}",
             "{[source_box]: source_box_start<=source_box<source_box_end}",
-            "{[target]: target_start<=target<target_end}",
-            "{[source]: source_start<=source<source_end}",
+            "{[target, source]: target_start<=target<target_end and source_start<=source<source_end}",
         ],
         """
         for box

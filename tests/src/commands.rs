@@ -304,7 +304,7 @@ fn interpret(command: &TestCommand, source: &Source) -> Result<String, String> {
     let seed = command.option("seed").unwrap_or("0").parse().map_err(|_| "the seed is no number")?;
     let program = read(source)?;
     let assumed = parameters::assumed(program.kernel(), &command.parameters()?).map_err(|error| rendered(&error))?;
-    let values = parameters::values(&assumed).into_iter().collect();
+    let values = parameters::for_runs(program.kernel(), &parameters::values(&assumed)).into_iter().collect();
     let inputs = Inputs::random(program.kernel(), &values, seed).map_err(|error| error.to_string())?;
     let outputs = match nestegg_interp::run(&program, &inputs, &RunOptions::default()) {
         Ok(outputs) => outputs,

@@ -177,7 +177,8 @@ fn bounded(linearized: LinearizedKernel) -> Result<(LinearizedKernel, Bounding),
         Expr::Access { array, .. } => Some(array),
         _ => None,
     };
-    let arrays = |ends: &data_bounds::Ends| ends.ends.iter().flat_map(|end| end.terms.keys()).filter_map(array).collect();
+    let arrays =
+        |ends: &data_bounds::Ends| ends.ends.iter().flat_map(|end| end.terms.keys()).filter_map(array).collect();
     let bounding: Bounding = unguarded.ends.iter().map(|ends| (ends.iname, arrays(ends))).collect();
     match unguarded.bounded() {
         Ok(Some(Program::Linearized(linearized))) => Ok((linearized, bounding)),

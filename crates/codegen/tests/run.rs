@@ -507,7 +507,8 @@ void split(double x, int32_t k, double *a, int32_t *b) { *a = x*k; *b = k; }";
 
 #[test]
 fn rows_that_end_where_data_say() {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/run/data_bounds.knl")).unwrap();
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/run/data_bounds.knl")).unwrap();
     check(&text, &[]);
     for name in ["csr", "rows", "boxes", "extruded"] {
         let path = format!("{}/../../tests/optimize/data-bounds-{name}.knl", env!("CARGO_MANIFEST_DIR"));

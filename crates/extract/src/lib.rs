@@ -10,6 +10,7 @@ pub mod construct;
 pub mod cost;
 pub mod emit;
 pub mod guard;
+mod open;
 pub mod place;
 pub mod product;
 pub mod select;

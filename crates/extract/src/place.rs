@@ -11,7 +11,7 @@
 //!
 //! A temporary is computed once for each point of its own inames. Where all its uses are under conditions that can be tested there, its
 //! definition is under their disjunction ([`crate::uses`]). A value that may trap where the conditions around it do not hold is kept
-//! only under all of them. Expressions nested deeper than [`DEPTH_LIMIT`] are cut by temporaries.
+//! only under all of them. A value along a loop that data end is kept only where it is [one number](crate::open). Expressions nested deeper than [`DEPTH_LIMIT`] are cut by temporaries.
 
 use egg::{Id, Language};
 use nestegg_egraph::analysis::{Data, Graph};
@@ -24,6 +24,7 @@ use nestegg_ir::{ExprId, InameSet, Kernel, LinearizedKernel, Op};
 
 use crate::cost::Cost;
 use crate::guard::Need;
+use crate::open::OpenLoops;
 use crate::product::{Candidate, ProductGraph, Vertex, bound_by};
 use crate::select::{Selection, needed};
 use crate::uses::{Guard, Uses};
@@ -80,6 +81,7 @@ impl<'a> Placement<'a> {
             graph,
             domains,
             keeps_weak: !kernel.has_single(),
+            open: OpenLoops::of(linearized),
             is_hoisted: vec![false; n],
             is_root: vec![false; n],
             around: vec![InameSet::new(); n],
@@ -122,6 +124,7 @@ struct Placer<'a, 'b> {
     graph: &'b Graph,
     domains: &'b Domains,
     keeps_weak: bool,
+    open: OpenLoops,
     /// For each vertex whether a use of it has more inames than it has itself.
     is_hoisted: Vec<bool>,
     is_root: Vec<bool>,
@@ -171,7 +174,8 @@ impl<'a> Placer<'a, '_> {
         let nodes = [&candidate.node].into_iter().chain(candidate.accumulated.iter().map(|(_, node)| node));
         let is_shadowing = nodes.into_iter().any(|node| !bound_by(graph, node).is_disjoint(&self.around[vertex]));
         let is_strong = self.keeps_weak || data.dtype != Type::WeakFloat;
-        let can_be_kept = (is_worth || is_shadowing) && is_strong && is_operation(candidate, data);
+        let is_array = self.open.need_array(&data.inames, &self.around[vertex]);
+        let can_be_kept = ((is_worth && !is_array) || is_shadowing) && is_strong && is_operation(candidate, data);
         let guard = guard.filter(|_| can_be_kept);
         let is_kept = guard.is_some();
         self.res.is_kept[vertex] = is_kept;

@@ -334,10 +334,7 @@ fn common(kernel: &Kernel, roots: &Roots, types: &Types, iname: InameId) -> Comm
         Expr::Iname(other) => kernel[domain].enclosing.contains(other),
         Expr::Parameter(parameter) => kernel[*parameter].is_stated,
         Expr::Access { array, indices } => {
-            indices.is_empty()
-                && kernel[*array].is_temporary()
-                && types.of(leaf).is_integer()
-                && !is_inside(*array)
+            indices.is_empty() && kernel[*array].is_temporary() && types.of(leaf).is_integer() && !is_inside(*array)
         }
         _ => false,
     };
@@ -452,9 +449,8 @@ fn drop_guards(program: &mut Program, all: &[Ends]) {
             Item::If(condition) => {
                 let mut left = conjunction(&kernel.exprs, rewritten.get(condition));
                 for ends in all.iter().filter(|ends| open.contains(&ends.iname)) {
-                    let is_said = |id: &ExprId| {
-                        end(&kernel.exprs, *id, ends.iname).is_some_and(|end| ends.ends.contains(&end))
-                    };
+                    let is_said =
+                        |id: &ExprId| end(&kernel.exprs, *id, ends.iname).is_some_and(|end| ends.ends.contains(&end));
                     left.retain(|id| !is_said(id));
                 }
                 let left = all_of(&mut kernel.exprs, left);

@@ -37,6 +37,11 @@ const DATA: Range = (0, N_VALUES - 1);
 /// A value for each unstated extent and end. `values` are values of parameters, before the kernel's estimates.
 #[must_use]
 pub fn extents(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
+    extents_with(kernel, values, DATA)
+}
+
+/// The same, where numbers that come as data are in a range.
+fn extents_with(kernel: &Kernel, values: &[(String, i64)], data: Range) -> Vec<(String, i64)> {
     let unstated: Vec<ParameterId> = kernel.parameter_ids().filter(|&id| !kernel[id].is_stated).collect();
     if unstated.is_empty() {
         return Vec::new();
@@ -45,22 +50,21 @@ pub fn extents(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> 
     // A kernel with a rule that needs itself is refused elsewhere; its rules count as data.
     let kernel = if expand_substitutions(&mut expanded, &mut []).is_ok() { &expanded } else { kernel };
     let open = open(kernel);
-    let given = |id: ParameterId| {
-        values.iter().rev().find(|(name, _)| *name == kernel[id].name).map(|(_, value)| *value)
-    };
+    let given =
+        |id: ParameterId| values.iter().rev().find(|(name, _)| *name == kernel[id].name).map(|(_, value)| *value);
     let value = |id: ParameterId| {
         let is_end = open.iter().any(|&(_, end)| end == id);
         given(id).or(if is_end { None } else { kernel[id].estimate })
     };
     let mut values: Vec<Option<i64>> = kernel.parameter_ids().map(value).collect();
-    let mut bounds = bounds(kernel, &values);
+    let mut bounds = bounds(kernel, &values, data);
     if !open.is_empty() {
         // Ends may depend on inames whose own ends are open.
         for _ in 0..MAX_ROUNDS {
             for &(iname, end) in open.iter().filter(|&&(_, end)| given(end).is_none()) {
                 values[end.index()] = Some(greatest_end(kernel, iname, &bounds));
             }
-            bounds = self::bounds(kernel, &values);
+            bounds = self::bounds(kernel, &values, data);
         }
     }
     let greatest = |array: &crate::Array, id: ParameterId| {
@@ -103,9 +107,15 @@ pub fn values(kernel: &Kernel, given: &[(String, i64)]) -> Vec<Option<i64>> {
 /// The ends alone, whatever is given for them: as many values as an iname has with test data.
 #[must_use]
 pub fn ends(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
+    ends_with(kernel, values, DATA)
+}
+
+/// The same, where numbers that come as data are in a range.
+#[must_use]
+pub fn ends_with(kernel: &Kernel, values: &[(String, i64)], data: (i64, i64)) -> Vec<(String, i64)> {
     let is_end = |name: &String| open(kernel).iter().any(|&(_, end)| kernel[end].name == *name);
     let others: Vec<(String, i64)> = values.iter().filter(|(name, _)| !is_end(name)).cloned().collect();
-    extents(kernel, &others).into_iter().filter(|(name, _)| is_end(name)).collect()
+    extents_with(kernel, &others, data).into_iter().filter(|(name, _)| is_end(name)).collect()
 }
 
 /// The inames that data end, with the parameters that stand for their ends.
@@ -126,20 +136,20 @@ fn greatest_end(kernel: &Kernel, iname: InameId, bounds: &[Range]) -> i64 {
 }
 
 /// The bounds of every expression.
-fn bounds(kernel: &Kernel, values: &[Option<i64>]) -> Vec<Range> {
+fn bounds(kernel: &Kernel, values: &[Option<i64>], data: Range) -> Vec<Range> {
     let context = isl::Context::new();
     let domains = Domains::new(&context, kernel).ok();
     let iname = |id: InameId| domains.as_ref().and_then(|domains| range_of(kernel, domains, id, values));
-    let inames: Vec<Range> = kernel.iname_ids().map(|id| iname(id).unwrap_or(DATA)).collect();
-    let mut arrays: Vec<Range> = kernel.arrays.iter().map(|array| table(&array.kind).unwrap_or(DATA)).collect();
+    let inames: Vec<Range> = kernel.iname_ids().map(|id| iname(id).unwrap_or(data)).collect();
+    let mut arrays: Vec<Range> = kernel.arrays.iter().map(|array| table(&array.kind).unwrap_or(data)).collect();
     let mut res = Vec::new();
     for _ in 0..MAX_ROUNDS {
-        res = with_arrays(kernel, values, &inames, &arrays);
+        res = with_arrays(kernel, values, (&inames, &arrays), data);
         let mut assigned: Vec<Option<Range>> = vec![None; kernel.arrays.len()];
         for instruction in &kernel.instructions {
             let value = match &instruction.kind {
                 InstructionKind::Assignment { expression, .. } => res[expression.index()],
-                InstructionKind::Call { .. } | InstructionKind::Opaque { .. } => DATA,
+                InstructionKind::Call { .. } | InstructionKind::Opaque { .. } => data,
             };
             for array in instruction.written_arrays().into_iter().filter(|&array| kernel[array].is_temporary()) {
                 let known = &mut assigned[array.index()];
@@ -158,30 +168,35 @@ fn bounds(kernel: &Kernel, values: &[Option<i64>]) -> Vec<Range> {
 }
 
 /// The bounds of every expression, where elements of arrays have the given ones. Operands come before operations.
-fn with_arrays(kernel: &Kernel, values: &[Option<i64>], inames: &[Range], arrays: &[Range]) -> Vec<Range> {
+fn with_arrays(
+    kernel: &Kernel,
+    values: &[Option<i64>],
+    (inames, arrays): (&[Range], &[Range]),
+    data: Range,
+) -> Vec<Range> {
     let mut res: Vec<Range> = Vec::with_capacity(kernel.exprs.len());
     for (_, expr) in kernel.exprs.iter() {
         let of = |id: &ExprId| res[id.index()];
         let range = match expr {
             Expr::Number(Number::Int(value)) => (*value, *value),
             Expr::Iname(iname) => inames[iname.index()],
-            Expr::Parameter(id) => values[id.index()].map_or(DATA, |value| (value, value)),
+            Expr::Parameter(id) => values[id.index()].map_or(data, |value| (value, value)),
             Expr::Access { array, .. } => arrays[array.index()],
             Expr::Cast { operand, .. } => of(operand),
             Expr::Reduce { body, .. } => of(body),
             Expr::Op { op, operands } => {
                 let operands: Vec<Range> = operands.iter().map(of).collect();
-                operation(*op, &operands)
+                operation(*op, &operands, data)
             }
-            _ => DATA,
+            _ => data,
         };
         res.push(range);
     }
     res
 }
 
-fn operation(op: Op, operands: &[Range]) -> Range {
-    let fold = |f: fn(Range, Range) -> Range| operands.iter().copied().reduce(f).unwrap_or(DATA);
+fn operation(op: Op, operands: &[Range], data: Range) -> Range {
+    let fold = |f: fn(Range, Range) -> Range| operands.iter().copied().reduce(f).unwrap_or(data);
     match (op, operands) {
         (Op::Add, _) => fold(|a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1))),
         (Op::Sub, [a, b]) => (a.0.saturating_sub(b.1), a.1.saturating_sub(b.0)),
@@ -195,7 +210,7 @@ fn operation(op: Op, operands: &[Range]) -> Range {
         (Op::Max, _) => fold(|a, b| (a.0.max(b.0), a.1.max(b.1))),
         (Op::If, [_, a, b]) => union(*a, *b),
         (Op::BitAnd, _) => (0, operands.iter().map(|range| range.1).min().unwrap_or(0).max(0)),
-        _ => DATA,
+        _ => data,
     }
 }
 

@@ -227,7 +227,8 @@ impl Bounder {
             }
             let written = instruction.written_arrays();
             let is_opaque = matches!(instruction.kind, InstructionKind::Opaque { .. });
-            let mut local = written.iter().map(|&array| self.is_local(array, (iname, outer), statements, &inside, &reads));
+            let mut local =
+                written.iter().map(|&array| self.is_local(array, (iname, outer), statements, &inside, &reads));
             if !is_opaque && local.all(|is_local| is_local) {
                 continue;
             }
@@ -262,8 +263,7 @@ impl Bounder {
         if self.kernel.insn_ids().any(|insn| !inside.contains(&insn) && touches(insn)) {
             return false;
         }
-        let is_condition =
-            |condition: &ExprId| arrays_below(&self.kernel.exprs, [*condition]).contains(&array);
+        let is_condition = |condition: &ExprId| arrays_below(&self.kernel.exprs, [*condition]).contains(&array);
         if statements.iter().any(|statement| statement.conditions.iter().any(is_condition)) {
             return false;
         }
@@ -271,9 +271,9 @@ impl Bounder {
         let Some(first) = touching.next() else { return false };
         let instruction = &self.kernel[first.insn];
         let is_implied = |&condition: &ExprId| {
-            conjunction(&self.kernel.exprs, condition).into_iter().all(|condition| {
-                outer.contains(&condition) || end(&self.kernel.exprs, condition, iname).is_some()
-            })
+            conjunction(&self.kernel.exprs, condition)
+                .into_iter()
+                .all(|condition| outer.contains(&condition) || end(&self.kernel.exprs, condition, iname).is_some())
         };
         let is_scalar = self.kernel[array].shape.is_empty();
         instruction.written_arrays().contains(&array)
@@ -286,8 +286,7 @@ impl Bounder {
     /// The ends without which a value leaves an element as it is.
     fn idle_ends(&self, iname: InameId, assignee: &Assignee, value: ExprId) -> Vec<Sum> {
         let exprs = &self.kernel.exprs;
-        let Some(element) =
-            exprs.find(&Expr::Access { array: assignee.array, indices: assignee.indices.clone() })
+        let Some(element) = exprs.find(&Expr::Access { array: assignee.array, indices: assignee.indices.clone() })
         else {
             return Vec::new();
         };

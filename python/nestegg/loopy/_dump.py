@@ -322,7 +322,7 @@ class _Dump:
             is_joint = len(names) > 1 and set(domain.get_var_names(isl.dim_type.param)) & set(self.bounding)
             if is_joint:
                 self._refuse_parts_of(names)
-                yield from map(set_text, one_by_one(domain))
+                yield from (str(own.coalesce().drop_unused_params()) for own in one_by_one(domain))
             else:
                 yield set_text(domain)
 

@@ -163,6 +163,7 @@ class _Load:
         domains, conditions = self._domains()
         if conditions:
             instructions = [self._under(insn, conditions) for insn in instructions]
+        domains = self._nested(domains, instructions)
         arguments = self._arguments()
         unread = self._keep_arguments(arguments, instructions)
         like = self.like
@@ -252,6 +253,28 @@ class _Load:
                 if condition is not None:
                     conditions[loop.name] = condition
         return domains, conditions
+
+    def _nested(self, domains: list[Any], instructions: list[Any]) -> list[Any]:
+        """The domains, those that data bound with the inames of loops around them as parameters: loopy nests domains by these."""
+        data = set(self.shapes)
+        if not any(data & set(domain.get_var_names(isl.dim_type.param)) for domain in domains):
+            return domains
+        depth = {loop.name: len(loop.around) for loop in self.loops}
+        domains = sorted(domains, key=lambda it: min(depth.get(name, 0) for name in it.get_var_names(isl.dim_type.set)))
+        used = [insn.within_inames | insn.reduction_inames() for insn in instructions]
+        before: set[str] = set()
+        found = []
+        for domain in domains:
+            own, given = set(domain.get_var_names(isl.dim_type.set)), set(domain.get_var_names(isl.dim_type.param))
+            if data & given:
+                users = [inames for inames in used if own & inames]
+                around = before.intersection(*users) if users else set()
+                for name in sorted(around - given):
+                    at = domain.dim(isl.dim_type.param)
+                    domain = domain.add_dims(isl.dim_type.param, 1).set_dim_name(isl.dim_type.param, at, name)
+            before |= own
+            found.append(domain)
+        return found
 
     def _parameters_of(self, iname: str) -> set[str]:
         return set(self.domains[self.domain_of[iname]].get_var_names(isl.dim_type.param))

@@ -8,7 +8,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 use nestegg_driver::parameters;
 use nestegg_interp::{Inputs, Output, RunOptions, Values};
-use nestegg_ir::{Array, Dtype, Kernel};
+use nestegg_ir::{Array, Dtype, Kernel, unstated};
 use serde_json::Value;
 
 use crate::args::RunArgs;
@@ -46,10 +46,12 @@ pub fn run(args: &RunArgs) -> Result<ExitStatus, Failure> {
     let program = nestegg_driver::read_defined(&source, &args.parameters.values)?.program;
     let kernel = program.kernel();
     let assumed = parameters::assumed(kernel, &args.parameters.values)?;
-    let parameters: IndexMap<String, i64> = parameters::for_runs(kernel, &parameters::values(&assumed)).into_iter().collect();
+    let values = parameters::for_runs(kernel, &parameters::values(&assumed));
+    let parameters: IndexMap<String, i64> = values.into_iter().collect();
     let mut inputs = Inputs::random(kernel, &parameters, args.seed).map_err(RunError::from)?;
     if let Some(path) = &args.arguments {
         give(kernel, &mut inputs, path)?;
+        widen_ends(kernel, &mut inputs);
     }
     let options = RunOptions { max_steps: RunOptions::DEFAULT_MAX_STEPS };
     let outputs = nestegg_interp::run(&program, &inputs, &options).map_err(RunError::from)?;
@@ -82,6 +84,19 @@ fn give(kernel: &Kernel, inputs: &mut Inputs, path: &Path) -> Result<(), Failure
         })?;
     }
     Ok(())
+}
+
+/// Loops that data end are as long as the given data make them.
+fn widen_ends(kernel: &Kernel, inputs: &mut Inputs) {
+    let integers = inputs.arrays.values().filter_map(|values| match values {
+        Values::Ints(values) => Some(values),
+        Values::Floats(_) => None,
+    });
+    let range = integers.flatten().fold((0, 0), |(least, greatest), &value| (value.min(least), value.max(greatest)));
+    let known: Vec<(String, i64)> = inputs.parameters.iter().map(|(name, value)| (name.clone(), *value)).collect();
+    for (name, end) in unstated::ends_with(kernel, &known, range) {
+        inputs.parameters.insert(name, end);
+    }
 }
 
 fn unknown(inputs: &Inputs, name: String) -> RunError {

@@ -3,6 +3,7 @@
 use nestegg_codegen::c::timing::{Compiler, Effort, times};
 use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
+use nestegg_driver::parameters::for_runs;
 use nestegg_driver::report::Tuned;
 use nestegg_ir::LinearizedKernel;
 
@@ -17,6 +18,7 @@ pub fn fastest(mut best: Vec<Optimized>, config: &Config) -> Result<Optimized, F
     let programs: Vec<&LinearizedKernel> = best.iter().map(Optimized::runs).collect();
     let values: Vec<(String, i64)> =
         best[0].report.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect();
+    let values = for_runs(&best[0].program.kernel, &values);
     let rounds = times(&programs, &values, &compiler(None, None, &config.machine), EFFORT)?.rounds;
     let tuned: Vec<Tuned> = best
         .iter()

@@ -113,7 +113,11 @@ pub(crate) const KERNEL: Object = Object {
         },
         optional("parameters", Holds::List(&Holds::Object(&PARAMETER)), "Symbolic integer sizes."),
         optional("assumptions", Holds::Text, "What holds of the parameters: an isl parameter set."),
-        required("domains", Holds::List(&Holds::Text), "isl sets; every iname is a set dimension of exactly one. Integer temporaries may be parameters (since version 2)."),
+        required(
+            "domains",
+            Holds::List(&Holds::Text),
+            "isl sets; every iname is a set dimension of exactly one. Integer temporaries may be parameters (since version 2).",
+        ),
         optional("inames", Holds::List(&Holds::Object(&INAME)), "Inames with tags."),
         required("arguments", Holds::List(&Holds::Object(&ARGUMENT)), "Arrays and scalars that the caller owns."),
         required("temporaries", Holds::List(&Holds::Object(&TEMPORARY)), "Arrays and scalars of the kernel's own."),

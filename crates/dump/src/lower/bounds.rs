@@ -242,7 +242,14 @@ impl<'k, 's> Lowering<'k, 's> {
             match each.as_slice() {
                 [] => {}
                 [start] => drop(starts.insert(data.iname, *start)),
-                _ => drop(starts.insert(data.iname, exprs.op(Op::Max, each))),
+                [first, others @ ..] => {
+                    // loopy has no maximum of integers.
+                    let greater = others.iter().fold(*first, |known, &other| {
+                        let is_greater = exprs.op(Op::Gt, [known, other]);
+                        exprs.op(Op::If, [is_greater, known, other])
+                    });
+                    starts.insert(data.iname, greater);
+                }
             }
             guards.push((data.iname, data.guards.iter().map(|guard| not_negative(exprs, &names, guard)).collect()));
         }
@@ -296,7 +303,8 @@ impl<'k, 's> Lowering<'k, 's> {
                 Item::End(_) => drop(open.pop()),
                 Item::If(condition) => {
                     let of_loops = all.iter().filter(|data| open.contains(&data.iname));
-                    let mut conditions: Vec<ExprId> = of_loops.flat_map(|data| guards_of(data.iname)).copied().collect();
+                    let mut conditions: Vec<ExprId> =
+                        of_loops.flat_map(|data| guards_of(data.iname)).copied().collect();
                     let own = conjunction(&self.kernel.exprs, rewritten.get(*condition));
                     let is_new = own.iter().any(|own| !conditions.contains(own));
                     if conditions.is_empty() || !is_new {
@@ -407,7 +415,11 @@ fn not_negative(exprs: &mut Exprs, names: &FxHashMap<String, ExprId>, form: &isl
     let (mut more, mut less) = (of_sign(1), of_sign(-1));
     // `less < more + constant + 1`.
     let constant = form.constant.saturating_add(1);
-    if constant < 0 { less.constant = constant.saturating_neg() } else { more.constant = constant }
+    if constant < 0 {
+        less.constant = constant.saturating_neg()
+    } else {
+        more.constant = constant
+    }
     let (less, more) = (affine(exprs, names, &less), affine(exprs, names, &more));
     exprs.op(Op::Lt, [less, more])
 }

@@ -167,10 +167,10 @@ impl<'k, 's> Lowering<'k, 's> {
                 _ => {
                     let is_array = self.syntax.arrays.iter().any(|array| array.name.text == *name);
                     let help = match is_array {
-                        true => Some("declare a parameter, or assign it to an integer temporary that bounds".to_owned()),
-                        false => {
-                            self.suggest(name, |entity| matches!(entity, Entity::Iname(_) | Entity::Parameter(_)))
+                        true => {
+                            Some("declare a parameter, or assign it to an integer temporary that bounds".to_owned())
                         }
+                        false => self.suggest(name, |entity| matches!(entity, Entity::Iname(_) | Entity::Parameter(_))),
                     };
                     let at = find_word(text, name).map_or(text.span, |(_, at)| at);
                     self.errors.push(ReadError::DomainParameter { name: name.clone(), at, help });
