@@ -14,7 +14,10 @@ from kernels import CASES, Case
 import nestegg
 from nestegg.loopy._dump import entry_name
 
-VERSION_2 = {"unsigned_numbers", "facet_numbers", "without_extent", "pyop2_wrapper"}
+VERSION_2 = {
+    "unsigned_numbers", "facet_numbers", "without_extent", "pyop2_wrapper", "csr", "csr_from_start_to_end", "rows_of_lengths",
+    "near_field", "extruded_columns", "rows_with_a_window", "two_inames_that_data_end",
+}  # fmt: skip
 """What the second version of the format holds: the reader of prints refuses it."""
 
 LOWERED = {

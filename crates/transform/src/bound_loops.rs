@@ -42,9 +42,6 @@ pub fn bound_loops(linearized: LinearizedKernel) -> Option<LinearizedKernel> {
     if reads_ends(&linearized) {
         return None;
     }
-    if is_bounded(&linearized) {
-        return Some(linearized);
-    }
     let LinearizedKernel { kernel, linearization } = linearized;
     let tree = to_tree(&linearization).ok()?;
     let names = Names::new(&kernel);
@@ -496,7 +493,14 @@ impl Bounder {
             }
             instruction.predicates = predicates;
         }
-        with_conditions(body, &mut |condition| left(&kernel.exprs, condition))
+        // A condition may read what only the guards let it read.
+        with_conditions(body, &mut |condition| {
+            let mut rest = left(&kernel.exprs, condition);
+            rest.retain(|condition| !outer.contains(condition));
+            let rest = all_of(&mut kernel.exprs, rest);
+            let all = rest.map(|rest| outer.iter().chain(guards).copied().chain([rest]).collect::<Vec<_>>());
+            all.and_then(|all| all_of(&mut kernel.exprs, all)).into_iter().collect()
+        })
     }
 }
 

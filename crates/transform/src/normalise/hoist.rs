@@ -12,6 +12,7 @@
 //! # Complexity
 //! For each accumulation the touches of its array inside the loop that it leaves.
 
+use nestegg_ir::data_bounds::is_open;
 use nestegg_ir::{
     ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Item, Licence, Linearization, LinearizedKernel,
     ReduceOp, affine,
@@ -153,8 +154,11 @@ impl Hoister {
                 continue;
             }
             let depends = |a: InameId, b: InameId| self.work.ranges.enclosing(a).any(|outer| outer == b);
+            // Where a loop ends that data end may depend on any loop around it.
             let is_tangled = kept.iter().any(|&other| match self.nest[other].kind {
-                NodeKind::Loop(other) => depends(other, iname) || depends(iname, other),
+                NodeKind::Loop(other) => {
+                    depends(other, iname) || depends(iname, other) || is_open(&self.work.kernel, other)
+                }
                 _ => false,
             });
             if is_tangled
