@@ -156,7 +156,7 @@ impl<'k, 's> Lowering<'k, 's> {
             None
         };
         const SCALAR: &str = "assign the bound to an integer temporary without axes, once, outside of the loop";
-        if array.shape.as_ref()?.len() > 0 {
+        if !array.shape.as_ref()?.is_empty() {
             return refuse("it has axes".to_owned(), array.name.span, "an array", SCALAR);
         }
         if array.dtype.is_some_and(|dtype| !dtype.is_integer()) {
