@@ -100,7 +100,8 @@ def test_random(path: Path, tmp_path: Path) -> None:
         runs.append((entry(unit), *compiled(text, entry(unit).name, tmp_path / word)))
     for data in case["data"]:
         given = arguments(runs[0][0], case["sizes"], data)
-        assert_same(*(call(function, names, given) for _, function, names in runs))
+        # What passes through a single float is as exact as that, also in a double one.
+        assert_same(*(call(function, names, given) for _, function, names in runs), is_single="float32" in dumped)
 
 
 def test_few_random_kernels_are_refused() -> None:

@@ -13,6 +13,9 @@ from loopy.types import NumpyType
 WHOLE = "complex_number"
 """The function that puts a complex number together."""
 
+EXTREMA = {"min": "whole_min", "max": "whole_max"}
+"""The functions of integers for the format's extrema."""
+
 
 class MathFunction(ScalarCallable):  # type: ignore[misc, unused-ignore]
     """A function of floats in C's math.h; of single ones it is the one with an ``f`` behind its name."""
@@ -34,6 +37,27 @@ class MathFunction(ScalarCallable):  # type: ignore[misc, unused-ignore]
     def generate_preambles(self, target: Any) -> Any:
         """The header that declares it."""
         yield ("10_math", "#include <math.h>")
+
+
+class WholeExtremum(ScalarCallable):  # type: ignore[misc, unused-ignore]
+    """The smaller or larger of two integers, each computed once; C has none."""
+
+    def with_types(self, arg_id_to_dtype: Any, clbl_inf_ctx: Any) -> Any:
+        """The function for these types."""
+        arguments = {at: dtype for at, dtype in arg_id_to_dtype.items() if at >= 0 and dtype is not None}
+        if len(arguments) < 2:
+            return self.copy(arg_id_to_dtype=constantdict(arg_id_to_dtype)), clbl_inf_ctx
+        dtype = np.result_type(np.int32, *(found.numpy_dtype for found in arguments.values()))
+        types = {at: NumpyType(dtype) for at in (-1, 0, 1)}
+        return self.copy(name_in_target=f"{self.name}_{dtype.name}", arg_id_to_dtype=constantdict(types)), clbl_inf_ctx
+
+    def generate_preambles(self, target: Any) -> Any:
+        """Its definition."""
+        name = self.name_in_target
+        dtype = name.rsplit("_", 1)[1] + "_t"
+        operator = "<" if self.name == EXTREMA["min"] else ">"
+        yield ("10_stdint", "#include <stdint.h>")
+        yield (f"20_{name}", f"static inline {dtype} {name}({dtype} a, {dtype} b)\n{{\n  return a {operator} b ? a : b;\n}}")
 
 
 class ComplexNumber(ScalarCallable):  # type: ignore[misc, unused-ignore]

@@ -20,7 +20,8 @@ from typing import Any
 import islpy as isl
 import loopy as lp
 import numpy as np
-from loopy.kernel.data import AddressSpace
+from loopy.diagnostic import CannotBranchDomainTree
+from loopy.kernel.data import AddressSpace, UnrollTag
 from loopy.symbolic import LinearSubscript, TypeCast
 from loopy.types import NumpyType
 from pymbolic import primitives as p
@@ -29,8 +30,8 @@ from pytools import UniqueNameGenerator
 from nestegg import _core
 from nestegg.errors import Error, Unsupported
 from nestegg.loopy._dump import META, accesses_of, entry_name, prepared, written
-from nestegg.loopy._from_json import BITS, FromJson, names_in
-from nestegg.loopy._functions import MathFunction
+from nestegg.loopy._from_json import BITS, FromJson, Type, names_in
+from nestegg.loopy._functions import EXTREMA, MathFunction, WholeExtremum
 from nestegg.loopy._order import Step, in_order, with_list_order
 from nestegg.loopy._parts import has_complex_numbers
 
@@ -80,13 +81,23 @@ def load(
         like = None
     if kernel["linearization"] is None:
         is_ordered = any("sequential" in iname["tags"] for iname in kernel.get("inames") or [])
+        is_ordered = is_ordered or any(is_joint_union(domain) for domain in kernel["domains"])
         converted = unsigned(kernel) | set(computed)
         if not is_ordered and not any(needs_saved_condition(insn, converted) for insn in kernel["instructions"]):
-            found = _Load(kernel, like, target, computed).t_unit()
+            found = loaded(kernel, like, target, computed)
             if lp.has_schedulable_iname_nesting(found[entry_name(found)]):
                 return found
         kernel = json.loads(_core.linearize(text, "<text>"))
-    return _Load(kernel, like, target, computed).t_unit()
+    return loaded(kernel, like, target, computed)
+
+
+def loaded(
+    kernel: dict[str, Json], like: lp.TranslationUnit | None, target: Any, computed: Collection[str]
+) -> lp.TranslationUnit:
+    """The translation unit of a kernel in the order that it has."""
+    first = _Load(kernel, like, target, computed, is_typed=False)
+    found = first.t_unit()
+    return _Load(kernel, like, target, computed, is_typed=True).t_unit() if first.typed & first.untyped else found
 
 
 @dataclass
@@ -112,7 +123,13 @@ class _Load:
     """One kernel on its way."""
 
     def __init__(
-        self, kernel: dict[str, Json], like: lp.TranslationUnit | None, target: Any, computed: Collection[str]
+        self,
+        kernel: dict[str, Json],
+        like: lp.TranslationUnit | None,
+        target: Any,
+        computed: Collection[str],
+        *,
+        is_typed: bool,
     ) -> None:
         self.kernel = kernel
         self.like = None if like is None else like[entry_name(like)]
@@ -122,18 +139,22 @@ class _Load:
         self.layouts: dict[str, Json] = self.meta.get("layouts", {})
         self.instructions = {insn["id"]: insn for insn in kernel["instructions"]}
         self.shapes = {array["name"]: array["shape"] for array in kernel["arguments"] + kernel["temporaries"]}
-        insns = json.dumps(kernel["instructions"])
+        self.is_typed = is_typed
+        self.typed: set[Any] = set()
+        self.untyped: set[Any] = set()
+        self.unrolled = self._unrolled()
+        insns = json.dumps([kernel["instructions"], kernel.get("substitutions"), kernel.get("linearization")])
         self.is_double = "float32" not in insns + json.dumps(kernel["arguments"] + kernel["temporaries"])
         self.has_casts = '"cast"' in insns or bool(unsigned(kernel))
         self.has_extrema = any(f'"reduce", "{word}"' in insns for word in ("min", "max"))
         self.unsigned = unsigned(kernel)
         self.computed = self.unsigned | set(computed)
-        self.floats = {
-            array["name"]
-            for array in kernel["arguments"] + kernel["temporaries"]
-            if array["dtype"].startswith("float")
+        self.dtypes = {
+            array["name"]: array["dtype"]
+            for array in kernel["arguments"] + kernel["temporaries"] + (kernel.get("parameters") or [])
         }
         self.domains = [isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text) for text in kernel["domains"]]
+        self.unions = {idx for idx, domain in enumerate(self.domains) if domain.coalesce().n_basic_set() > 1}
         self.domain_of = {
             name: idx
             for idx, domain in enumerate(self.domains)
@@ -156,11 +177,13 @@ class _Load:
         kernel = self.kernel
         instructions = self._instructions()
         rules = [
-            lp.SubstitutionRule(rule["name"], tuple(rule["parameters"]), self._reader({})(rule["expression"]))
+            lp.SubstitutionRule(rule["name"], tuple(rule["parameters"]), self._reader({}).within(rule["expression"], is_in_float=True))
             for name, rule in self.rules.items()
             if name not in self.replaced
         ]
-        domains, conditions = self._domains()
+        domains, conditions = self._domains(is_chain=False)
+        if self.kernel.get("linearization") is not None and branches(domains, self._nests()):
+            domains, conditions = self._domains(is_chain=True)
         if conditions:
             instructions = [self._under(insn, conditions) for insn in instructions]
         domains = self._nested(domains, instructions)
@@ -194,6 +217,9 @@ class _Load:
         for name in sorted(self.functions):
             if name not in found.callables_table and name not in self.target_functions():
                 found = lp.register_callable(found, name, MathFunction(name))
+        for name in EXTREMA.values():
+            if name not in found.callables_table:
+                found = lp.register_callable(found, name, WholeExtremum(name))
         priorities = [loops for loops in self.nests if len(loops) > 1]
         if priorities:
             entry = found[kernel["name"]]
@@ -204,7 +230,13 @@ class _Load:
         return self._tagged(found)
 
     def _replaced(self) -> dict[str, Json]:
-        """Rules that speak of inames, themselves or through others."""
+        """Rules that are replaced by what they stand for: those that speak of inames, themselves or through others; all where literals may meet
+        single floats, and where a reduction is an argument: each use has inames of its own.
+        """
+        if not self.is_double:
+            return self.rules
+        if has_reduction_as_argument([self.kernel["instructions"], self.kernel.get("linearization"), list(self.rules.values())]):
+            return self.rules
         words = {name: names_in(rule["expression"]) for name, rule in self.rules.items()}
         found: set[str] = set()
         while True:
@@ -217,6 +249,14 @@ class _Load:
         """The functions that the target knows."""
         return dict(self.target.get_device_ast_builder().known_callables)
 
+    def _unrolled(self) -> set[str]:
+        """The inames of loops that loopy may write out."""
+        found = {name for name, tags in self.meta.get("tags", {}).items() if "unr" in tags}
+        found |= {iname["name"] for iname in self.kernel.get("inames") or [] if "unroll" in iname["tags"]}
+        if self.like is not None:
+            found |= {name for name, iname in self.like.inames.items() if iname.tags_of_type(UnrollTag)}
+        return found
+
     # {{{ loops
 
     def _open(self, iname: str, names: Mapping[str, str]) -> str:
@@ -226,9 +266,17 @@ class _Load:
         self.loops.append(_Loop(iname, name, dict(names)))
         return name
 
-    def _domains(self) -> tuple[list[Any], dict[str, Any]]:
-        """The domains, and the conditions of loops that are no convex set."""
-        split = set()
+    def _nests(self) -> list[frozenset[str]]:
+        """The names of the loops around each place."""
+        return [frozenset([*loop.around.values(), loop.name]) for loop in self.loops]
+
+    def _domains(self, *, is_chain: bool) -> tuple[list[Any], dict[str, Any]]:
+        """The domains, and the conditions of loops that are no convex set.
+
+        In a chain each loop has a domain of its own with the loop around it as a parameter. Loops over a union have one, too: the
+        condition of a union on its inames can be asked where all of them are open.
+        """
+        split = set(range(len(self.domains))) if is_chain else set(self.unions)
         for loop in self.loops:
             outer_names = [outer for outer, name in loop.around.items() if outer != name]
             if loop.name != loop.iname or any(
@@ -237,19 +285,11 @@ class _Load:
                 split.add(self.domain_of[loop.iname])
         used = {self.domain_of[loop.iname] for loop in self.loops}
         conditions: dict[str, Any] = {}
-        domains = []
-        for idx, domain in enumerate(self.domains):
-            if idx in used and idx not in split:
-                basic, condition = basic_set(domain)
-                domains.append(basic)
-                if condition is not None:
-                    for loop in self.loops:
-                        if self.domain_of[loop.iname] == idx:
-                            conditions[loop.name] = condition
+        domains = [basic_set(domain)[0] for idx, domain in enumerate(self.domains) if idx in used and idx not in split]
         for loop in self.loops:
             if self.domain_of[loop.iname] in split:
                 basic, condition = basic_set(self._own_domain(loop))
-                domains.append(basic)
+                domains.append(with_parameter(basic, [*loop.around.values()][-1:]) if is_chain else basic)
                 if condition is not None:
                     conditions[loop.name] = condition
         return domains, conditions
@@ -366,6 +406,7 @@ class _Load:
             lp.TemporaryVariable(name, np.int32, shape=(), address_space=AddressSpace.PRIVATE)
         )
         self.shapes[name] = []
+        self.dtypes[name] = "int32"
         self.instructions[id] = {
             "id": id,
             "kind": "assignment",
@@ -391,7 +432,11 @@ class _Load:
             "predicates": conjunction(predicates),
         }
         if insn["kind"] == "assignment":
-            return lp.Assignment(unconverted(read(insn["assignee"])), read(insn["expression"]), **common)
+            assignee = insn["assignee"]
+            if "reduce" in names_in(assignee):
+                raise Unsupported("a reduction in the index of what is written has no place in loopy", f"instruction {run.id}")
+            dtype = self.dtypes[assignee if isinstance(assignee, str) else assignee[1]]
+            return lp.Assignment(unconverted(read(assignee)), read.assigned(insn["expression"], dtype), **common)
         if insn["kind"] == "call":
             call = read(["call", insn["function"], *insn["arguments"]])
             return lp.CallInstruction(tuple(read(assignee) for assignee in insn["assignees"]), call, **common)
@@ -447,13 +492,21 @@ class _Load:
             found = tuple(back[axis] for axis in range(len(axes)))
             return p.Subscript(p.Variable(array), found if len(found) > 1 else found[0])
 
-        def bind(inames: list[str], bound: Mapping[str, str]) -> dict[str, str]:
+        def bind(inames: list[str], bound: Mapping[str, str]) -> tuple[dict[str, str], Any]:
             found: dict[str, str] = {}
+            conditions = []
             for iname in inames:
                 found[iname] = self._open(iname, {**names, **bound, **found})
-            return found
+                if self.domain_of[iname] in self.unions:
+                    _, condition = basic_set(self._own_domain(self.loops[-1]))
+                    conditions += [] if condition is None else [condition]
+            return found, p.LogicalAnd(tuple(conditions)) if len(conditions) > 1 else [*conditions, None][0]
 
-        return _Counting(access, name, bind, self.replaced, self.floats, self.is_double, self.functions)
+        found = _Counting(
+            access, name, bind, self.replaced, self.dtypes, self.is_double, self.is_typed, self.unrolled
+        )
+        found.functions, found.typed, found.untyped = self.functions, self.typed, self.untyped
+        return found
 
     def _under(self, insn: Any, conditions: dict[str, Any]) -> Any:
         """An instruction under the conditions of the loops around it."""
@@ -464,6 +517,12 @@ class _Load:
 
     # {{{ declarations
 
+    def _sizes(self) -> FromJson:
+        """Reads sizes, whose numbers loopy wants as they are."""
+        reader = self._reader({})
+        reader.is_typed = False
+        return reader
+
     def _arguments(self) -> list[Any]:
         if self.like is not None:
             dtypes = {arg["name"]: numpy_dtype(arg["dtype"]) for arg in self.kernel["arguments"]}
@@ -471,7 +530,7 @@ class _Load:
                 arg.copy(dtype=NumpyType(dtypes[arg.name])) if arg.dtype is None and arg.name in dtypes else arg
                 for arg in self.like.args
             ]
-        reader = self._reader({})
+        reader = self._sizes()
 
         def size(extent: Json) -> Any:
             return None if extent is None else reader(extent)
@@ -498,7 +557,7 @@ class _Load:
         return [found[name] for name in [*order, *(name for name in found if name not in order)]]
 
     def _temporaries(self) -> list[Any]:
-        size = self._reader({})
+        size = self._sizes()
         found = []
         for temporary in self.kernel["temporaries"]:
             dtype = numpy_dtype(temporary["dtype"])
@@ -542,9 +601,13 @@ class _Load:
             for entry in self.kernel.get("inames") or []:
                 if "unroll" in entry["tags"]:
                     given.setdefault(entry["name"], ["unr"])
-            kernel = found[self.kernel["name"]]
-            given = {name: of for name, of in given.items() if "unr" not in of or has_constant_bounds(kernel, name)}
-        tags = [(loop.name, tag) for loop in self.loops for tag in given.get(loop.iname, [])]
+        kernel = found[self.kernel["name"]]
+        tags = [
+            (loop.name, tag)
+            for loop in self.loops
+            for tag in given.get(loop.iname, [])
+            if not (tag == "unr" or isinstance(tag, UnrollTag)) or has_constant_bounds(kernel, loop.name)
+        ]
         return lp.tag_inames(found, tags) if tags else found
 
     # }}}
@@ -553,15 +616,13 @@ class _Load:
 class _Counting(FromJson):
     """Reads expressions and notes the functions that they call."""
 
-    def __init__(self, access: Any, name: Any, bind: Any, rules: Any, floats: Any, is_double: bool, functions: set[str]) -> None:
-        super().__init__(access, name, bind, rules, floats, is_double)
-        self.functions = functions
+    functions: set[str]
 
-    def __call__(self, expr: Json) -> Any:
+    def operand(self, expr: Json, meets: Type) -> Any:
         """The expression."""
         if isinstance(expr, list) and expr[0] == "call":
             self.functions.add(expr[1])
-        return super().__call__(expr)
+        return super().operand(expr, meets)
 
 
 def unconverted(element: Any) -> Any:
@@ -600,6 +661,20 @@ def has_constant_bounds(kernel: lp.LoopKernel, iname: str) -> bool:
     return True
 
 
+def has_reduction_as_argument(part: Json) -> bool:
+    """Whether a reduction is an argument of a substitution rule."""
+    waiting = [part]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            if part[:1] == ["subst"] and "reduce" in names_in(part[2:]):
+                return True
+            waiting.extend(part)
+    return False
+
+
 def conjoined(predicates: list[Json]) -> Json:
     """Predicates as one condition."""
     return predicates[0] if len(predicates) == 1 else ["and", *predicates]
@@ -612,6 +687,34 @@ def mangle_limit(kernel: Any, name: str) -> Any:
     if name in ("INT_MAX", "INT_MIN", "LONG_MAX", "LONG_MIN"):
         return NumpyType(np.dtype(np.int32 if name.startswith("INT") else np.int64)), name
     return None
+
+
+def branches(domains: list[Any], nests: list[frozenset[str]]) -> bool:
+    """Whether loopy takes the domains of some nest for siblings."""
+    if not domains:
+        return False
+    kernel = lp.make_kernel(domains, [], [], lang_version=(2018, 2)).default_entrypoint
+    for nest in nests:
+        try:
+            kernel.get_inames_domain(nest)
+        except CannotBranchDomainTree:
+            return True
+    return False
+
+
+def with_parameter(domain: Any, names: list[str]) -> Any:
+    """A set with further parameters, which it need not use."""
+    for name in names:
+        if domain.find_dim_by_name(isl.dim_type.param, name) < 0:
+            at = domain.dim(isl.dim_type.param)
+            domain = domain.insert_dims(isl.dim_type.param, at, 1).set_dim_name(isl.dim_type.param, at, name)
+    return domain
+
+
+def is_joint_union(domain: str) -> bool:
+    """Whether the domain of several inames is no convex set."""
+    found = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, domain).coalesce()
+    return bool(found.dim(isl.dim_type.set) > 1 and found.n_basic_set() > 1)
 
 
 def basic_set(found: Any) -> tuple[Any, Any]:

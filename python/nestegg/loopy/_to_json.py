@@ -25,6 +25,7 @@ from pymbolic.mapper import Mapper
 
 from nestegg.errors import Unsupported
 from nestegg.loopy._arrays import Layout, dtype_name
+from nestegg.loopy._functions import EXTREMA
 
 FUNCTIONS = {
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh",
@@ -142,6 +143,11 @@ class ToJson(Mapper[Json, [str]]):
         contexts = {self.context(expr) for expr in exprs}
         return "d" if "d" in contexts else "f" if "f" in contexts else "i"
 
+    def among(self, expr: Any, children: Sequence[Any], context: str) -> str:
+        """What is around the operands of an expression: single literals among single floats need no conversion."""
+        has_single = context == "d" and any(isinstance(child, np.float32) for child in children)
+        return "f" if has_single and self.context(expr) == "f" else context
+
     # }}}
 
     def map_constant(self, expr: Any, context: str) -> Json:
@@ -151,7 +157,8 @@ class ToJson(Mapper[Json, [str]]):
             return int(expr)
         if isinstance(expr, (complex, np.complexfloating)):
             raise Unsupported("complex numbers have no place in the format", self.place)
-        number = float(expr)
+        # Of a single float the shortest text that is read as the same one, as it would be written.
+        number = float(str(expr)) if isinstance(expr, np.float32) else float(expr)
         if not np.isfinite(number):
             raise Unsupported(f"{INFINITE} has no place in the format", self.place)
         if isinstance(expr, np.float32) and context == "d":
@@ -214,6 +221,7 @@ class ToJson(Mapper[Json, [str]]):
             return self.rec(children[0], context)
         if any(negated(child) is not None or is_negative(child) for child in children):
             self.refuse_unsigned(expr)
+        context = self.among(expr, children, context)
         if len(children) == 2 and negated(children[1]) is not None and negated(children[0]) is None:
             return ["-", self.rec(children[0], context), self.rec(negated(children[1]), context)]
         return ["+", *(self.rec(child, context) for child in children)]
@@ -228,11 +236,13 @@ class ToJson(Mapper[Json, [str]]):
             self.refuse_unsigned(expr)
         if len(children) == 1:
             return self.rec(children[0], context)
+        context = self.among(expr, children, context)
         return ["*", *(self.rec(child, context) for child in children)]
 
     def map_quotient(self, expr: Any, context: str) -> Json:
         a, b = expr.numerator, expr.denominator
         if self.kind(a) == "f" or self.kind(b) == "f":
+            context = self.among(expr, (a, b), context)
             return ["/", self.rec(a, context), self.rec(b, context)]
         top, bottom = self.rec(a, "i"), self.rec(b, "i")
         if context == "d":
@@ -251,6 +261,9 @@ class ToJson(Mapper[Json, [str]]):
     map_fortran_div = map_quotient
 
     def map_floor_div(self, expr: Any, context: str) -> Json:
+        if isinstance(expr.denominator, np.integer) and expr.denominator == 1:
+            # As the loader writes inames among bits.
+            return self.rec(expr.numerator, context)
         return ["//", self.rec(expr.numerator, context), self.rec(expr.denominator, context)]
 
     def map_remainder(self, expr: Any, context: str) -> Json:
@@ -328,6 +341,7 @@ class ToJson(Mapper[Json, [str]]):
     def map_call(self, expr: Any, context: str) -> Json:
         name, arguments = function_name(expr.function), expr.parameters
         name = self.functions.get(name, name)
+        name = next((word for word, function in EXTREMA.items() if function == name), name)
         if name in ("min", "max") and len(arguments) == 2:
             inner = self.common(arguments)
             return [name, *(self.rec(argument, inner) for argument in arguments)]
