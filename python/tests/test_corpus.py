@@ -92,6 +92,7 @@ def test_random(path: Path, tmp_path: Path) -> None:
         return
     dumped = nestegg.dump(t_unit)
     assert nestegg.dump(nestegg.load(dumped)) == dumped
+    assert nestegg.validate(case["kernel"], dumped)
     result = nestegg.optimize(t_unit, threads=1, validate=False, parameters=case["sizes"])
     assert result.after.total <= result.before.total
     runs = []

@@ -117,7 +117,8 @@ class FromJson:
     is_double
         Whether all floats are doubles.
     is_typed
-        Whether all integers get types: loopy takes equal expressions for the same, whatever types their literals have.
+        Whether all integers get types, and floats of whole value are converted to what they are: loopy takes equal expressions
+        for the same, whatever types their literals have.
     unrolled
         Inames that loopy replaces by literals without types.
     """
@@ -141,8 +142,7 @@ class FromJson:
         self.is_double = is_double
         self.is_typed = is_typed
         self.unrolled = unrolled
-        self.typed: set[Any] = set()
-        self.untyped: set[Any] = set()
+        self.kinds: dict[Any, set[str]] = {}
         self.is_in_index = False
         self.is_in_float = False
         self.bound: dict[str, Any] = {}
@@ -197,7 +197,8 @@ class FromJson:
             return p.Call(p.Variable(rest[0]), arguments)
         if word == "if":
             condition = self.within(rest[0], is_in_float=False)
-            return p.If(condition, *(self.operand(operand, own) for operand in rest[1:]))
+            found = p.If(condition, *(self.operand(operand, own) for operand in rest[1:]))
+            return self.noted(found, rest[1:], own, is_in_float=self.is_in_float)
         is_in_float = self.is_in_float
         if word in COMPARISONS:
             own = self.joined(rest)
@@ -206,9 +207,11 @@ class FromJson:
             is_in_float = own.is_float
         elif word in ("/", "**"):
             own = self.joined(rest)
-            if word == "**" and isinstance(rest[1], int):
-                operands = (self.operand(rest[0], own), rest[1])
-                return self.operation(word, operands, own)
+            if word == "**" and isinstance(rest[1], (int, float)):
+                # loopy looks at the value of an exponent.
+                single = np.float32 if own == Type.FLOAT32 else np.float64
+                exponent = rest[1] if isinstance(rest[1], int) else single(rest[1])
+                return self.operation(word, (self.operand(rest[0], own), exponent), own)
         operands = tuple(self.within(operand, is_in_float=is_in_float, meets=own) for operand in rest)
         if is_in_float and word in BITS:
             # Operands of a whole quotient are always written as integers.
@@ -226,8 +229,12 @@ class FromJson:
             operator = "<" if word == "min" else ">"
             return functools.reduce(lambda a, b: p.If(p.Comparison(a, operator, b), a, b), operands)
         found = self.operation(word, operands, own)
-        if not own.is_float:
-            (self.typed if is_in_float else self.untyped).add(found)
+        return self.noted(found, [-1] if word == "-" else rest, own, is_in_float=is_in_float)
+
+    def noted(self, found: Any, operands: list[Json], meets: Type, *, is_in_float: bool) -> Any:
+        """The operation, noted with the types of the literals in it."""
+        if any(isinstance(operand, (int, float)) for operand in operands):
+            self.kinds.setdefault(found, set()).add("float" if meets.is_float else "typed" if is_in_float else "untyped")
         return found
 
     def within(self, expr: Json, *, is_in_float: bool, is_in_index: bool | None = None, meets: Type | None = None) -> Any:
@@ -245,7 +252,8 @@ class FromJson:
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             return number
         if isinstance(number, float):
-            return np.float32(number) if meets == Type.FLOAT32 else np.float64(number)
+            found = np.float32(number) if meets == Type.FLOAT32 else np.float64(number)
+            return TypeCast(found.dtype, found) if self.is_typed and number.is_integer() else found
         if (self.is_in_float or self.is_typed) and not meets.is_float:
             return np.int32(number) if -(2**31) <= number < 2**31 else np.int64(number)
         return number

@@ -81,23 +81,29 @@ def load(
         like = None
     if kernel["linearization"] is None:
         is_ordered = any("sequential" in iname["tags"] for iname in kernel.get("inames") or [])
-        is_ordered = is_ordered or any(is_joint_union(domain) for domain in kernel["domains"])
         converted = unsigned(kernel) | set(computed)
-        if not is_ordered and not any(needs_saved_condition(insn, converted) for insn in kernel["instructions"]):
-            found = loaded(kernel, like, target, computed)
-            if lp.has_schedulable_iname_nesting(found[entry_name(found)]):
+        insns = kernel["instructions"]
+        if not is_ordered and not any(needs_saved_condition(insn, converted) or has_reduction_in_index(insn) for insn in insns):
+            found, is_exact = loaded(kernel, like, target, computed)
+            if is_exact and lp.has_schedulable_iname_nesting(found[entry_name(found)]):
                 return found
         kernel = json.loads(_core.linearize(text, "<text>"))
-    return loaded(kernel, like, target, computed)
+    return loaded(kernel, like, target, computed)[0]
 
 
 def loaded(
     kernel: dict[str, Json], like: lp.TranslationUnit | None, target: Any, computed: Collection[str]
-) -> lp.TranslationUnit:
-    """The translation unit of a kernel in the order that it has."""
-    first = _Load(kernel, like, target, computed, is_typed=False)
-    found = first.t_unit()
-    return _Load(kernel, like, target, computed, is_typed=True).t_unit() if first.typed & first.untyped else found
+) -> tuple[lp.TranslationUnit, bool]:
+    """The translation unit of a kernel in the order that it has, and whether its domains are those of the kernel.
+
+    Without a linearization it is not known which loops are around the second loop over an iname of a joint domain.
+    """
+    loader = _Load(kernel, like, target, computed, is_typed=False)
+    found = loader.t_unit()
+    if any(len(kinds) > 1 for kinds in loader.kinds.values()):
+        loader = _Load(kernel, like, target, computed, is_typed=True)
+        found = loader.t_unit()
+    return found, not (kernel["linearization"] is None and loader.has_split_joint_domain)
 
 
 @dataclass
@@ -140,12 +146,11 @@ class _Load:
         self.instructions = {insn["id"]: insn for insn in kernel["instructions"]}
         self.shapes = {array["name"]: array["shape"] for array in kernel["arguments"] + kernel["temporaries"]}
         self.is_typed = is_typed
-        self.typed: set[Any] = set()
-        self.untyped: set[Any] = set()
+        self.kinds: dict[Any, set[str]] = {}
         self.unrolled = self._unrolled()
         insns = json.dumps([kernel["instructions"], kernel.get("substitutions"), kernel.get("linearization")])
         self.is_double = "float32" not in insns + json.dumps(kernel["arguments"] + kernel["temporaries"])
-        self.has_casts = '"cast"' in insns or bool(unsigned(kernel))
+        self.has_casts = is_typed or '"cast"' in insns or bool(unsigned(kernel))
         self.has_extrema = any(f'"reduce", "{word}"' in insns for word in ("min", "max"))
         self.unsigned = unsigned(kernel)
         self.computed = self.unsigned | set(computed)
@@ -169,6 +174,7 @@ class _Load:
         self.replaced = self._replaced()
         self.loops: list[_Loop] = []
         self.seen: set[str] = set()
+        self.has_split_joint_domain = False
         self.saved: list[lp.TemporaryVariable] = []
         self.functions: set[str] = set()
 
@@ -182,7 +188,7 @@ class _Load:
             if name not in self.replaced
         ]
         domains, conditions = self._domains(is_chain=False)
-        if self.kernel.get("linearization") is not None and branches(domains, self._nests()):
+        if self.kernel.get("linearization") is not None and domains and branches(of_domains(domains), self._nests()):
             domains, conditions = self._domains(is_chain=True)
         if conditions:
             instructions = [self._under(insn, conditions) for insn in instructions]
@@ -283,6 +289,7 @@ class _Load:
                 outer in self._parameters_of(loop.iname) for outer in outer_names
             ):
                 split.add(self.domain_of[loop.iname])
+        self.has_split_joint_domain = any(self.domains[idx].dim(isl.dim_type.set) > 1 for idx in split)
         used = {self.domain_of[loop.iname] for loop in self.loops}
         conditions: dict[str, Any] = {}
         domains = [basic_set(domain)[0] for idx, domain in enumerate(self.domains) if idx in used and idx not in split]
@@ -373,7 +380,9 @@ class _Load:
                 around = list(conditions)
                 if needs_saved_condition(insn, self.computed):
                     around = [self._saved([*conditions, *insn["predicates"]], runs, names)]
-                    self.instructions[rest[0]] = {**insn, "predicates": []}
+                    self.instructions[rest[0]] = insn = {**insn, "predicates": []}
+                if has_reduction_in_index(insn):
+                    self.instructions[rest[0]] = self._with_saved_indices(insn, around, runs, names)
                 runs.append(_Run(rest[0], tuple(names.values()), dict(names), around))
                 self.nests.add(tuple(names.values()))
         return runs
@@ -401,22 +410,39 @@ class _Load:
 
     def _saved(self, conditions: list[Json], runs: list[_Run], names: dict[str, str]) -> Json:
         """Saves whether all conditions hold, each evaluated only if those before it do."""
-        name, id = self.new_name("condition"), self.new_id("condition")
-        self.saved.append(
-            lp.TemporaryVariable(name, np.int32, shape=(), address_space=AddressSpace.PRIVATE)
-        )
-        self.shapes[name] = []
-        self.dtypes[name] = "int32"
-        self.instructions[id] = {
-            "id": id,
-            "kind": "assignment",
-            "predicates": [],
-            "assignee": name,
-            "expression": ["if", conjoined(conditions), 1, 0],
-        }
-        runs.append(_Run(id, tuple(names.values()), dict(names), []))
-        self.nests.add(tuple(names.values()))
+        name = self._temporary("condition", "int32")
+        self._save(name, ["if", conjoined(conditions), 1, 0], [], [], runs, names)
         return ["!=", name, 0]
+
+    def _with_saved_indices(self, insn: Json, around: list[Json], runs: list[_Run], names: dict[str, str]) -> Json:
+        """Saves indices of what is written that have reductions; loopy computes none there."""
+        word, array, *indices = insn["assignee"]
+        for at, index in enumerate(indices):
+            if "reduce" not in names_in(index):
+                continue
+            dtype = "int64" if self._reader({}).type_of(index) == Type.INT64 else "int32"
+            name = self._temporary("index", dtype)
+            indices[at] = name
+            self._save(name, index, insn["predicates"], around, runs, names)
+        return {**insn, "assignee": [word, array, *indices]}
+
+    def _temporary(self, word: str, dtype: str) -> str:
+        """The name of a new scalar."""
+        name = self.new_name(word)
+        self.saved.append(lp.TemporaryVariable(name, numpy_dtype(dtype), shape=(), address_space=AddressSpace.PRIVATE))
+        self.shapes[name] = []
+        self.dtypes[name] = dtype
+        return name
+
+    def _save(
+        self, name: str, value: Json, predicates: list[Json], around: list[Any], runs: list[_Run], names: dict[str, str]
+    ) -> None:
+        """An instruction that computes a scalar here."""
+        id = self.new_id(name)
+        assigned = {"assignee": name, "expression": value}
+        self.instructions[id] = {"id": id, "kind": "assignment", "predicates": predicates, **assigned}
+        runs.append(_Run(id, tuple(names.values()), dict(names), around))
+        self.nests.add(tuple(names.values()))
 
     def _instruction(self, run: _Run, before: list[str]) -> Any:
         insn = self.instructions[run.id]
@@ -433,8 +459,6 @@ class _Load:
         }
         if insn["kind"] == "assignment":
             assignee = insn["assignee"]
-            if "reduce" in names_in(assignee):
-                raise Unsupported("a reduction in the index of what is written has no place in loopy", f"instruction {run.id}")
             dtype = self.dtypes[assignee if isinstance(assignee, str) else assignee[1]]
             return lp.Assignment(unconverted(read(assignee)), read.assigned(insn["expression"], dtype), **common)
         if insn["kind"] == "call":
@@ -505,7 +529,7 @@ class _Load:
         found = _Counting(
             access, name, bind, self.replaced, self.dtypes, self.is_double, self.is_typed, self.unrolled
         )
-        found.functions, found.typed, found.untyped = self.functions, self.typed, self.untyped
+        found.functions, found.kinds = self.functions, self.kinds
         return found
 
     def _under(self, insn: Any, conditions: dict[str, Any]) -> Any:
@@ -602,11 +626,21 @@ class _Load:
                 if "unroll" in entry["tags"]:
                     given.setdefault(entry["name"], ["unr"])
         kernel = found[self.kernel["name"]]
+        if not given:
+            return found
+        nests = self._nests()
+        if self.kernel.get("linearization") is None:
+            nests = [
+                insn.within_inames | inner
+                for insn in kernel.instructions
+                for inner in [frozenset(), *(frozenset([iname]) for iname in sorted(insn.reduction_inames()))]
+            ]
+        nests = [nest for nest in nests if not branches(kernel, [nest])]
         tags = [
             (loop.name, tag)
             for loop in self.loops
             for tag in given.get(loop.iname, [])
-            if not (tag == "unr" or isinstance(tag, UnrollTag)) or has_constant_bounds(kernel, loop.name)
+            if not (tag == "unr" or isinstance(tag, UnrollTag)) or can_unroll(kernel, loop.name, nests)
         ]
         return lp.tag_inames(found, tags) if tags else found
 
@@ -652,12 +686,21 @@ def unsigned(kernel: dict[str, Json]) -> set[str]:
     return {array["name"] for array in arrays if array["dtype"] in ("uint32", "uint64")}
 
 
-def has_constant_bounds(kernel: lp.LoopKernel, iname: str) -> bool:
-    """Whether loopy can unroll a loop."""
+def can_unroll(kernel: lp.LoopKernel, iname: str, nests: list[frozenset[str]]) -> bool:
+    """Whether loopy can write a loop out: its bounds are numbers, and no nest is empty in all of a copy."""
     try:
-        kernel.get_iname_bounds(iname, constants_only=True)
+        bounds = kernel.get_iname_bounds(iname, constants_only=True)
     except isl.Error:
         return False
+    first, last = (int(bound.max_val().to_python()) for bound in (bounds.lower_bound_pw_aff, bounds.upper_bound_pw_aff))
+    for nest in nests:
+        if iname not in nest:
+            continue
+        domain, assumptions = isl.align_two(kernel.get_inames_domain(nest), isl.BasicSet.from_params(kernel.assumptions))
+        domain &= assumptions
+        at = domain.find_dim_by_name(isl.dim_type.set, iname)
+        if any(domain.fix_val(isl.dim_type.set, at, value).is_empty() for value in range(first, last + 1)):
+            return False
     return True
 
 
@@ -675,6 +718,11 @@ def has_reduction_as_argument(part: Json) -> bool:
     return False
 
 
+def has_reduction_in_index(insn: Json) -> bool:
+    """Whether a reduction is in the index of what is written."""
+    return insn["kind"] == "assignment" and "reduce" in names_in(insn["assignee"])
+
+
 def conjoined(predicates: list[Json]) -> Json:
     """Predicates as one condition."""
     return predicates[0] if len(predicates) == 1 else ["and", *predicates]
@@ -689,11 +737,13 @@ def mangle_limit(kernel: Any, name: str) -> Any:
     return None
 
 
-def branches(domains: list[Any], nests: list[frozenset[str]]) -> bool:
+def of_domains(domains: list[Any]) -> lp.LoopKernel:
+    """A kernel with nothing but domains."""
+    return lp.make_kernel(domains, [], [], lang_version=(2018, 2)).default_entrypoint
+
+
+def branches(kernel: lp.LoopKernel, nests: list[frozenset[str]]) -> bool:
     """Whether loopy takes the domains of some nest for siblings."""
-    if not domains:
-        return False
-    kernel = lp.make_kernel(domains, [], [], lang_version=(2018, 2)).default_entrypoint
     for nest in nests:
         try:
             kernel.get_inames_domain(nest)
@@ -709,12 +759,6 @@ def with_parameter(domain: Any, names: list[str]) -> Any:
             at = domain.dim(isl.dim_type.param)
             domain = domain.insert_dims(isl.dim_type.param, at, 1).set_dim_name(isl.dim_type.param, at, name)
     return domain
-
-
-def is_joint_union(domain: str) -> bool:
-    """Whether the domain of several inames is no convex set."""
-    found = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, domain).coalesce()
-    return bool(found.dim(isl.dim_type.set) > 1 and found.n_basic_set() > 1)
 
 
 def basic_set(found: Any) -> tuple[Any, Any]:

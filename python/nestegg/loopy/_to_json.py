@@ -307,6 +307,9 @@ class ToJson(Mapper[Json, [str]]):
     # {{{ what only loopy has
 
     def map_type_cast(self, expr: Any, context: str) -> Json:
+        if isinstance(expr.child, np.floating) and expr.child.dtype == expr.type.numpy_dtype:
+            # As the loader writes literals that it must tell from integers.
+            return self.rec(expr.child, context)
         is_element = isinstance(expr.child, (p.Variable, p.Subscript, LinearSubscript))
         if is_element and expr.type.numpy_dtype == np.int64 and self.type_of(expr.child).name in ("uint32", "uint64"):
             # An unsigned element is an int64 in the format.
