@@ -117,7 +117,7 @@ class FromJson:
     is_double
         Whether all floats are doubles.
     is_typed
-        Whether all integers get types, and floats of whole value are converted to what they are: loopy takes equal expressions
+        Whether all integers get types, and floats of whole value are converted twice to what they are: loopy takes equal expressions
         for the same, whatever types their literals have.
     unrolled
         Inames that loopy replaces by literals without types.
@@ -216,12 +216,18 @@ class FromJson:
         if is_in_float and word in BITS:
             # Operands of a whole quotient are always written as integers.
             operands = tuple(
-                p.FloorDiv(operand, np.int32(1)) if isinstance(expr, str) and expr in self.unrolled else operand
+                p.FloorDiv(operand, np.int64(1)) if isinstance(expr, str) and expr in self.unrolled else operand
                 for operand, expr in zip(operands, rest, strict=True)
             )
         if word in ("min", "max") and len(operands) > 1:
             # The nodes of extrema have no words in C. It has functions for floats, and none for integers.
             if own.is_float:
+                if len(operands) > 2 and own == Type.FLOAT64:
+                    # Taken in pairs, some would meet single floats only.
+                    operands = tuple(
+                        TypeCast(np.dtype(np.float64), operand) if self.type_of(expr) == Type.FLOAT32 else operand
+                        for operand, expr in zip(operands, rest, strict=True)
+                    )
                 return functools.reduce(lambda a, b: p.Call(p.Variable(word), (a, b)), operands)
             if "reduce" in names_in(rest):
                 # In a selection it would stand twice, and loopy runs over its inames once.
@@ -229,6 +235,8 @@ class FromJson:
             operator = "<" if word == "min" else ">"
             return functools.reduce(lambda a, b: p.If(p.Comparison(a, operator, b), a, b), operands)
         found = self.operation(word, operands, own)
+        if word == "-" and len(rest) == 2:
+            self.noted(found.children[1], [-1], own, is_in_float=is_in_float)
         return self.noted(found, [-1] if word == "-" else rest, own, is_in_float=is_in_float)
 
     def noted(self, found: Any, operands: list[Json], meets: Type, *, is_in_float: bool) -> Any:
@@ -253,7 +261,8 @@ class FromJson:
             return number
         if isinstance(number, float):
             found = np.float32(number) if meets == Type.FLOAT32 else np.float64(number)
-            return TypeCast(found.dtype, found) if self.is_typed and number.is_integer() else found
+            is_marked = self.is_typed and number.is_integer()
+            return TypeCast(found.dtype, TypeCast(found.dtype, found)) if is_marked else found
         if (self.is_in_float or self.is_typed) and not meets.is_float:
             return np.int32(number) if -(2**31) <= number < 2**31 else np.int64(number)
         return number

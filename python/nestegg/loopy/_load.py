@@ -94,7 +94,7 @@ def load(
 def loaded(
     kernel: dict[str, Json], like: lp.TranslationUnit | None, target: Any, computed: Collection[str]
 ) -> tuple[lp.TranslationUnit, bool]:
-    """The translation unit of a kernel in the order that it has, and whether its domains are those of the kernel.
+    """The translation unit of a kernel in the order that it has, and whether its domains are those of the kernel, for loopy.
 
     Without a linearization it is not known which loops are around the second loop over an iname of a joint domain.
     """
@@ -103,7 +103,10 @@ def loaded(
     if any(len(kinds) > 1 for kinds in loader.kinds.values()):
         loader = _Load(kernel, like, target, computed, is_typed=True)
         found = loader.t_unit()
-    return found, not (kernel["linearization"] is None and loader.has_split_joint_domain)
+    if kernel["linearization"] is not None:
+        return found, True
+    entry = found[entry_name(found)]
+    return found, not loader.has_split_joint_domain and not branches(entry, nests_of(entry))
 
 
 @dataclass
@@ -630,11 +633,7 @@ class _Load:
             return found
         nests = self._nests()
         if self.kernel.get("linearization") is None:
-            nests = [
-                insn.within_inames | inner
-                for insn in kernel.instructions
-                for inner in [frozenset(), *(frozenset([iname]) for iname in sorted(insn.reduction_inames()))]
-            ]
+            nests = nests_of(kernel)
         nests = [nest for nest in nests if not branches(kernel, [nest])]
         tags = [
             (loop.name, tag)
@@ -740,6 +739,15 @@ def mangle_limit(kernel: Any, name: str) -> Any:
 def of_domains(domains: list[Any]) -> lp.LoopKernel:
     """A kernel with nothing but domains."""
     return lp.make_kernel(domains, [], [], lang_version=(2018, 2)).default_entrypoint
+
+
+def nests_of(kernel: lp.LoopKernel) -> list[frozenset[str]]:
+    """The inames around each instruction, and those around what its reductions compute."""
+    return [
+        insn.within_inames | inner
+        for insn in kernel.instructions
+        for inner in [frozenset(), *(frozenset([iname]) for iname in sorted(insn.reduction_inames()))]
+    ]
 
 
 def branches(kernel: lp.LoopKernel, nests: list[frozenset[str]]) -> bool:

@@ -19,7 +19,7 @@ from loopy.library.reduction import (
     ProductReductionOperation,
     SumReductionOperation,
 )
-from loopy.symbolic import LinearSubscript, ResolvedFunction
+from loopy.symbolic import LinearSubscript, ResolvedFunction, TypeCast
 from pymbolic import primitives as p
 from pymbolic.mapper import Mapper
 
@@ -145,7 +145,8 @@ class ToJson(Mapper[Json, [str]]):
 
     def among(self, expr: Any, children: Sequence[Any], context: str) -> str:
         """What is around the operands of an expression: single literals among single floats need no conversion."""
-        has_single = context == "d" and any(isinstance(child, np.float32) for child in children)
+        literals = (negated(child) if negated(child) is not None else child for child in children)
+        has_single = context == "d" and any(isinstance(literal, np.float32) for literal in literals)
         return "f" if has_single and self.context(expr) == "f" else context
 
     # }}}
@@ -261,7 +262,7 @@ class ToJson(Mapper[Json, [str]]):
     map_fortran_div = map_quotient
 
     def map_floor_div(self, expr: Any, context: str) -> Json:
-        if isinstance(expr.denominator, np.integer) and expr.denominator == 1:
+        if isinstance(expr.denominator, np.int64) and expr.denominator == 1:
             # As the loader writes inames among bits.
             return self.rec(expr.numerator, context)
         return ["//", self.rec(expr.numerator, context), self.rec(expr.denominator, context)]
@@ -274,6 +275,7 @@ class ToJson(Mapper[Json, [str]]):
         return ["**", self.rec(expr.base, context), self.rec(expr.exponent, exponent)]
 
     def map_if(self, expr: Any, context: str) -> Json:
+        context = self.among(expr, (expr.then, expr.else_), context)
         return ["if", self.condition(expr.condition), self.rec(expr.then, context), self.rec(expr.else_, context)]
 
     def map_min(self, expr: Any, context: str) -> Json:
@@ -307,15 +309,14 @@ class ToJson(Mapper[Json, [str]]):
     # {{{ what only loopy has
 
     def map_type_cast(self, expr: Any, context: str) -> Json:
-        if isinstance(expr.child, np.floating) and expr.child.dtype == expr.type.numpy_dtype:
-            # As the loader writes literals that it must tell from integers.
-            return self.rec(expr.child, context)
+        if is_marked(expr):
+            return self.rec(expr.child.child, context)
         is_element = isinstance(expr.child, (p.Variable, p.Subscript, LinearSubscript))
         if is_element and expr.type.numpy_dtype == np.int64 and self.type_of(expr.child).name in ("uint32", "uint64"):
             # An unsigned element is an int64 in the format.
             return self.element(expr.child)
         dtype = dtype_name(expr.type, self.place)
-        return ["cast", dtype, self.rec(expr.child, self.context(expr.child))]
+        return ["cast", dtype, self.rec(expr.child, "d" if isinstance(expr.child, np.float32) else self.context(expr.child))]
 
     def map_type_annotation(self, expr: Any, context: str) -> Json:
         return self.rec(expr.child, context)
@@ -361,6 +362,14 @@ class ToJson(Mapper[Json, [str]]):
         raise Unsupported(f"the expression `{expr}` ({type(expr).__name__}) has no place in the format", self.place)
 
     # }}}
+
+
+def is_marked(expr: Any) -> bool:
+    """Whether an expression is a literal converted twice to what it is: the loader's way to tell it from an integer."""
+    inner = expr.child
+    if not isinstance(inner, TypeCast) or inner.type != expr.type or not isinstance(inner.child, np.floating):
+        return False
+    return bool(inner.child.dtype == expr.type.numpy_dtype)
 
 
 def function_name(function: Any) -> str:
