@@ -41,6 +41,7 @@ from nestegg import _core
 from nestegg.errors import Error, Unsupported
 from nestegg.loopy._arrays import STORED, Layout, dtype_name, element_name, layout
 from nestegg.loopy._from_json import names_in
+from nestegg.loopy._functions import ShortSingles
 from nestegg.loopy._order import Nesting, Step, in_order, linearize, with_list_order
 from nestegg.loopy._parts import in_parts
 from nestegg.loopy._reductions import with_single_results
@@ -487,7 +488,8 @@ class _Dump:
 
     def _instruction(self, insn: Any) -> Json:
         place = f"instruction {insn.id}"
-        write = ToJson(self.layouts, self._dtype, place, self.functions)
+        is_short = bool(self.entry.tags_of_type(ShortSingles))
+        write = ToJson(self.layouts, self._dtype, place, self.functions, is_short=is_short)
         inames = [name for name in self._inames() if name in insn.within_inames]
         found: dict[str, Json] = {
             "id": insn.id,

@@ -143,6 +143,7 @@ class FromJson:
         self.is_typed = is_typed
         self.unrolled = unrolled
         self.kinds: dict[Any, set[str]] = {}
+        self.rounded: set[float] = set()
         self.is_in_index = False
         self.is_in_float = False
         self.bound: dict[str, Any] = {}
@@ -261,6 +262,8 @@ class FromJson:
             return number
         if isinstance(number, float):
             found = np.float32(number) if meets == Type.FLOAT32 else np.float64(number)
+            if float(found) != number:
+                self.rounded.add(number)
             is_marked = self.is_typed and number.is_integer()
             return TypeCast(found.dtype, TypeCast(found.dtype, found)) if is_marked else found
         if (self.is_in_float or self.is_typed) and not meets.is_float:

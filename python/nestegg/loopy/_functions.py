@@ -9,6 +9,12 @@ from constantdict import constantdict
 from loopy.diagnostic import LoopyError
 from loopy.kernel.function_interface import ScalarCallable
 from loopy.types import NumpyType
+from pytools.tag import UniqueTag
+
+
+class ShortSingles(UniqueTag):
+    """Of a kernel: its single floats stand for the shortest literals that are read as them, as in the text that it was loaded from."""
+
 
 WHOLE = "complex_number"
 """The function that puts a complex number together."""

@@ -5,7 +5,10 @@ Out: a translation unit in which each loop of a linearization has an iname of it
 one before it, and loops inside each other have their priorities: loopy's scheduler can choose this order only.
 Where a domain has an iname that several loops run over, each loop gets a domain of its own: the projection of that
 domain on its iname, with the inames of loops around it as parameters. That is what a loop runs over.
-A condition around instructions that write what it reads is computed before them.
+So does each loop over a union of sets, which runs over a convex hull under a condition, and each loop of a kernel where loopy
+would take the domains of one nest for siblings.
+A condition around instructions that write what it reads is computed before them; so is an index of what is written that has
+reductions.
 Without a linearization, instructions depend on what the kernel says, and on earlier ones that touch the same data. If
 loopy cannot nest the loops then, or iterations have an order, the kernel gets the linearization that the format means.
 """
@@ -31,7 +34,7 @@ from nestegg import _core
 from nestegg.errors import Error, Unsupported
 from nestegg.loopy._dump import META, accesses_of, entry_name, prepared, written
 from nestegg.loopy._from_json import BITS, FromJson, Type, names_in
-from nestegg.loopy._functions import EXTREMA, MathFunction, WholeExtremum
+from nestegg.loopy._functions import EXTREMA, MathFunction, ShortSingles, WholeExtremum
 from nestegg.loopy._order import Step, in_order, with_list_order
 from nestegg.loopy._parts import has_complex_numbers
 
@@ -150,6 +153,7 @@ class _Load:
         self.shapes = {array["name"]: array["shape"] for array in kernel["arguments"] + kernel["temporaries"]}
         self.is_typed = is_typed
         self.kinds: dict[Any, set[str]] = {}
+        self.rounded: set[float] = set()
         self.unrolled = self._unrolled()
         insns = json.dumps([kernel["instructions"], kernel.get("substitutions"), kernel.get("linearization")])
         self.is_double = "float32" not in insns + json.dumps(kernel["arguments"] + kernel["temporaries"])
@@ -229,6 +233,8 @@ class _Load:
         for name in EXTREMA.values():
             if name not in found.callables_table:
                 found = lp.register_callable(found, name, WholeExtremum(name))
+        if self.rounded:
+            found = found.with_kernel(found[kernel["name"]].tagged(ShortSingles()))
         priorities = [loops for loops in self.nests if len(loops) > 1]
         if priorities:
             entry = found[kernel["name"]]
@@ -239,8 +245,9 @@ class _Load:
         return self._tagged(found)
 
     def _replaced(self) -> dict[str, Json]:
-        """Rules that are replaced by what they stand for: those that speak of inames, themselves or through others; all where literals may meet
-        single floats, and where a reduction is an argument: each use has inames of its own.
+        """Rules that are replaced by what they stand for: those that speak of inames, themselves or through others.
+
+        All are where literals may meet single floats, and where a reduction is an argument: each use has inames of its own.
         """
         if not self.is_double:
             return self.rules
@@ -532,7 +539,7 @@ class _Load:
         found = _Counting(
             access, name, bind, self.replaced, self.dtypes, self.is_double, self.is_typed, self.unrolled
         )
-        found.functions, found.kinds = self.functions, self.kinds
+        found.functions, found.kinds, found.rounded = self.functions, self.kinds, self.rounded
         return found
 
     def _under(self, insn: Any, conditions: dict[str, Any]) -> Any:
@@ -754,7 +761,7 @@ def branches(kernel: lp.LoopKernel, nests: list[frozenset[str]]) -> bool:
     """Whether loopy takes the domains of some nest for siblings."""
     for nest in nests:
         try:
-            kernel.get_inames_domain(nest)
+            kernel.get_leaf_domain_indices(nest)
         except CannotBranchDomainTree:
             return True
     return False

@@ -62,6 +62,8 @@ class ToJson(Mapper[Json, [str]]):
         What errors name.
     functions
         The names of functions that have others in the translation unit.
+    is_short
+        Whether single floats are written as the shortest literals that are read as them.
     """
 
     def __init__(
@@ -70,9 +72,12 @@ class ToJson(Mapper[Json, [str]]):
         type_of: Callable[[Any], np.dtype[Any]],
         place: str,
         functions: Mapping[str, str] = MappingProxyType({}),
+        *,
+        is_short: bool = False,
     ) -> None:
         super().__init__()
         self.functions = functions
+        self.is_short = is_short
         self.layouts = layouts
         self.type_of = type_of
         self.place = place
@@ -158,8 +163,7 @@ class ToJson(Mapper[Json, [str]]):
             return int(expr)
         if isinstance(expr, (complex, np.complexfloating)):
             raise Unsupported("complex numbers have no place in the format", self.place)
-        # Of a single float the shortest text that is read as the same one, as it would be written.
-        number = float(str(expr)) if isinstance(expr, np.float32) else float(expr)
+        number = float(str(expr)) if isinstance(expr, np.float32) and self.is_short else float(expr)
         if not np.isfinite(number):
             raise Unsupported(f"{INFINITE} has no place in the format", self.place)
         if isinstance(expr, np.float32) and context == "d":
