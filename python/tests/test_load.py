@@ -58,6 +58,15 @@ TEXTS = {
           y[i] = x[i]*cast(float64, (n[i] - 3 | 4) + ~(i - 5) + (2 - i >> 1))
         end
         """,
+    "comparisons of bits": """
+        domain { [i] : 0 <= i < 4 }
+        arg y : float64[4] write
+        arg x : float64[4] read
+        arg n : int32[4] read
+        for i
+          y[i] = x[i]*cast(float64, min(n[i] & 6, n[i] ^ 5)) + (x[i] if (n[i] & 2) == 2 else 1.5)
+        end
+        """,
     "integers and floats in equal expressions": """
         domain { [i] : 0 <= i < 4 }
         arg y : float64[4] write

@@ -63,6 +63,13 @@ def names_in(expr: Json) -> set[str]:
     return found
 
 
+def compared(left: Any, operator: str, right: Any) -> Any:
+    """A comparison. In C it comes before bitwise operations, but loopy sets parentheses as in Python; it sets them in a sum of one."""
+    weaker = (p.BitwiseAnd, p.BitwiseOr, p.BitwiseXor)
+    left, right = (p.Sum((side,)) if isinstance(side, weaker) else side for side in (left, right))
+    return p.Comparison(left, operator, right)
+
+
 def is_number(expr: Json) -> bool:
     """Whether an expression is a literal, or its negative."""
     if isinstance(expr, list):
@@ -234,7 +241,7 @@ class FromJson:
                 # In a selection it would stand twice, and loopy runs over its inames once.
                 return functools.reduce(lambda a, b: p.Call(p.Variable(EXTREMA[word]), (a, b)), operands)
             operator = "<" if word == "min" else ">"
-            return functools.reduce(lambda a, b: p.If(p.Comparison(a, operator, b), a, b), operands)
+            return functools.reduce(lambda a, b: p.If(compared(a, operator, b), a, b), operands)
         found = self.operation(word, operands, own)
         if word == "-" and len(rest) == 2:
             self.noted(found.children[1], [-1], own, is_in_float=is_in_float)
@@ -375,7 +382,7 @@ class FromJson:
             return BINARY[word](*operands)
         if word in COMPARISONS:
             left, right = operands
-            return p.Comparison(left, word, right)
+            return compared(left, word, right)
         if word == "not":
             return p.LogicalNot(operands[0])
         if word == "~":
