@@ -11,6 +11,7 @@
 
 use indexmap::IndexMap;
 use nestegg_ir::linearization::from_tree;
+use nestegg_ir::walk::below;
 use nestegg_ir::{Expr, ExprId, InameSet, InstructionKind, Kernel, LinearizedKernel, Op, ReduceOp};
 use rustc_hash::FxBuildHasher;
 
@@ -178,20 +179,40 @@ impl PointSum {
 }
 
 impl Group<'_> {
-    /// Writes the sums as the values of their stores; answers how many features they have.
+    /// Writes the sums as the values of their stores; answers how many features they have. The features of all stores are written together, or those of each for
+    /// itself, whichever takes fewer operations: what the stores have in common is found by one, but larger systems leave the solver less time for each term.
     fn write(self, kernel: &mut Kernel, names: &mut Names, options: &Options) -> usize {
-        let (mut polynomials, mut products) = (Vec::new(), Vec::new());
-        for (_, sum) in &self.sums {
-            let (of_sum, features) = sum.features();
-            products.push(of_sum);
-            polynomials.extend(features);
+        let (products, polynomials): (Vec<Vec<ProductId>>, Vec<Vec<Terms>>) =
+            self.sums.iter().map(|(_, sum)| sum.features()).unzip();
+        let n_features = polynomials.iter().map(Vec::len).sum();
+        let together = scalars::polynomials(kernel, &self.atoms, polynomials.concat(), options);
+        let mut values = together;
+        if self.sums.len() > 1 {
+            let mut apart = Vec::with_capacity(values.len());
+            for of_sum in polynomials {
+                apart.extend(scalars::polynomials(kernel, &self.atoms, of_sum, options));
+            }
+            if n_operations(kernel, &apart) < n_operations(kernel, &values) {
+                values = apart;
+            }
         }
-        let n_features = polynomials.len();
-        let mut values = scalars::polynomials(kernel, &self.atoms, polynomials, options).into_iter();
+        let mut values = values.into_iter();
         for ((store, sum), products) in self.sums.into_iter().zip(products) {
             let features: Vec<(ProductId, Option<ExprId>)> = products.into_iter().zip(values.by_ref()).collect();
             sum.write(kernel, names, store, features.into_iter());
         }
         n_features
     }
+}
+
+/// How many operations values take, equal ones once.
+fn n_operations(kernel: &Kernel, values: &[Option<ExprId>]) -> usize {
+    let roots = values.iter().copied().flatten();
+    let operations = |id: ExprId| match &kernel.exprs[id] {
+        Expr::Op { op: Op::Neg, .. } => 0,
+        Expr::Op { operands, .. } => operands.len() - 1,
+        Expr::Call { .. } => 1,
+        _ => 0,
+    };
+    below(&kernel.exprs, roots).into_iter().map(operations).sum()
 }
