@@ -13,8 +13,8 @@
 
 use indexmap::IndexMap;
 use nestegg_forms::{
-    LinearMaps, Options, Selected, Shape, Sums, Tolerance, eliminate_deltas, even_odd, interpolate, linear_maps,
-    monomial_counts, paired_tables, point_features, separate, share_symmetric, split_digits, tabulate,
+    LinearMaps, Options, Selected, Shape, Stores, Sums, Tolerance, eliminate_deltas, even_odd, interpolate,
+    linear_maps, monomial_counts, paired_tables, point_features, separate, share_symmetric, split_digits, tabulate,
 };
 use nestegg_ir::{Licence, LinearizedKernel};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
@@ -228,6 +228,7 @@ impl Wishes {
         let has = |form: &str| forms.iter().any(|word| word == form);
         let options = Options {
             shape: Shape::StraightLine,
+            stores: Stores::Together,
             sums: Sums::Expanded,
             basis: has("basis"),
             moments: has("moments"),
@@ -335,18 +336,24 @@ impl Task {
 enum Form {
     Pairs,
     Symmetric,
-    Features(Sums),
+    Features(Sums, Stores),
 }
 
 impl Form {
-    const ALL: [Self; 4] = [Self::Pairs, Self::Symmetric, Self::Features(Sums::Expanded), Self::Features(Sums::Kept)];
+    const ALL: [Self; 5] = [
+        Self::Pairs,
+        Self::Symmetric,
+        Self::Features(Sums::Expanded, Stores::Together),
+        Self::Features(Sums::Expanded, Stores::Apart),
+        Self::Features(Sums::Kept, Stores::Together),
+    ];
 
     /// What strategies call it.
     fn kind(self) -> &'static str {
         match self {
             Self::Pairs => "pairs",
             Self::Symmetric => "symmetric",
-            Self::Features(_) => "features",
+            Self::Features(..) => "features",
         }
     }
 }
@@ -498,9 +505,13 @@ impl Maker {
                 let found = self.done("symmetric", share_symmetric(isolated))?;
                 found.map(|linearized| variant.derived("symmetric", linearized, None))
             }
-            Form::Features(sums) => {
-                let name = if sums == Sums::Expanded { "features" } else { "features of sums" };
-                let options = Options { sums, ..self.wishes.options };
+            Form::Features(sums, stores) => {
+                let name = match (sums, stores) {
+                    (Sums::Expanded, Stores::Together) => "features",
+                    (Sums::Expanded, Stores::Apart) => "features of each store",
+                    (Sums::Kept, _) => "features of sums",
+                };
+                let options = Options { sums, stores, ..self.wishes.options };
                 computed(name, self.done("features", point_features(isolated, &options))?)
             }
         })

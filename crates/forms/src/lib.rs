@@ -106,11 +106,22 @@ pub enum Selected {
     Families,
 }
 
+/// Whose features the solver writes together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stores {
+    /// Those of all stores that are summed over the same points: what they have in common is found.
+    Together,
+    /// Those of each store: smaller systems are solved better. Without two stores over the same points there is no form.
+    Apart,
+}
+
 /// Which parts of the form are used, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How the map is written down.
     pub shape: Shape,
+    /// Whose features the solver of polynomial systems gets at once, in [`point_features`].
+    pub stores: Stores,
     /// What becomes of sums that are multiplied. With [`Sums::Kept`] there is no form where none is.
     pub sums: Sums,
     /// Columns that depend on others are made from them.

@@ -7,11 +7,10 @@
 //! written with few operations by the solver of polynomial systems.
 //! # Method
 //! `e` is evaluated as a polynomial over the store's table inames; at the points, everything that does not depend on these is an atom or a polynomial of atoms.
-//! In which order the reductions are done is left to the rules of the e-graph.
+//! In which order the reductions are done is left to the rules of the e-graph. [`Stores`] says whether the features of several stores are one system.
 
 use indexmap::IndexMap;
 use nestegg_ir::linearization::from_tree;
-use nestegg_ir::walk::below;
 use nestegg_ir::{Expr, ExprId, InameSet, InstructionKind, Kernel, LinearizedKernel, Op, ReduceOp};
 use rustc_hash::FxBuildHasher;
 
@@ -22,7 +21,7 @@ use crate::polynomial::{Algebra, Polynomial};
 use crate::scalars::{self, Terms};
 use crate::stores::{self, Store};
 use crate::table::{ProductId, TableStore};
-use crate::{FormError, LinearMaps, Options, Tolerance};
+use crate::{FormError, LinearMaps, Options, Stores, Tolerance};
 use nestegg_ir::names::Names;
 
 /// The kernel with features at points; `None` if no store is such a sum.
@@ -45,6 +44,9 @@ pub fn point_features(linearized: &LinearizedKernel, options: &Options) -> Resul
         if let Some(sum) = PointSum::of(&mut evaluator, (store, &axes), tables, &mut group.atoms, &extents) {
             group.sums.push((store, sum));
         }
+    }
+    if options.stores == Stores::Apart && groups.values().all(|group| group.sums.len() < 2) {
+        return Ok(None);
     }
     let (mut n_stores, mut n_features) = (0, 0);
     for group in groups.into_values() {
@@ -179,22 +181,18 @@ impl PointSum {
 }
 
 impl Group<'_> {
-    /// Writes the sums as the values of their stores; answers how many features they have. The features of all stores are written together, or those of each for
-    /// itself, whichever takes fewer operations: what the stores have in common is found by one, but larger systems leave the solver less time for each term.
+    /// Writes the sums as the values of their stores; answers how many features they have.
     fn write(self, kernel: &mut Kernel, names: &mut Names, options: &Options) -> usize {
         let (products, polynomials): (Vec<Vec<ProductId>>, Vec<Vec<Terms>>) =
             self.sums.iter().map(|(_, sum)| sum.features()).unzip();
         let n_features = polynomials.iter().map(Vec::len).sum();
-        let together = scalars::polynomials(kernel, &self.atoms, polynomials.concat(), options);
-        let mut values = together;
-        if self.sums.len() > 1 {
-            let mut apart = Vec::with_capacity(values.len());
-            for of_sum in polynomials {
-                apart.extend(scalars::polynomials(kernel, &self.atoms, of_sum, options));
-            }
-            if n_operations(kernel, &apart) < n_operations(kernel, &values) {
-                values = apart;
-            }
+        let systems = match options.stores {
+            Stores::Together => vec![polynomials.concat()],
+            Stores::Apart => polynomials,
+        };
+        let mut values = Vec::with_capacity(n_features);
+        for system in systems {
+            values.extend(scalars::polynomials(kernel, &self.atoms, system, options));
         }
         let mut values = values.into_iter();
         for ((store, sum), products) in self.sums.into_iter().zip(products) {
@@ -203,16 +201,4 @@ impl Group<'_> {
         }
         n_features
     }
-}
-
-/// How many operations values take, equal ones once.
-fn n_operations(kernel: &Kernel, values: &[Option<ExprId>]) -> usize {
-    let roots = values.iter().copied().flatten();
-    let operations = |id: ExprId| match &kernel.exprs[id] {
-        Expr::Op { op: Op::Neg, .. } => 0,
-        Expr::Op { operands, .. } => operands.len() - 1,
-        Expr::Call { .. } => 1,
-        _ => 0,
-    };
-    below(&kernel.exprs, roots).into_iter().map(operations).sum()
 }

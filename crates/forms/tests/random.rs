@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use nestegg_dump::{read, write_text};
 use nestegg_forms::{
-    Options, Selected, Shape, Sums, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts,
+    Options, Selected, Shape, Stores, Sums, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts,
     paired_tables, point_features, separate, share_symmetric, split_digits, tabulate,
 };
 use nestegg_interp::{ValidateOptions, Verdict, validate};
@@ -131,6 +131,7 @@ fn forms_of_random_kernels_compute_the_same() {
         let switches = generator.below(16);
         let options = Options {
             shape: Shape::StraightLine,
+            stores: Stores::Together,
             sums: Sums::Expanded,
             basis: switches & 1 == 0,
             moments: switches & 8 == 0,
