@@ -292,7 +292,7 @@ const TRIAL: u32 = 10;
 const PROMISING: u128 = 2;
 
 /// How many results whose recurring values are kept in arrays are tried: those that cost least before any rule.
-const SHIFTED_RESULTS: usize = 4;
+const SHIFTED_RESULTS: usize = 10;
 
 /// How many seeds are optimized side by side. It is the same on every machine, for the seeds before them say which results are worth a proof.
 const SIDE_BY_SIDE: usize = 8;
