@@ -1,7 +1,7 @@
 //! The accuracy guard: forms that lose digits on hard data are found, and there are forms that do not.
 
 use nestegg_driver::accuracy::{Accuracy, LIMIT_EXACT, measure};
-use nestegg_forms::{Options, Selected, Shape, Sums, point_features};
+use nestegg_forms::{Options, Selected, Shape, Stores, Sums, point_features};
 use nestegg_ir::{LinearizedKernel, Program};
 use nestegg_span::Source;
 use nestegg_tests::root;
@@ -25,6 +25,7 @@ fn curl_curl() -> Program {
 
 const OPTIONS: Options = Options {
     shape: Shape::StraightLine,
+    stores: Stores::Together,
     sums: Sums::Expanded,
     basis: false,
     moments: false,
