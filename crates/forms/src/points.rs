@@ -109,7 +109,7 @@ impl PointSum {
         let mut value = Some(Polynomial::zero());
         for &(term, sign) in &store.terms {
             let body = match evaluator.kernel.exprs[term] {
-                Expr::Reduce { body, .. } => body,
+                Expr::Reduce { op: ReduceOp::Sum, body, .. } => body,
                 _ => term,
             };
             value = value.and_then(|mut sum| {
