@@ -6,12 +6,12 @@
 //! For each chosen value: nothing (it is written out where it is used), or a temporary over its iname set.
 //! # Method
 //! A value is kept if it costs something and would otherwise be computed again: it has several uses, or one inside loops that it does
-//! not depend on. A reduction always costs something, for it takes a loop even where its operations are free. Two cases are left
-//! written out: the loops around the use may be empty, or the uses are so rare that computing the value at each of them costs less.
+//! not depend on. A reduction always costs something, for it takes a loop even where its operations are free. In two cases the value
+//! is still computed at each use: if the loops around the use may be empty, and if the uses are rare enough for that to be cheaper.
 //!
 //! A temporary is computed once for each point of its own inames. Where all its uses are under conditions that can be tested there, its
 //! definition is under their disjunction ([`crate::uses`]). A value that may trap where the conditions around it do not hold is kept
-//! only under all of them. A value along a loop that data end is kept only where it is [one number](crate::open). Expressions nested deeper than [`DEPTH_LIMIT`] are cut by temporaries.
+//! only under all of them. A value that depends on a loop with data-dependent bounds is kept only as a [scalar](crate::open). Expressions nested deeper than [`DEPTH_LIMIT`] are cut by temporaries.
 
 use egg::{Id, Language};
 use nestegg_egraph::analysis::{Data, Graph};

@@ -1,16 +1,16 @@
-//! Loops that data end get bounds.
+//! Loops that end where data say get bounds.
 //!
 //! # Input
-//! A kernel in its order, with reductions as loops. Loops over [open](nestegg_ir::data_bounds) inames run as far as an end that nobody states, and
+//! A kernel in its order, with reductions as loops. Loops over [open](nestegg_ir::data_bounds) inames run to an unstated end, and
 //! conditions anywhere in their bodies compare the iname with data.
 //! # Output
 //! The same kernel, its open loops guarded so that they can be written with bounds: all instructions inside have a predicate `j < end`, where `end` is a
 //! sum of scalar temporaries, parameters and inames around the loop. Where it is another expression, a new temporary holds it. `None` if some open
 //! loop does something where no such condition holds, if an array is as long as an open loop, or if anything else reads its end.
 //! # Method
-//! The outermost loops first. For each statement of a body, the comparisons are found without which it does nothing: those among its conditions, and
-//! those that make a sum's term zero. What a statement leaves in a temporary that the body alone touches, and writes before it reads, is nothing. An
-//! iteration at which the comparison is false comes after all at which it is true, so none of these sees what it leaves.
+//! Outermost loops first. A statement of the body does nothing where one of certain comparisons is false: one of its conditions, or one whose failure
+//! makes the added term zero. The comparisons that all statements share become the bounds. A statement that writes only a temporary local to the body, which
+//! each iteration writes before reading, needs no such comparison: the iterations where it is false come last, so none of the others sees their values.
 //! # Complexity
 //! Linear in the expressions of a body, for each open loop around it.
 //! # Not done

@@ -7,8 +7,8 @@ Where a domain has an iname that several loops run over, each loop gets a domain
 domain on its iname, with the inames of loops around it as parameters. That is what a loop runs over.
 So does each loop over a union of sets, which runs over a convex hull under a condition, and each loop of a kernel where loopy
 would take the domains of one nest for siblings.
-A condition around instructions that write what it reads is computed before them; so is an index of what is written that has
-reductions.
+If instructions write what a condition around them reads, the condition is computed first; so is a written index that
+contains reductions.
 Without a linearization, instructions depend on what the kernel says, and on earlier ones that touch the same data. If
 loopy cannot nest the loops then, or iterations have an order, the kernel gets the linearization that the format means.
 """

@@ -1,9 +1,9 @@
 //! Domains whose bounds depend on data: scalar temporaries are parameters of their sets.
 //!
 //! # Output
-//! Such a domain becomes one from zero to an end that is not stated, and its constraints on data become guards
-//! ([`data_bounds`](nestegg_ir::data_bounds)): predicates of all instructions inside, and conditions of what is reduced. Where the lower end depends on
-//! data too, the iname counts from there, so `j` becomes `lo + j` in all expressions.
+//! Such a domain runs from zero to an unstated end, and its constraints on data become guards ([`data_bounds`](nestegg_ir::data_bounds)): every instruction
+//! inside gets a predicate, and every reduction a condition in its body. If the lower bound depends on data too, the iname counts from there: `j` becomes
+//! `lo + j` in all expressions.
 //! # Method
 //! isl's constraints, in two steps: [`Lowering::data_domain`] as the domains are read, [`Lowering::guard_data_domains`] once there are instructions.
 //! # Not done
