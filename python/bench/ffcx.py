@@ -16,6 +16,7 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -160,6 +161,11 @@ def timed_together(
         n = max(2 * n, int(1.2 * n * seconds / max(took, 1e-9)))
 
 
+def problems(words: Sequence[str]) -> list[tuple[str, Any]]:
+    """The problems whose names have one of the words; all if there are none."""
+    return [item for item in ffcx_forms.PROBLEMS.items() if not words or any(word in item[0] for word in words)]
+
+
 def together(told: argparse.Namespace, chosen: dict[str, Any]) -> None:
     """The table of cells together."""
     print("| function | FFCx | nestegg, one cell | nestegg, cells together | together / FFCx | together / one |")
@@ -168,9 +174,7 @@ def together(told: argparse.Namespace, chosen: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         timer = harness.compiled(TIMER_TOGETHER, folder, "timer", FLAGS)
-        for title, (dtype, make) in ffcx_forms.PROBLEMS.items():
-            if told.words and not any(word in title for word in told.words):
-                continue
+        for title, (dtype, make) in problems(told.words):
             given = harness.problem(make(), dtype)
             own = harness.compiled(given.code("C"), folder, f"{title}_own", FLAGS)
             ours = harness.compiled(given.code("nestegg.ffcx", **chosen), folder, f"{title}_ours", FLAGS)
@@ -213,9 +217,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         timer = harness.compiled(TIMER, folder, "timer", FLAGS)
-        for title, (dtype, make) in ffcx_forms.PROBLEMS.items():
-            if told.words and not any(word in title for word in told.words):
-                continue
+        for title, (dtype, make) in problems(told.words):
             own = harness.problem(make(), dtype)
             try:
                 counts = {"own": operations(own, own.options)}

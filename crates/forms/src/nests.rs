@@ -225,6 +225,16 @@ pub(crate) fn products(
     Some(res)
 }
 
+/// The sum of terms with signs.
+pub(crate) fn signed_sum(exprs: &mut Exprs, terms: &[(ExprId, f64)]) -> ExprId {
+    let signed: Vec<ExprId> =
+        terms.iter().map(|&(term, sign)| if sign < 0.0 { exprs.op(Op::Neg, [term]) } else { term }).collect();
+    match signed.as_slice() {
+        [single] => *single,
+        _ => exprs.op(Op::Add, signed),
+    }
+}
+
 /// The sum of values; `None` of none.
 pub(crate) fn sum(exprs: &mut Exprs, values: Vec<ExprId>) -> Option<ExprId> {
     match values.as_slice() {

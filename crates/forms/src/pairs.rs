@@ -139,8 +139,9 @@ impl Bilinear {
         let algebra = Algebra::new(kernel, tables());
         let mut evaluator = Evaluator::new(kernel.clone(), algebra, InameSet::new(), InameSet::new());
         let mut atoms = evaluator.algebra.renewed(&evaluator.kernel, no_tables()).atoms;
+        let points = PointSum::points(&evaluator.kernel, store, extents)?;
         let PointSum { value, tables, reduced } =
-            PointSum::of(&mut evaluator, (store, &axes), tables(), &mut atoms, extents)?;
+            PointSum::of(&mut evaluator, (store, &axes), points, tables(), &mut atoms)?;
         let dimensions = dimensions(&tables, &value, &tests, &trials, &reduced)?;
         let mut res = Self {
             dimensions,

@@ -39,9 +39,9 @@ pub fn point_features(linearized: &LinearizedKernel, options: &Options) -> Resul
         let axes: InameSet = store.axes.iter().copied().collect();
         let Some(reduced) = PointSum::points(&evaluator.kernel, store, &extents) else { continue };
         let new = || Group { atoms: evaluator.algebra.renewed(&evaluator.kernel, no_tables()).atoms, sums: Vec::new() };
-        let group = groups.entry(reduced).or_insert_with(new);
+        let group = groups.entry(reduced.clone()).or_insert_with(new);
         let tables = TableStore::symbolic(extents.clone());
-        if let Some(sum) = PointSum::of(&mut evaluator, (store, &axes), tables, &mut group.atoms, &extents) {
+        if let Some(sum) = PointSum::of(&mut evaluator, (store, &axes), reduced, tables, &mut group.atoms) {
             group.sums.push((store, sum));
         }
     }
@@ -83,7 +83,7 @@ pub(crate) fn no_tables() -> TableStore {
 
 impl PointSum {
     /// The inames of the points over which a store sums; `None` if its terms have several, or not a constant number of points. What is no sum is one over no points.
-    fn points(kernel: &Kernel, store: &Store, extents: &[Option<usize>]) -> Option<InameSet> {
+    pub(crate) fn points(kernel: &Kernel, store: &Store, extents: &[Option<usize>]) -> Option<InameSet> {
         let reduced = |&(term, _): &(ExprId, f64)| match &kernel.exprs[term] {
             Expr::Reduce { op: ReduceOp::Sum, inames, .. } => inames.iter().copied().collect(),
             _ => InameSet::new(),
@@ -93,16 +93,15 @@ impl PointSum {
         (is_constant && store.terms.iter().all(|term| reduced(term) == res)).then_some(res)
     }
 
-    /// The sum over points that a store adds; `None` if it adds something else. The evaluator begins anew but for the atoms, to which those of the store are added;
+    /// The sum that a store adds over [its points](Self::points); `None` if it is no polynomial. The evaluator begins anew but for the atoms, to which those of the store are added;
     /// expressions that are made on the way are added to its kernel.
     pub(crate) fn of(
         evaluator: &mut Evaluator,
         (store, axes): (&Store, &InameSet),
+        reduced: InameSet,
         tables: TableStore,
         atoms: &mut Atoms,
-        extents: &[Option<usize>],
     ) -> Option<Self> {
-        let reduced = Self::points(&evaluator.kernel, store, extents)?;
         let mut algebra = evaluator.algebra.renewed(&evaluator.kernel, tables);
         std::mem::swap(&mut algebra.atoms, atoms);
         evaluator.restart(algebra, axes.clone(), reduced.clone());

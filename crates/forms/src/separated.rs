@@ -27,10 +27,10 @@ use nestegg_solve::cluster::TOLERANCE;
 use rustc_hash::FxHashMap;
 
 use crate::digits::factorisations;
-use crate::nests::{in_loops, with_replaced};
+use crate::nests::{in_loops, signed_sum, with_replaced};
 use crate::stores::{self, Store};
 use crate::{FormError, LinearMaps, Tolerance};
-use rank_one::{Columns, Separation, magnitude, rank, separation};
+use rank_one::{Columns, Separation, digit_of, magnitude, rank, separation};
 
 /// How many numbers a table has that is looked at.
 const MAX_ENTRIES: usize = 200_000;
@@ -213,7 +213,7 @@ struct Writer<'a> {
     permuted: FxHashMap<ExprId, (InameId, ArrayId)>,
     /// Tables of one dimension, `U[point][number]`, of which no two agree within the tolerance.
     lines: Vec<Vec<Vec<f64>>>,
-    /// Arrays of these over all points: which, of what type, along which digit of the points.
+    /// The arrays that hold these for all points, by table, type, and the digit of the points that selects the row.
     arrays: FxHashMap<(usize, Dtype, Vec<usize>, usize), ArrayId>,
     tolerance: Tolerance,
 }
@@ -461,9 +461,7 @@ impl<'a> Writer<'a> {
             }
         }
         let exprs = &mut self.kernel.exprs;
-        let signed: Vec<ExprId> =
-            terms.iter().map(|&(term, sign)| if sign < 0.0 { exprs.op(Op::Neg, [term]) } else { term }).collect();
-        let value = if let [single] = signed.as_slice() { *single } else { exprs.op(Op::Add, signed) };
+        let value = signed_sum(exprs, terms);
         let copied = exprs.access(temporary, from);
         let expression = if store.is_accumulation {
             let element = exprs.access(assignee.array, assignee.indices.clone());
@@ -527,9 +525,4 @@ fn combination(inames: &[InameId], constant: i64, coefficients: &[i64]) -> Affin
         // Strides of arrays of at most `MAX_ENTRIES` numbers.
         sum.plus(&Affine::var(Var::Iname(iname)), coefficient).unwrap_or_default()
     })
-}
-
-/// A digit of the number of a point.
-fn digit_of(point: usize, digits: &[usize], digit: usize) -> usize {
-    point / digits[digit + 1..].iter().product::<usize>() % digits[digit]
 }

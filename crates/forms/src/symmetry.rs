@@ -24,7 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::FormError;
 use crate::atoms::MonomialId;
 use crate::evaluate::Evaluator;
-use crate::nests::{add_store, in_loops, renamed, with_replaced};
+use crate::nests::{add_store, in_loops, renamed, signed_sum, with_replaced};
 use crate::polynomial::{Algebra, Polynomial};
 use crate::stores::{self, Store};
 use crate::table::TableStore;
@@ -336,7 +336,7 @@ impl Writer<'_> {
         for &(term, sign) in &first.terms {
             terms.push((renamed(&mut self.kernel.exprs, term, value_names), sign));
         }
-        let value = self.sum(&terms);
+        let value = signed_sum(&mut self.kernel.exprs, &terms);
         let within: Vec<InameId> = first.outer.iter().chain(loops).copied().collect();
         let members = std::iter::once((group.first, Vec::new())).chain(group.others.iter().cloned());
         let mut body = Vec::new();
@@ -347,17 +347,6 @@ impl Writer<'_> {
             }
         }
         in_loops(body, &within)
-    }
-
-    fn sum(&mut self, terms: &[(ExprId, f64)]) -> ExprId {
-        let signed: Vec<ExprId> = terms
-            .iter()
-            .map(|&(term, sign)| if sign < 0.0 { self.kernel.exprs.op(Op::Neg, [term]) } else { term })
-            .collect();
-        match signed.as_slice() {
-            [single] => *single,
-            _ => self.kernel.exprs.op(Op::Add, signed),
-        }
     }
 
     /// One store: its indices with its axes renamed to those of the first store, and these by `order`.

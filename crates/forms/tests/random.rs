@@ -122,11 +122,7 @@ fn forms_of_random_kernels_compute_the_same() {
     for seed in 0..N_KERNELS {
         let mut generator = Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
         let text = generator.kernel();
-        let input = match read(&Source::new("random", text.as_str())) {
-            Ok(read) => read.program,
-            Err(errors) => panic!("{errors}: {:#?}\n{text}", errors.errors()),
-        };
-        let form = normalise(input.clone().into_linearized().unwrap()).unwrap();
+        let (input, form) = input_and_form(&text);
         let isolated = isolate_stores(form.clone()).expect("text grows");
         let switches = generator.below(16);
         let options = Options {
@@ -270,17 +266,24 @@ fn tables_of_random_tensor_products_are_separated() {
     for seed in 0..N_KERNELS {
         let mut generator = Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
         let text = generator.of_products();
-        let input = match read(&Source::new("random", text.as_str())) {
-            Ok(read) => read.program,
-            Err(errors) => panic!("{errors}: {:#?}\n{text}", errors.errors()),
-        };
-        let form = normalise(input.clone().into_linearized().unwrap()).unwrap();
+        let (input, form) = input_and_form(&text);
         let isolated = isolate_stores(form).expect("text grows");
         let found = separate(&isolated).unwrap().unwrap_or_else(|| panic!("nothing is separated\n{text}"));
         check("separated", &input, &Program::Linearized(eliminate_dead(found.linearized.clone())), false);
         let split = split_digits(&found.linearized).unwrap().unwrap_or_else(|| panic!("no digits are found\n{text}"));
         check("digits", &input, &Program::Linearized(eliminate_dead(split.linearized)), false);
     }
+}
+
+/// A program, and its value form.
+fn input_and_form(text: &str) -> (Program, LinearizedKernel) {
+    let input = match read(&Source::new("random", text)) {
+        Ok(read) => read.program,
+        Err(errors) => panic!("{errors}: {:#?}\n{text}", errors.errors()),
+    };
+    let linearized = input.clone().into_linearized().expect("random kernels have an order");
+    let form = normalise(linearized).expect("random kernels have a value form");
+    (input, form)
 }
 
 fn check(kind: &str, input: &Program, found: &Program, is_exact: bool) {

@@ -6,7 +6,7 @@
 //! reduction the condition of a selection whose other branch is neutral. So passes need not know about data: the domain is as long as it may be, and
 //! whatever they do is right because the guards are.
 //! # Output
-//! [`unguarded`] finds the ends that guard everything, and removes them: what is left is to run inside loops with these bounds.
+//! [`unguarded`] finds the ends that guard everything inside a loop and strips them, so that the loop itself can take them as its bounds.
 //! # Complexity
 //! Linear in the expressions, for each open iname.
 
@@ -17,17 +17,17 @@ use rustc_hash::FxHashMap;
 use crate::expr::{Expr, Exprs, Op};
 use crate::ids::{DomainId, ExprId, InameId, InameSet, ParameterId};
 use crate::kernel::{Kernel, LinearizedKernel, Program};
-use crate::linearization::Item;
+use crate::linearization::{Item, Linearization};
 use crate::number::Number;
 use crate::types::Types;
 use crate::walk::below;
 
-/// An integer expression as a sum of integer multiples of others, which are no sums.
+/// A linear combination of integer expressions, with integer coefficients and a constant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     /// What is added.
     pub constant: i64,
-    /// What is multiplied, with its coefficient; none is zero.
+    /// Each expression, none of them a sum itself, with its nonzero coefficient.
     pub terms: BTreeMap<ExprId, i64>,
 }
 
@@ -183,6 +183,11 @@ pub struct Ends {
 }
 
 impl Ends {
+    /// Whether a loop with these bounds says that a condition holds.
+    fn say(&self, exprs: &Exprs, condition: ExprId) -> bool {
+        end(exprs, condition, self.iname).is_some_and(|end| self.ends.contains(&end))
+    }
+
     /// The domain of the iname as isl reads it, with the ends, and the names of scalar temporaries as parameters.
     ///
     /// # Errors
@@ -275,46 +280,42 @@ pub fn unguarded(program: &Program) -> Option<Unguarded> {
     if !has_open_inames(program.kernel()) {
         return None;
     }
+    let (ends, unbounded) = found(program.kernel(), program.linearization());
     let mut program = program.clone();
+    drop_guards(&mut program, &ends);
+    Some(Unguarded { program, ends, unbounded })
+}
+
+/// The ends of the open inames for which something runs, and the open inames without ends that guard all of it.
+fn found(kernel: &Kernel, linearization: Option<&Linearization>) -> (Vec<Ends>, Vec<InameId>) {
     let (mut ends, mut unbounded) = (Vec::new(), Vec::new());
-    let types = Types::infer(program.kernel());
-    let roots = Roots::of(&program);
-    for iname in open_inames(program.kernel()).iter() {
-        match common(program.kernel(), &roots, &types, iname) {
+    let types = Types::infer(kernel);
+    let roots = roots(kernel, linearization);
+    for iname in open_inames(kernel).iter() {
+        match common(kernel, &roots, &types, iname) {
             Common::Unused => {}
             Common::None => unbounded.push(iname),
             Common::Ends(found) => ends.push(Ends { iname, ends: found }),
         }
     }
-    drop_guards(&mut program, &ends);
-    Some(Unguarded { program, ends, unbounded })
+    (ends, unbounded)
 }
 
 /// Whether all loops that data end have bounds of which they can be made: always so where there are none.
 #[must_use]
 pub fn is_bounded(linearized: &LinearizedKernel) -> bool {
-    if !has_open_inames(&linearized.kernel) {
-        return true;
-    }
-    unguarded(&Program::Linearized(linearized.clone())).is_none_or(|found| found.unbounded.is_empty())
+    !has_open_inames(&linearized.kernel) || found(&linearized.kernel, Some(&linearized.linearization)).1.is_empty()
 }
 
 /// What a program evaluates.
-struct Roots {
-    roots: Vec<ExprId>,
-}
-
-impl Roots {
-    fn of(program: &Program) -> Self {
-        let kernel = program.kernel();
-        let mut roots: Vec<ExprId> = kernel.substitutions.iter().map(|rule| rule.expression).collect();
-        roots.extend(kernel.instructions.iter().flat_map(crate::Instruction::expressions));
-        roots.extend(program.linearization().into_iter().flatten().filter_map(|item| match item {
-            Item::If(condition) => Some(*condition),
-            _ => None,
-        }));
-        Self { roots }
-    }
+fn roots(kernel: &Kernel, linearization: Option<&Linearization>) -> Vec<ExprId> {
+    let mut res: Vec<ExprId> = kernel.substitutions.iter().map(|rule| rule.expression).collect();
+    res.extend(kernel.instructions.iter().flat_map(crate::Instruction::expressions));
+    res.extend(linearization.into_iter().flatten().filter_map(|item| match item {
+        Item::If(condition) => Some(*condition),
+        _ => None,
+    }));
+    res
 }
 
 enum Common {
@@ -324,7 +325,7 @@ enum Common {
 }
 
 /// The ends that guard all that runs for an iname.
-fn common(kernel: &Kernel, roots: &Roots, types: &Types, iname: InameId) -> Common {
+fn common(kernel: &Kernel, roots: &[ExprId], types: &Types, iname: InameId) -> Common {
     let domain = kernel[iname].domain;
     let is_inside = |array: crate::ArrayId| {
         let writers = kernel.instructions.iter().filter(|instruction| instruction.written_arrays().contains(&array));
@@ -351,7 +352,7 @@ fn common(kernel: &Kernel, roots: &Roots, types: &Types, iname: InameId) -> Comm
     for instruction in kernel.instructions.iter().filter(|instruction| instruction.within.contains(&iname)) {
         add(ends(&instruction.predicates));
     }
-    for id in kernel.exprs.reachable(roots.roots.iter().copied()) {
+    for id in kernel.exprs.reachable(roots.iter().copied()) {
         if let Expr::Reduce { inames, body, .. } = &kernel.exprs[id]
             && inames.contains(&iname)
         {
@@ -387,8 +388,7 @@ fn guarded(exprs: &Exprs, id: ExprId) -> Option<(ExprId, ExprId)> {
 
 /// The conditions without those that the bounds of a loop say.
 fn without(exprs: &Exprs, condition: ExprId, ends: &Ends) -> Vec<ExprId> {
-    let is_said = |id: &ExprId| end(exprs, *id, ends.iname).is_some_and(|end| ends.ends.contains(&end));
-    conjunction(exprs, condition).into_iter().filter(|id| !is_said(id)).collect()
+    conjunction(exprs, condition).into_iter().filter(|&id| !ends.say(exprs, id)).collect()
 }
 
 /// All of these conditions; `None` if there is none.
@@ -401,7 +401,7 @@ pub fn all_of(exprs: &mut Exprs, mut conditions: Vec<ExprId>) -> Option<ExprId> 
 }
 
 fn drop_guards(program: &mut Program, all: &[Ends]) {
-    let roots = Roots::of(program).roots;
+    let roots = roots(program.kernel(), program.linearization());
     let kernel = kernel_mut(program);
     let rewritten = kernel.exprs.rewrite(roots, |exprs, _, expr| {
         if let Expr::Reduce { op, inames, body } = &expr {
@@ -449,9 +449,7 @@ fn drop_guards(program: &mut Program, all: &[Ends]) {
             Item::If(condition) => {
                 let mut left = conjunction(&kernel.exprs, rewritten.get(condition));
                 for ends in all.iter().filter(|ends| open.contains(&ends.iname)) {
-                    let is_said =
-                        |id: &ExprId| end(&kernel.exprs, *id, ends.iname).is_some_and(|end| ends.ends.contains(&end));
-                    left.retain(|id| !is_said(id));
+                    left.retain(|&id| !ends.say(&kernel.exprs, id));
                 }
                 let left = all_of(&mut kernel.exprs, left);
                 is_left.push(left.is_some());

@@ -113,7 +113,8 @@ pub fn ends(kernel: &Kernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
 /// The same, where numbers that come as data are in a range.
 #[must_use]
 pub fn ends_with(kernel: &Kernel, values: &[(String, i64)], data: (i64, i64)) -> Vec<(String, i64)> {
-    let is_end = |name: &String| open(kernel).iter().any(|&(_, end)| kernel[end].name == *name);
+    let open = open(kernel);
+    let is_end = |name: &String| open.iter().any(|&(_, end)| kernel[end].name == *name);
     let others: Vec<(String, i64)> = values.iter().filter(|(name, _)| !is_end(name)).cloned().collect();
     extents_with(kernel, &others, data).into_iter().filter(|(name, _)| is_end(name)).collect()
 }

@@ -76,6 +76,11 @@ pub(super) fn rank(numbers: &[usize], extents: &[usize]) -> usize {
     numbers.iter().zip(extents).fold(0, |rank, (number, extent)| rank * extent + number)
 }
 
+/// A digit of a number to mixed bases, the outermost first.
+pub(super) fn digit_of(number: usize, bases: &[usize], digit: usize) -> usize {
+    number / bases[digit + 1..].iter().product::<usize>() % bases[digit]
+}
+
 /// The largest magnitude.
 pub(super) fn magnitude<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
     values.into_iter().fold(0.0, |largest, value| largest.max(value.abs()))
@@ -92,7 +97,7 @@ fn rank_one(column: &[f64], digits: &[usize], largest: f64) -> Option<Column> {
     let stride = |digit: usize| digits[digit + 1..].iter().product::<usize>();
     let mut lines = Vec::with_capacity(digits.len());
     for (digit, &extent) in digits.iter().enumerate() {
-        let own = pivot / stride(digit) % extent;
+        let own = digit_of(pivot, digits, digit);
         let mut line: Vec<f64> =
             (0..extent).map(|x| column[pivot + x * stride(digit) - own * stride(digit)] / column[pivot]).collect();
         line.iter_mut().filter(|x| x.abs() < DROP * TOLERANCE).for_each(|x| *x = 0.0);
@@ -106,8 +111,7 @@ fn rank_one(column: &[f64], digits: &[usize], largest: f64) -> Option<Column> {
     }
     let res = Column { scale, lines };
     let is_close = |(q, &value): (usize, &f64)| {
-        let product =
-            (0..digits.len()).map(|digit| res.lines[digit][q / stride(digit) % digits[digit]]).product::<f64>();
+        let product = (0..digits.len()).map(|digit| res.lines[digit][digit_of(q, digits, digit)]).product::<f64>();
         (res.scale * product - value).abs() <= TOLERANCE * largest
     };
     column.iter().enumerate().all(is_close).then_some(res)
@@ -153,8 +157,7 @@ fn factors(columns: &[Column], digits: &[usize], extents: &[usize], at: &[usize]
         scales.push(scale);
     }
     for (place, &function) in at.iter().enumerate() {
-        let product =
-            (0..digits.len()).map(|digit| scales[digit][place / stride(digit) % extents[digit]]).product::<f64>();
+        let product = (0..digits.len()).map(|digit| scales[digit][digit_of(place, extents, digit)]).product::<f64>();
         let scale = columns[function].scale;
         if (first * product - scale).abs() > LINE_TOLERANCE * scale.abs() {
             return None;
