@@ -52,11 +52,12 @@ def test_loopy_counts_no_more(case: Case) -> None:
     if case.name in UNCOUNTED:
         with pytest.raises(Exception, match=UNCOUNTED[case.name]):
             operations(t_unit, case.sizes)
-        return
-    if of_reals(t_unit):
+        if UNCOUNTED[case.name] == "LinearSubscript":
+            return
+    if of_reals(t_unit) and case.name not in UNCOUNTED:
         assert operations(result.kernel, case.sizes) <= operations(t_unit, case.sizes)
     else:
-        # loopy counts operations on complex numbers as one.
+        # loopy counts operations on complex numbers as one, and counts reductions with two results once they are loops.
         first, second = (nestegg.load(text, like=t_unit) for text in (nestegg.dump(t_unit), result.json))
         assert operations(second, case.sizes) <= operations(first, case.sizes)
 
