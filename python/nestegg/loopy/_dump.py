@@ -35,6 +35,7 @@ from loopy.kernel.function_interface import CallableKernel, ScalarCallable
 from loopy.schedule import Barrier, CallKernel, EnterLoop, LeaveLoop, ReturnFromKernel, RunInstruction
 from loopy.symbolic import DependencyMapper, LinearSubscript, Reduction, SubArrayRef
 from loopy.type_inference import TypeReader
+from loopy.types import LoopyType
 from pymbolic import primitives as p
 
 from nestegg import _core
@@ -114,10 +115,41 @@ def prepared(t_unit: lp.TranslationUnit) -> lp.TranslationUnit:
         kernel = t_unit[name]
         if kernel.linearization is not None:
             return lp.infer_unknown_types(t_unit, expect_completion=True)
-        t_unit = lp.infer_unknown_types(lp.expand_subst(t_unit), expect_completion=True)
-        return lp.make_reduction_inames_unique(in_parts(with_single_results(t_unit, name), name))
+        t_unit = lp.expand_subst(t_unit)
+        if not is_typed(t_unit, name):
+            t_unit = lp.infer_unknown_types(t_unit, expect_completion=True)
+        t_unit = in_parts(with_single_results(t_unit, name), name)
+        return t_unit if has_unique_reductions(t_unit[name]) else lp.make_reduction_inames_unique(t_unit)
     except LoopyError as error:
         raise Unsupported(f"loopy refuses it: {error}", name) from error
+
+
+def is_typed(t_unit: lp.TranslationUnit, name: str) -> bool:
+    """Whether inference would find nothing: all data have types, and there are no calls that it would resolve."""
+    kernel = t_unit[name]
+    return (
+        list(t_unit.callables_table) == [name]
+        and all(isinstance(data.dtype, LoopyType) for data in (*kernel.args, *kernel.temporary_variables.values()))
+        and not any(
+            isinstance(part, (p.Call, p.CallWithKwargs))
+            for insn in kernel.instructions
+            for expr in expressions(insn)
+            for part in subexpressions(expr)
+        )
+    )
+
+
+def has_unique_reductions(kernel: lp.LoopKernel) -> bool:
+    """Whether each reduction has inames of its own."""
+    inames = [
+        iname
+        for insn in kernel.instructions
+        for expr in expressions(insn)
+        for part in subexpressions(expr)
+        if isinstance(part, Reduction)
+        for iname in part.inames
+    ]
+    return len(set(inames)) == len(inames)
 
 
 def inlined(t_unit: lp.TranslationUnit, entry: str) -> lp.TranslationUnit:

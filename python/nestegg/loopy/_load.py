@@ -75,7 +75,14 @@ def load(
     nestegg.Unsupported
         If loopy cannot hold something in it.
     """
-    kernel = json.loads(_core.convert(text, "<text>", True))
+    return load_written(_core.convert(text, "<text>", True), like=like, target=target, computed=computed)
+
+
+def load_written(
+    text: str, *, like: lp.TranslationUnit | None = None, target: Any = None, computed: Collection[str] = ()
+) -> lp.TranslationUnit:
+    """As :func:`load`, of JSON that nestegg wrote."""
+    kernel = json.loads(text)
     if like is not None and has_complex_numbers(like):
         like = prepared(like)
     if like is not None and entry_name(like) != kernel["name"]:
@@ -195,7 +202,7 @@ class _Load:
             if name not in self.replaced
         ]
         domains, conditions = self._domains(is_chain=False)
-        if self.kernel.get("linearization") is not None and domains and branches(of_domains(domains), self._nests()):
+        if self.kernel.get("linearization") is not None and has_inner(domains) and branches(of_domains(domains), self._nests()):
             domains, conditions = self._domains(is_chain=True)
         if conditions:
             instructions = [self._under(insn, conditions) for insn in instructions]
@@ -741,6 +748,12 @@ def mangle_limit(kernel: Any, name: str) -> Any:
     if name in ("INT_MAX", "INT_MIN", "LONG_MAX", "LONG_MIN"):
         return NumpyType(np.dtype(np.int32 if name.startswith("INT") else np.int64)), name
     return None
+
+
+def has_inner(domains: list[Any]) -> bool:
+    """Whether an iname of one domain is a parameter of another: only these can be siblings."""
+    inames = {name for domain in domains for name in domain.get_var_names(isl.dim_type.set)}
+    return any(inames & set(domain.get_var_names(isl.dim_type.param)) for domain in domains)
 
 
 def of_domains(domains: list[Any]) -> lp.LoopKernel:

@@ -24,13 +24,13 @@ from nestegg import _core
 from nestegg.loopy._arrays import monomials
 from nestegg.loopy._dump import entry_name, inlined
 from nestegg.loopy._functions import WHOLE, ComplexNumber
-from nestegg.loopy._load import load
+from nestegg.loopy._load import load_written
 from nestegg.loopy._pairs import is_complex, nodes, real_dtype
 from nestegg.loopy._parts import has_complex_numbers, read
 
 
 def load_like(text: str, like: lp.TranslationUnit) -> lp.TranslationUnit:
-    """Make a translation unit of a kernel in JSON, with the arguments of the one that it was dumped from.
+    """Make a translation unit of a kernel in JSON that nestegg wrote, with the arguments of the one that it was dumped from.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ def load_like(text: str, like: lp.TranslationUnit) -> lp.TranslationUnit:
         Its complex arguments are those of ``like``, where its name is.
     """
     if not has_complex_numbers(like):
-        return load(text, like=like)
+        return load_written(text, like=like)
     name = entry_name(like)
     inferred = lp.infer_unknown_types(inlined(like, name), expect_completion=True)[name]
     arguments = {arg.name: arg for arg in inferred.args if is_complex(arg.dtype)}
-    found = load(_core.linearize(text, "<text>"), like=like, computed=arguments)
+    found = load_written(_core.linearize(text, "<text>"), like=like, computed=arguments)
     if entry_name(found) != name:
         return found
     kernel = found[name]
