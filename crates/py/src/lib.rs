@@ -13,6 +13,10 @@ mod problem;
 
 use pyo3::prelude::*;
 
+/// As in `cli`: e-graphs are many small vectors that live and die together, which the system's allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Everything that Python sees.
 #[pymodule]
 mod _core {
