@@ -2,28 +2,45 @@
 //!
 //! # Ownership
 //! A [`Context`] is a counted reference; every object holds one, so isl's context is freed after the last
-//! object. isl is not thread-safe within a context: `Context` is neither `Send` nor `Sync`, and threads make their own.
+//! object. isl is not thread-safe within a context: `Context` is neither `Send` nor `Sync`. All contexts that a thread makes are one for isl, so
+//! that what was read once need not be read again ([`crate::parse`]); each has its own limit.
 //! # Limits
 //! Each call of isl starts counting operations (allocations and pivots) at zero and fails with
 //! [`Error::LimitExceeded`] beyond [`Context::set_max_operations`]. The count bounds one call, not the sum of all.
 #![allow(unsafe_code)]
 
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_ulong};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
 use crate::error::Error;
 use crate::ffi;
+use crate::templates::Templates;
 
 /// isl's `ISL_ON_ERROR_CONTINUE`.
 const ON_ERROR_CONTINUE: i32 = 1;
 
 /// A handle of the isl library; cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Context(Rc<Inner>);
 
-#[derive(Debug, PartialEq, Eq)]
-struct Inner(NonNull<ffi::isl_ctx>);
+#[derive(Debug)]
+struct Inner {
+    library: Rc<Library>,
+    max_operations: Cell<Option<u64>>,
+}
+
+/// isl's own context, and what was read in it.
+#[derive(Debug)]
+struct Library {
+    ptr: NonNull<ffi::isl_ctx>,
+    templates: RefCell<Templates>,
+}
+
+thread_local! {
+    static LIBRARY: Rc<Library> = Rc::new(Library::new());
+}
 
 impl Context {
     /// A new context, without a limit on operations.
@@ -31,48 +48,49 @@ impl Context {
     /// # Panics
     /// When the machine has no memory left for a few hundred bytes.
     pub fn new() -> Context {
-        // SAFETY: isl_ctx_alloc has no preconditions; the options belong to the new context.
-        let ptr = unsafe { ffi::isl_ctx_alloc() };
-        let ptr = NonNull::new(ptr).expect("isl allocates a context unless memory is exhausted");
-        // SAFETY: `ptr` is a live context.
-        unsafe { ffi::isl_options_set_on_error(ptr.as_ptr(), ON_ERROR_CONTINUE) };
-        Context(Rc::new(Inner(ptr)))
+        // A thread that ends has no library of its own any more.
+        let library = LIBRARY.try_with(Rc::clone).unwrap_or_else(|_| Rc::new(Library::new()));
+        Context(Rc::new(Inner { library, max_operations: Cell::new(None) }))
     }
 
     /// Bounds the operations of each later call; `None` takes the bound away.
     pub fn set_max_operations(&self, limit: Option<u64>) {
-        let limit = limit.map_or(0, |n| c_ulong::try_from(n.max(1)).unwrap_or(c_ulong::MAX));
-        // SAFETY: the context is live; zero means no limit.
-        unsafe { ffi::isl_ctx_set_max_operations(self.raw(), limit) };
+        self.0.max_operations.set(limit.map(|n| n.max(1)));
     }
 
     /// The bound set by [`Context::set_max_operations`].
-    #[allow(clippy::useless_conversion, reason = "c_ulong has 32 bits on some platforms")]
     pub fn max_operations(&self) -> Option<u64> {
-        // SAFETY: the context is live.
-        let limit = unsafe { ffi::isl_ctx_get_max_operations(self.raw()) };
-        (limit != 0).then_some(u64::from(limit))
+        self.0.max_operations.get()
     }
 
     /// Runs `f` without a limit on operations: printing must not fail.
     pub(crate) fn unlimited<T>(&self, f: impl FnOnce() -> T) -> T {
         let limit = self.max_operations();
         self.set_max_operations(None);
+        self.begin();
         let result = f();
         self.set_max_operations(limit);
+        self.begin();
         result
     }
 
     pub(crate) fn raw(&self) -> *mut ffi::isl_ctx {
-        self.0.0.as_ptr()
+        self.0.library.ptr.as_ptr()
     }
 
-    /// Forgets the last error and starts counting operations anew.
+    /// What was read in isl's context.
+    pub(crate) fn templates(&self) -> &RefCell<Templates> {
+        &self.0.library.templates
+    }
+
+    /// Forgets the last error, and starts counting operations anew, up to this context's limit.
     pub(crate) fn begin(&self) {
-        // SAFETY: the context is live.
+        let limit = self.max_operations().map_or(0, |n| c_ulong::try_from(n).unwrap_or(c_ulong::MAX));
+        // SAFETY: the context is live; zero means no limit.
         unsafe {
             ffi::isl_ctx_reset_error(self.raw());
             ffi::isl_ctx_reset_operations(self.raw());
+            ffi::isl_ctx_set_max_operations(self.raw(), limit);
         }
     }
 
@@ -94,9 +112,10 @@ impl Context {
         }
     }
 
-    /// How many references isl objects hold to this context: zero when no object lives.
+    /// How many references isl objects hold to this context: zero when no object lives. Forgets what was read.
     #[cfg(test)]
     pub(crate) fn references(&self) -> i32 {
+        self.templates().borrow_mut().clear();
         // SAFETY: `ref` is the first field of `struct isl_ctx` in the pinned version of isl (isl_ctx_private.h).
         unsafe { self.raw().cast::<i32>().read() }
     }
@@ -108,9 +127,29 @@ impl Default for Context {
     }
 }
 
-impl Drop for Inner {
+impl PartialEq for Context {
+    fn eq(&self, other: &Context) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Context {}
+
+impl Library {
+    fn new() -> Library {
+        // SAFETY: isl_ctx_alloc has no preconditions; the options belong to the new context.
+        let ptr = unsafe { ffi::isl_ctx_alloc() };
+        let ptr = NonNull::new(ptr).expect("isl allocates a context unless memory is exhausted");
+        // SAFETY: `ptr` is a live context.
+        unsafe { ffi::isl_options_set_on_error(ptr.as_ptr(), ON_ERROR_CONTINUE) };
+        Library { ptr, templates: RefCell::default() }
+    }
+}
+
+impl Drop for Library {
     fn drop(&mut self) {
+        self.templates.get_mut().clear();
         // SAFETY: every handle holds a `Context`, so no object refers to this context any more.
-        unsafe { ffi::isl_ctx_free(self.0.as_ptr()) };
+        unsafe { ffi::isl_ctx_free(self.ptr.as_ptr()) };
     }
 }

@@ -27,7 +27,6 @@ unsafe extern "C" {
     pub(crate) fn isl_ctx_free(ctx: *mut isl_ctx);
     pub(crate) fn isl_options_set_on_error(ctx: *mut isl_ctx, value: c_int) -> c_int;
     pub(crate) fn isl_ctx_set_max_operations(ctx: *mut isl_ctx, limit: c_ulong);
-    pub(crate) fn isl_ctx_get_max_operations(ctx: *mut isl_ctx) -> c_ulong;
     pub(crate) fn isl_ctx_reset_operations(ctx: *mut isl_ctx);
     pub(crate) fn isl_ctx_reset_error(ctx: *mut isl_ctx);
     pub(crate) fn isl_ctx_last_error(ctx: *mut isl_ctx) -> c_int;

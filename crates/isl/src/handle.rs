@@ -51,6 +51,13 @@ impl<T: Object> Handle<T> {
         this.raw()
     }
 
+    /// Gives the reference up to somebody who frees it while the context lives.
+    pub(crate) fn into_ptr(self) -> NonNull<T> {
+        let ptr = self.ptr;
+        self.into_raw();
+        ptr
+    }
+
     /// Takes over a reference that isl gave.
     ///
     /// # Safety

@@ -58,6 +58,7 @@ mod leaks;
 mod map;
 mod parse;
 mod set;
+mod templates;
 mod text;
 mod union;
 mod wrap;

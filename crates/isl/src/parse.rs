@@ -36,6 +36,10 @@ pub(crate) unsafe trait Readable: Object {
     const KIND: &'static str;
     /// Reads an object; null on failure.
     unsafe fn read(stream: *mut isl_stream) -> *mut Self;
+    /// Reads an object that is the whole text.
+    fn parse(context: &Context, input: &str) -> Result<Handle<Self>> {
+        parse(context, input)
+    }
 }
 
 macro_rules! readable {
@@ -52,8 +56,34 @@ macro_rules! readable {
     };
 }
 
+unsafe extern "C" {
+    fn isl_stream_read_set(stream: *mut isl_stream) -> *mut isl_set;
+}
+
+// SAFETY: the function is isl's for this struct.
+unsafe impl Readable for isl_set {
+    const KIND: &'static str = "set";
+    unsafe fn read(stream: *mut isl_stream) -> *mut isl_set {
+        // SAFETY: by the contract of the trait.
+        unsafe { isl_stream_read_set(stream) }
+    }
+    /// A set that was read before is copied.
+    fn parse(context: &Context, input: &str) -> Result<Handle<isl_set>> {
+        let limit = context.max_operations();
+        let known = context.unlimited(|| context.templates().borrow().copy(limit, input));
+        let copied = match known {
+            Some(copied) => copied,
+            None => {
+                let read = parse::<isl_set>(context, input)?.into_ptr();
+                context.unlimited(|| context.templates().borrow_mut().keep(limit, input, read))
+            }
+        };
+        // SAFETY: the copy is null or owned by us and of this context.
+        unsafe { Handle::from_raw(context, copied) }
+    }
+}
+
 readable! {
-    isl_set, isl_stream_read_set, "set";
     isl_map, isl_stream_read_map, "relation";
     isl_union_set, isl_stream_read_union_set, "union of sets";
     isl_union_map, isl_stream_read_union_map, "union of relations";
@@ -103,7 +133,7 @@ impl Drop for Stream<'_> {
 }
 
 /// Reads an object that is the whole text.
-pub(crate) fn parse<T: Readable>(context: &Context, input: &str) -> Result<Handle<T>> {
+fn parse<T: Readable>(context: &Context, input: &str) -> Result<Handle<T>> {
     let text = text::checked(input)?;
     let stream = Stream::new(context, &text)?;
     // SAFETY: the stream is live; the result is null or owned by us and of this context.

@@ -36,7 +36,7 @@ macro_rules! object {
             /// # Errors
             /// [`Error::Syntax`](crate::Error::Syntax) for text that isl does not accept, which includes text nested beyond reason.
             pub fn parse(context: &$crate::Context, text: &str) -> $crate::error::Result<$type> {
-                $crate::parse::parse(context, text).map($type::from)
+                $crate::parse::Readable::parse(context, text).map($type::from)
             }
 
             /// The context.

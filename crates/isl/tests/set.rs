@@ -147,3 +147,39 @@ fn points() -> Result<()> {
     );
     Ok(())
 }
+
+/// What was done with a set that was read before leaves no trace in the next one of the same text.
+#[test]
+fn what_is_read_again_is_new() -> Result<()> {
+    let text = "[n] -> { [i, j] : 0 <= i < n and i <= 2j <= i + 1 and (j = 3 or i >= 7) }";
+    let fresh = std::thread::spawn(move || Set::parse(&Context::new(), text).map(|set| set.to_string()));
+    let fresh = fresh.join().unwrap()?;
+    for _ in 0..3 {
+        let c = Context::new();
+        let set = Set::parse(&c, text)?;
+        assert_eq!(set.to_string(), fresh);
+        let worked = set.detect_equalities()?.remove_redundancies()?.coalesce()?;
+        assert!(!set.is_empty()? && set.is_bounded().is_ok() && worked.is_equal(&set)?);
+        set.sample()?;
+        set.lexmin()?;
+    }
+    Ok(())
+}
+
+/// A limit strikes whether or not the text was read before.
+#[test]
+fn limits_hold_for_what_was_read_before() -> Result<()> {
+    let text = "{ [i] : exists (e : i = 3e and 0 <= e <= 9) }";
+    let limited = Context::new();
+    limited.set_max_operations(Some(2));
+    for _ in 0..2 {
+        // isl's parser may call it a syntax error.
+        assert!(Set::parse(&limited, text).is_err());
+        Set::parse(&Context::new(), text)?;
+    }
+    limited.set_max_operations(Some(100_000));
+    for _ in 0..10_000 {
+        Set::parse(&limited, text)?;
+    }
+    Ok(())
+}
