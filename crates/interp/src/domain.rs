@@ -10,11 +10,11 @@
 //! *tied*. [`Domains::bounds`] combines the domains of an iname and of the open inames that are tied to it, projects the result
 //! and reads its constraints; domains inside them are not asked, so a loop also runs where loops inside it are empty. Evaluating them takes no isl:
 //! ceil-divisions and floor-divisions give an interval, constraints with integer divisions and overlapping pieces are checked
-//! point by point.
+//! point by point. A domain that is a box whatever the parameters are needs no isl after its text was read once: [`Sides`] has its bounds.
 //! # Complexity
 //! A projection for each distinct (iname, open inames of its group); evaluation is linear in the constraints.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use nestegg_ir::{InameId, Kernel};
@@ -265,12 +265,85 @@ impl Bounds {
     }
 }
 
+/// A constraint that bounds at most one iname, of a domain that is a box: `coefficient·iname + rest >= 0`, or `= 0`.
+#[derive(Clone, Debug)]
+struct Side {
+    iname: Option<(String, i64)>,
+    constant: i64,
+    parameters: Vec<(String, i64)>,
+    is_equality: bool,
+}
+
+/// All constraints of a domain that is a box for any values of its parameters.
+#[derive(Clone, Debug)]
+struct Sides(Vec<Side>);
+
+impl Sides {
+    /// Those of a set; `None` if it is something else.
+    fn of(set: &isl::Set) -> isl::Result<Option<Self>> {
+        let (dims, pieces) = (set.dim_names()?, set.constraints()?);
+        let [piece] = pieces.as_slice() else { return Ok(None) };
+        let mut sides = Vec::with_capacity(piece.len());
+        for constraint in piece {
+            let affine = &constraint.affine;
+            let (inames, parameters): (Vec<_>, Vec<_>) =
+                affine.terms.iter().cloned().partition(|(name, _)| dims.contains(name));
+            let is_equality = constraint.relation == isl::Relation::Equality;
+            // An equality may have no whole solution.
+            let is_exact = !is_equality || inames.iter().all(|(_, coefficient)| coefficient.abs() == 1);
+            if inames.len() > 1 || !affine.floors.is_empty() || !is_exact {
+                return Ok(None);
+            }
+            let iname = inames.into_iter().next();
+            sides.push(Side { iname, constant: affine.constant, parameters, is_equality });
+        }
+        Ok(Some(Self(sides)))
+    }
+
+    /// The least and greatest value of each iname; `None` if one has no bound or is beyond 64 bits. All are empty if one is.
+    fn hulls(&self, inames: &[&str], parameters: &[(&str, i64)]) -> Option<Vec<(i64, i64)>> {
+        let mut sides: Vec<(Option<i128>, Option<i128>)> = vec![(None, None); inames.len()];
+        let mut is_empty = false;
+        for side in &self.0 {
+            let mut rest = i128::from(side.constant);
+            for (name, coefficient) in &side.parameters {
+                let (_, value) = parameters.iter().find(|(known, _)| known == name)?;
+                rest += i128::from(*coefficient) * i128::from(*value);
+            }
+            let Some((name, coefficient)) = &side.iname else {
+                is_empty |= if side.is_equality { rest != 0 } else { rest < 0 };
+                continue;
+            };
+            let (lo, hi) = &mut sides[inames.iter().position(|iname| iname == name)?];
+            let coefficient = i128::from(*coefficient);
+            if coefficient > 0 || side.is_equality {
+                let least = if coefficient > 0 { ceil_div(-rest, coefficient) } else { ceil_div(rest, -coefficient) };
+                *lo = Some(lo.map_or(least, |lo| lo.max(least)));
+            }
+            if coefficient < 0 || side.is_equality {
+                let most = if coefficient < 0 { floor_div(rest, -coefficient) } else { floor_div(-rest, coefficient) };
+                *hi = Some(hi.map_or(most, |hi| hi.min(most)));
+            }
+        }
+        let bound = |(lo, hi): (Option<i128>, Option<i128>)| Some((i64::try_from(lo?).ok()?, i64::try_from(hi?).ok()?));
+        let mut hulls: Vec<(i64, i64)> = sides.into_iter().map(bound).collect::<Option<_>>()?;
+        if is_empty || hulls.iter().any(|(lo, hi)| lo > hi) {
+            hulls.fill((0, -1));
+        }
+        Some(hulls)
+    }
+}
+
 /// The domains of a kernel for given parameter values.
 pub(crate) struct Domains<'k> {
     kernel: &'k Kernel,
     by_name: FxHashMap<&'k str, InameId>,
-    /// The domains with the parameters' values, in the kernel's order.
-    sets: Vec<isl::Set>,
+    /// The domains with the parameters' values, in the kernel's order, once they are needed.
+    sets: Vec<OnceCell<isl::Set>>,
+    /// Those values by name, for each domain.
+    values: Vec<Vec<(&'k str, i64)>>,
+    /// The least and greatest value of each iname of a domain that is a box and stands alone.
+    hulls: FxHashMap<InameId, (i64, i64)>,
     group_of: Vec<usize>,
     /// Inames that share constraints.
     groups: Vec<Vec<InameId>>,
@@ -284,7 +357,9 @@ impl<'k> Domains<'k> {
         let mut res = Self {
             kernel,
             by_name: kernel.iname_ids().map(|iname| (kernel[iname].name.as_str(), iname)).collect(),
-            sets: Vec::with_capacity(kernel.domains.len()),
+            sets: vec![OnceCell::new(); kernel.domains.len()],
+            values: Vec::with_capacity(kernel.domains.len()),
+            hulls: FxHashMap::default(),
             group_of: vec![usize::MAX; kernel.inames.len()],
             groups: Vec::new(),
             known: FxHashMap::default(),
@@ -299,11 +374,25 @@ impl<'k> Domains<'k> {
                 .iter()
                 .map(|&parameter| (kernel[parameter].name.as_str(), parameters[parameter.index()]))
                 .collect();
-            let set = parsed(&domain.text).and_then(|set| set.fix_params(&values));
-            res.sets.push(set.map_err(|source| Error::Domain { iname: name(idx), source })?);
+            let sides = if domain.enclosing.is_empty() { sides(&domain.text) } else { Ok(None) };
+            let sides = sides.map_err(|source| Error::Domain { iname: name(idx), source })?;
+            let inames: Vec<&str> = domain.inames.iter().map(|&iname| kernel[iname].name.as_str()).collect();
+            if let Some(hulls) = sides.and_then(|sides| sides.hulls(&inames, &values)) {
+                res.hulls.extend(domain.inames.iter().copied().zip(hulls));
+            }
+            res.values.push(values);
         }
         res.group().map_err(|(domain, source)| Error::Domain { iname: name(domain), source })?;
         Ok(res)
+    }
+
+    /// A domain with the parameters' values.
+    fn set(&self, idx: usize) -> isl::Result<isl::Set> {
+        if let Some(set) = self.sets[idx].get() {
+            return Ok(set.clone());
+        }
+        let set = parsed(&self.kernel.domains[idx].text)?.fix_params(&self.values[idx])?;
+        Ok(self.sets[idx].get_or_init(|| set).clone())
     }
 
     /// These domains and those that enclose them, as sorted positions.
@@ -324,7 +413,7 @@ impl<'k> Domains<'k> {
     /// The joint set of some domains and those that enclose them. Domains inside these take no point away: where
     /// an inner loop is empty, the outer one still runs.
     fn joint(&self, domains: impl IntoIterator<Item = usize>) -> isl::Result<isl::Set> {
-        let sets: Vec<isl::Set> = self.enclosed(domains).into_iter().map(|idx| self.sets[idx].clone()).collect();
+        let sets = self.enclosed(domains).into_iter().map(|idx| self.set(idx)).collect::<isl::Result<Vec<_>>>()?;
         isl::Set::combine(&sets)?.coalesce()
     }
 
@@ -341,6 +430,10 @@ impl<'k> Domains<'k> {
             let domain = &self.kernel.domains[idx];
             for &iname in &domain.inames {
                 domain.enclosing.iter().for_each(|&outer| unite(iname, outer));
+            }
+            // No constraint of a box shows two inames.
+            if domain.inames.iter().all(|iname| self.hulls.contains_key(iname)) && domain.enclosing.is_empty() {
+                continue;
             }
             let failed = |error| (idx, error);
             let pieces = self.joint([idx]).and_then(|joint| joint.constraints()).map_err(failed)?;
@@ -402,6 +495,11 @@ impl<'k> Domains<'k> {
     }
 
     fn read_bounds(&self, iname: InameId, outer: &[InameId]) -> Result<Bounds, Error> {
+        if let (Some(&hull), []) = (self.hulls.get(&iname), outer) {
+            let is_empty = hull.0 > hull.1;
+            let pieces = if is_empty { Vec::new() } else { vec![Piece::default()] };
+            return Ok(Bounds { iname, pieces, hull, is_box: !is_empty, depends_on: Vec::new() });
+        }
         let name = self.kernel[iname].name.as_str();
         let failed = |source| Error::Domain { iname: name.to_owned(), source };
         let names: Vec<&str> = outer.iter().map(|&outer| self.kernel[outer].name.as_str()).chain([name]).collect();
@@ -445,21 +543,39 @@ impl<'k> Domains<'k> {
 
 /// A set from its text. Each thread keeps what it has read: a comparison reads the same domains for each program, size and way of running them.
 fn parsed(text: &str) -> isl::Result<isl::Set> {
+    known(text, |known| known.set.clone())
+}
+
+/// The constraints of a set from its text, if it is a box.
+fn sides(text: &str) -> isl::Result<Option<Sides>> {
+    known(text, |known| known.sides.clone())
+}
+
+/// What is known of a text.
+#[derive(Clone)]
+struct Known {
+    set: isl::Set,
+    sides: Option<Sides>,
+}
+
+fn known<T>(text: &str, of: impl FnOnce(&Known) -> T) -> isl::Result<T> {
     KNOWN.with_borrow_mut(|(context, known)| {
-        if let Some(set) = known.get(text) {
-            return Ok(set.clone());
+        if let Some(known) = known.get(text) {
+            return Ok(of(known));
         }
         let set = isl::Set::parse(context, text)?;
+        let found = Known { sides: Sides::of(&set)?, set };
         if known.len() == MAX_KNOWN {
             known.clear();
         }
-        known.insert(text.to_owned(), set.clone());
-        Ok(set)
+        let res = of(&found);
+        known.insert(text.to_owned(), found);
+        Ok(res)
     })
 }
 
 thread_local! {
-    static KNOWN: RefCell<(isl::Context, FxHashMap<String, isl::Set>)> = RefCell::default();
+    static KNOWN: RefCell<(isl::Context, FxHashMap<String, Known>)> = RefCell::default();
 }
 
 fn check_assumptions(kernel: &Kernel, parameters: &[i64]) -> Result<(), Error> {

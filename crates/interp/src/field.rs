@@ -73,9 +73,24 @@ const fn raise(base: u64, exponent: u64) -> u64 {
     res
 }
 
-/// The inverse, by Fermat; 0 of 0.
+/// `base` squared `n` times, and multiplied by another.
+const fn squared(base: u64, n: u32, by: u64) -> u64 {
+    let (mut res, mut rest) = (base, n);
+    while rest > 0 {
+        res = multiply(res, res);
+        rest -= 1;
+    }
+    multiply(res, by)
+}
+
+/// The inverse, by Fermat; 0 of 0. The exponent p − 2 is 16·(2^53 − 1) + 1, and a power with exponent 2^(m + n) − 1 is
+/// that with 2^m − 1, squared n times, and multiplied by that with 2^n − 1: 65 products instead of 112.
 const fn invert(a: u64) -> u64 {
-    raise(a, PRIME - 2)
+    let of_3 = squared(squared(a, 1, a), 1, a);
+    let of_6 = squared(of_3, 3, of_3);
+    let of_13 = squared(squared(of_6, 6, of_6), 1, a);
+    let of_26 = squared(of_13, 13, of_13);
+    squared(squared(squared(of_26, 26, of_26), 1, a), 4, a)
 }
 
 const fn powers_of_two() -> [u64; N_POWERS] {
@@ -286,5 +301,19 @@ impl World for Field {
 
     fn name(&self) -> &'static str {
         "the prime field"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inverses_are_powers() {
+        for a in [0, 1, 2, 3, 12345, SMALL, SMALL + 1, PRIME / 2, PRIME - 2, PRIME - 1, mix(7) % PRIME, mix(8) % PRIME]
+        {
+            assert_eq!(invert(a), raise(a, PRIME - 2), "{a}");
+            assert_eq!(multiply(a, invert(a)), u64::from(a != 0), "{a}");
+        }
     }
 }
