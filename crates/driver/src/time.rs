@@ -5,6 +5,7 @@
 //! kernel of many elements.
 
 use nestegg_ir::{Licence, LinearizedKernel};
+use nestegg_schedule::Order;
 use nestegg_time::{Estimate, EstimateError, Profile};
 
 use crate::batch::put_together;
@@ -95,6 +96,23 @@ impl Run<'_> {
         Ok(fastest.filter(|form| form.1 < time.less(GAIN)))
     }
 
+    /// A kernel with loops joined that add to elements between each other's, and its time; `None` if there are none. The model does not know what such
+    /// loops wait for, so that its opinion is not asked.
+    fn interleaved(&self, program: &LinearizedKernel) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
+        if self.config.batch.is_some() {
+            return Ok(None);
+        }
+        let Some(shared) = nestegg_transform::share_interleaved(program) else { return Ok(None) };
+        let refused = |source| Error::Refused {
+            pass: "interleave",
+            kernel: program.kernel.name.clone(),
+            source: Box::new(source),
+        };
+        let res = nestegg_schedule::schedule_under(shared, self.licence, Order::Kept).map_err(refused)?;
+        let time = self.time(&self.profile(&res)?);
+        Ok(Some((res, time)))
+    }
+
     /// A kernel, whose profile this is, with its arrays laid out for the loops that run in lanes, and its time; `None` if they are.
     fn laid_out(
         &self,
@@ -157,6 +175,9 @@ impl Told<'_> {
             let is_near =
                 |candidate: &&mut Candidate| candidate.is_of_form && candidate.time.0 <= best.0.saturating_mul(NEAR);
             for candidate in candidates.iter_mut().filter(is_near) {
+                if let Ok(Some((program, time))) = self.run().interleaved(&candidate.program) {
+                    (candidate.program, candidate.time) = (program, time);
+                }
                 if let Ok(Some((program, time))) = self.run().for_compilers(&candidate.program, candidate.time) {
                     (candidate.program, candidate.time) = (program, time);
                 }

@@ -4,6 +4,7 @@
 //! - [`share_shifted`] stores values that recur at shifts, or under other inames, in arrays.
 //! - [`fold_constants`] computes constants.
 //! - [`join_domains`] joins domains, [`join_reductions`] reductions.
+//! - [`share_interleaved`] gives one iname to short loops that add to elements between each other's.
 //! - [`write_out_triangles`] writes out loops around others whose bounds depend on them.
 //! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out.
 //! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
@@ -34,6 +35,7 @@ mod facts;
 pub mod fold;
 mod free_factors;
 mod independent;
+mod interleave;
 mod join_domains;
 mod join_reductions;
 mod join_stores;
@@ -71,6 +73,7 @@ pub use empty::eliminate_empty;
 pub use factor_sums::factor_sums;
 pub use fold::{Folded, fold_constants};
 pub use free_factors::free_factors;
+pub use interleave::share_interleaved;
 pub use join_domains::join_domains;
 pub use join_reductions::join_reductions;
 pub use multiply_out::{EqualTerms, multiply_out};

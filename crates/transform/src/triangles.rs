@@ -237,7 +237,7 @@ impl Pass {
 }
 
 /// The inames of all loops in some nodes.
-fn loops_in(nodes: &[LoopTree]) -> Vec<InameId> {
+pub(crate) fn loops_in(nodes: &[LoopTree]) -> Vec<InameId> {
     let iname = |item| match item {
         Item::For(iname) => Some(iname),
         _ => None,

@@ -1,0 +1,182 @@
+//! Short loops that add to elements between each other's get one iname, so that a schedule can make them one loop.
+//!
+//! # Why
+//! `for i: A[i, 0] += …` and then `for j: A[j, 1] += …` go over the same memory twice. In lanes, the second loop loads vectors that span elements
+//! which the first one has just stored one by one; a processor hands on single stores only, and waits. One loop stores each row as it is.
+//! # Input
+//! A kernel in its final order.
+//! # Output
+//! The same instances in the same order; `None` if there are no such loops.
+//! # Method
+//! Of two loops in one sequence the later gets the iname of the earlier if both run over the same numbers, at most [`MAX_TRIPS`] of them, and each
+//! has an instruction of its own that reads and writes one array, such that the elements of both are equally far apart, and those
+//! of one lie between those of the other.
+//! # Complexity
+//! Quadratic in the accumulations of one sequence, linear in what gets another iname.
+//! # Not done
+//! Inames that bound other loops, and loops around opaque instructions.
+
+use nestegg_ir::affine::{self, Affine, Var};
+use nestegg_ir::domains::Domains;
+use nestegg_ir::linearization::{conditions_mut, from_tree, runs_in, to_tree};
+use nestegg_ir::walk::below;
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree};
+use nestegg_isl as isl;
+
+use crate::ranges::Ranges;
+use crate::substitute::with_inames;
+use crate::triangles::loops_in;
+
+/// The stores of a longer loop are done when the next one loads.
+const MAX_TRIPS: i64 = 16;
+
+/// The kernel with such loops over one iname.
+#[must_use]
+pub fn share_interleaved(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
+    let mut tree = to_tree(&linearized.linearization).ok()?;
+    if !has_neighbours(&tree) {
+        return None;
+    }
+    let context = isl::Context::new();
+    let kernel = linearized.kernel.clone();
+    let ranges = Ranges::new(&kernel, &Domains::new(&context, &kernel).ok()?).ok()?;
+    let mut pass = Pass { kernel, ranges, is_changed: false };
+    pass.sequence(&mut tree);
+    let res = LinearizedKernel { kernel: pass.kernel, linearization: from_tree(&tree) };
+    pass.is_changed.then(|| crate::eliminate_dead(res))
+}
+
+/// Whether a sequence somewhere has two loops.
+fn has_neighbours(nodes: &[LoopTree]) -> bool {
+    let bodies = || {
+        nodes.iter().filter_map(|node| match node {
+            LoopTree::Loop { body, .. } => Some(body),
+            LoopTree::Branch { .. } | LoopTree::Run(_) => None,
+        })
+    };
+    bodies().nth(1).is_some() || bodies().any(|body| has_neighbours(body))
+}
+
+struct Pass {
+    kernel: Kernel,
+    ranges: Ranges,
+    is_changed: bool,
+}
+
+/// What an instruction adds to: the array, and where its elements are.
+struct Sum {
+    array: ArrayId,
+    place: Affine,
+}
+
+impl Pass {
+    /// Depth is limited by [`nestegg_ir::linearization::MAX_NESTING`].
+    fn sequence(&mut self, nodes: &mut [LoopTree]) {
+        let mut earlier: Vec<(InameId, Vec<Sum>)> = Vec::new();
+        for node in nodes {
+            let LoopTree::Loop { iname, body } = node else { continue };
+            self.sequence(body);
+            let sums: Vec<Sum> = body.iter().filter_map(|node| self.sum(node)).collect();
+            let partner = earlier.iter().find(|(first, others)| {
+                self.is_same_range(*first, *iname)
+                    && others.iter().any(|a| sums.iter().any(|b| is_between(a, *first, b, *iname)))
+                    && self.can_rename(*iname, *first, body)
+            });
+            match partner {
+                Some(&(first, _)) => {
+                    self.rename(*iname, first, body);
+                    *iname = first;
+                }
+                None if !sums.is_empty() => earlier.push((*iname, sums)),
+                None => {}
+            }
+        }
+    }
+
+    /// What a node adds to, if it is an instruction that reads the element that it writes.
+    fn sum(&self, node: &LoopTree) -> Option<Sum> {
+        let LoopTree::Run(insn) = node else { return None };
+        let InstructionKind::Assignment { assignee, expression, .. } = &self.kernel[*insn].kind else { return None };
+        let reads = |id: &ExprId| match &self.kernel.exprs[*id] {
+            Expr::Access { array, indices } => *array == assignee.array && *indices == assignee.indices,
+            _ => false,
+        };
+        if !below(&self.kernel.exprs, [*expression]).iter().any(reads) {
+            return None;
+        }
+        let mut place = Affine::constant(0);
+        for (index, size) in assignee.indices.iter().zip(&self.kernel[assignee.array].shape) {
+            // The extent of the first axis has nothing to say.
+            let size = affine::of(&self.kernel.exprs, *size).and_then(|size| size.as_constant());
+            place = place.times(if place == Affine::constant(0) { 0 } else { size? })?;
+            place = place.plus(&affine::of(&self.kernel.exprs, *index)?, 1)?;
+        }
+        Some(Sum { array: assignee.array, place })
+    }
+
+    /// Whether loops run over the same numbers, and few of them, whatever is around them.
+    fn is_same_range(&self, a: InameId, b: InameId) -> bool {
+        let few = |iname| match self.ranges.bounds(iname) {
+            (Some(first), Some(last)) if last - first < MAX_TRIPS => Some((first, last)),
+            _ => None,
+        };
+        let is_plain = |iname| self.ranges.is_alone(iname) && self.ranges.is_interval(iname);
+        a != b
+            && few(a).is_some()
+            && few(a) == few(b)
+            && is_plain(a)
+            && is_plain(b)
+            && self.kernel[a].tags == self.kernel[b].tags
+    }
+
+    /// Whether a loop can run over another iname: nothing in it speaks of that one, or is made for its own.
+    fn can_rename(&self, old: InameId, new: InameId, body: &[LoopTree]) -> bool {
+        let kernel = &self.kernel;
+        let is_opaque = |insn: &InsnId| matches!(kernel[*insn].kind, InstructionKind::Opaque { .. });
+        let runs = runs_in(body);
+        let speaks = |id: ExprId| match &kernel.exprs[id] {
+            Expr::Iname(iname) => *iname == new,
+            Expr::Reduce { inames, .. } => inames.contains(&new),
+            _ => false,
+        };
+        let mut items = from_tree(body);
+        let conditions: Vec<ExprId> = conditions_mut(&mut items).into_iter().map(|condition| *condition).collect();
+        let roots = runs.iter().flat_map(|&insn| kernel[insn].expressions()).chain(conditions);
+        self.ranges.is_independent(old)
+            && !runs.iter().any(is_opaque)
+            && !runs.iter().any(|&insn| kernel[insn].within.contains(&new))
+            && !loops_in(body).contains(&new)
+            && !below(&kernel.exprs, roots).into_iter().any(speaks)
+    }
+
+    fn rename(&mut self, old: InameId, new: InameId, body: &mut [LoopTree]) {
+        let image = |iname| (iname == old).then(|| Affine::var(Var::Iname(new)));
+        for node in body {
+            match node {
+                LoopTree::Loop { body, .. } => self.rename(old, new, body),
+                LoopTree::Branch { condition, body } => {
+                    *condition = with_inames(&mut self.kernel.exprs, [*condition], image).get(*condition);
+                    self.rename(old, new, body);
+                }
+                LoopTree::Run(insn) => {
+                    let roots: Vec<ExprId> = self.kernel[*insn].expressions().collect();
+                    let rewritten = with_inames(&mut self.kernel.exprs, roots, image);
+                    let instruction = &mut self.kernel.instructions[insn.index()];
+                    instruction.map_expressions(|id| rewritten.get(id));
+                    for iname in &mut instruction.within {
+                        *iname = if *iname == old { new } else { *iname };
+                    }
+                }
+            }
+        }
+        self.is_changed = true;
+    }
+}
+
+/// Whether the elements of one sum lie between those of another as their loops go on.
+fn is_between(a: &Sum, outer: InameId, b: &Sum, inner: InameId) -> bool {
+    let step = a.place.coefficient(Var::Iname(outer));
+    let moved = b.place.substitute(Var::Iname(inner), &Affine::var(Var::Iname(outer)));
+    let distance = moved.and_then(|moved| moved.plus(&a.place, -1)?.as_constant());
+    a.array == b.array && distance.is_some_and(|distance| distance != 0 && distance.abs() < step.abs())
+}
