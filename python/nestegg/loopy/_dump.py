@@ -34,7 +34,8 @@ from loopy.kernel.data import (
 from loopy.kernel.function_interface import CallableKernel, ScalarCallable
 from loopy.schedule import Barrier, CallKernel, EnterLoop, LeaveLoop, ReturnFromKernel, RunInstruction
 from loopy.symbolic import DependencyMapper, LinearSubscript, Reduction, SubArrayRef
-from loopy.type_inference import TypeReader
+from loopy.translation_unit import make_clbl_inf_ctx
+from loopy.type_inference import TypeReader, infer_unknown_types_for_a_single_kernel
 from loopy.types import LoopyType
 from pymbolic import primitives as p
 
@@ -115,28 +116,33 @@ def prepared(t_unit: lp.TranslationUnit) -> lp.TranslationUnit:
         kernel = t_unit[name]
         if kernel.linearization is not None:
             return lp.infer_unknown_types(t_unit, expect_completion=True)
-        t_unit = lp.expand_subst(t_unit)
-        if not is_typed(t_unit, name):
-            t_unit = lp.infer_unknown_types(t_unit, expect_completion=True)
+        t_unit = inferred(lp.expand_subst(t_unit), name)
         t_unit = in_parts(with_single_results(t_unit, name), name)
         return t_unit if has_unique_reductions(t_unit[name]) else lp.make_reduction_inames_unique(t_unit)
     except LoopyError as error:
         raise Unsupported(f"loopy refuses it: {error}", name) from error
 
 
-def is_typed(t_unit: lp.TranslationUnit, name: str) -> bool:
-    """Whether inference would find nothing: all data have types, and there are no calls that it would resolve."""
+def inferred(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit:
+    """The same with all types known. Most of loopy's inference resolves and renames calls, which is left out where there are none."""
     kernel = t_unit[name]
-    return (
-        list(t_unit.callables_table) == [name]
-        and all(isinstance(data.dtype, LoopyType) for data in (*kernel.args, *kernel.temporary_variables.values()))
-        and not any(
-            isinstance(part, (p.Call, p.CallWithKwargs))
-            for insn in kernel.instructions
-            for expr in expressions(insn)
-            for part in subexpressions(expr)
-        )
+    has_calls = list(t_unit.callables_table) != [name] or any(
+        isinstance(part, (p.Call, p.CallWithKwargs))
+        for insn in kernel.instructions
+        for expr in expressions(insn)
+        for part in subexpressions(expr)
     )
+    if not has_calls and not is_typed(kernel):
+        kernel, _ = infer_unknown_types_for_a_single_kernel(kernel, make_clbl_inf_ctx(t_unit.callables_table, t_unit.entrypoints))
+        t_unit = t_unit.with_kernel(kernel)
+    if has_calls or not is_typed(kernel):
+        return lp.infer_unknown_types(t_unit, expect_completion=True)
+    return t_unit
+
+
+def is_typed(kernel: lp.LoopKernel) -> bool:
+    """Whether all data have types."""
+    return all(isinstance(data.dtype, LoopyType) for data in (*kernel.args, *kernel.temporary_variables.values()))
 
 
 def has_unique_reductions(kernel: lp.LoopKernel) -> bool:
