@@ -15,6 +15,7 @@ use indexmap::IndexMap;
 use nestegg_forms::{
     LinearMaps, Options, Selected, Shape, Stores, Sums, Tolerance, eliminate_deltas, even_odd, interpolate,
     linear_maps, monomial_counts, paired_tables, point_features, separate, share_symmetric, split_digits, tabulate,
+    traces,
 };
 use nestegg_ir::{Licence, LinearizedKernel};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
@@ -47,6 +48,9 @@ const WRITTEN_OUT: &str = "written out";
 
 /// The name of the seed in which loops that were written out are loops again.
 const ROLLED_UP: &str = "rolled up";
+
+/// The name of the seed without columns that are zero in the tables that run-time numbers select.
+const TRACES: &str = "traces";
 
 /// The name of the seed without short loops.
 const UNROLLED: &str = "unrolled";
@@ -98,6 +102,13 @@ pub(crate) fn seeds(
     {
         work.extend(maker.work(WRITTEN_OUT, &written, &mut limits)?.into_iter().map(Task::from));
     }
+    if maker.wishes.wants("traces")
+        && let Some(LinearMaps { linearized, tolerance, .. }) = maker.done("traces", traces(&maker.isolated(form)?))?
+    {
+        let of_traces = maker.work(TRACES, &eliminate_dead(linearized), &mut limits)?;
+        let tolerance = changed(tolerance);
+        work.extend(of_traces.into_iter().map(|work| Task { tolerance, ..Task::from(work) }));
+    }
     for (name, base) in respelled(&maker, form)? {
         let of_base = maker.work(name, &base, &mut limits)?;
         // Sums that factoring made are not those in which digits cancel, and maps of them take long to find.
@@ -113,7 +124,7 @@ pub(crate) fn seeds(
         let others = others.into_iter().map(|(name, kernel)| (format!("{UNROLLED}, {name}"), kernel));
         for (name, base) in std::iter::once((UNROLLED.to_owned(), linearized)).chain(others) {
             let of_base = maker.work(&name, &base, &mut limits)?;
-            work.extend(of_base.into_iter().map(|work| Task { work, unrolled: unrolled.clone() }));
+            work.extend(of_base.into_iter().map(|work| Task { unrolled: unrolled.clone(), ..Task::from(work) }));
         }
     }
     let work = without_repetition(work);
@@ -270,15 +281,25 @@ impl Seed {
         Self {
             name: format!("{}, {what}", self.name),
             linearized: eliminate_dead(linearized),
-            tolerance: match (self.tolerance, tolerance) {
-                (Some(before), Some(after)) => Some(before.and(after)),
-                (before, after) => after.or(before),
-            },
+            tolerance: both(self.tolerance, tolerance),
             unrolled: self.unrolled.clone(),
             rules: self.rules.clone(),
             from: self.from.clone(),
         }
     }
+}
+
+/// What two steps did to numbers, one after the other.
+fn both(before: Option<Tolerance>, after: Option<Tolerance>) -> Option<Tolerance> {
+    match (before, after) {
+        (Some(before), Some(after)) => Some(before.and(after)),
+        (before, after) => after.or(before),
+    }
+}
+
+/// What a form did to numbers; `None` if nothing.
+fn changed(tolerance: Tolerance) -> Option<Tolerance> {
+    (tolerance.n_changed > 0).then_some(tolerance)
 }
 
 /// Seeds without those that would repeat one before.
@@ -311,15 +332,16 @@ enum Work {
     LinearMaps { name: String, isolated: LinearizedKernel, shape: Shape, sums: Sums, selected: Selected },
 }
 
-/// A step, and the instructions that were unrolled before it.
+/// A step, and what was done before it: the instructions that were unrolled, and what became of numbers.
 struct Task {
     work: Work,
     unrolled: Names,
+    tolerance: Option<Tolerance>,
 }
 
 impl From<Work> for Task {
     fn from(work: Work) -> Self {
-        Self { work, unrolled: Names::new() }
+        Self { work, unrolled: Names::new(), tolerance: None }
     }
 }
 
@@ -327,7 +349,12 @@ impl Task {
     /// The seeds that come of it.
     fn make(&self, maker: &Maker, values: &[(String, i64)]) -> Result<Vec<Seed>, Error> {
         let seeds = maker.make(&self.work, values)?;
-        Ok(seeds.into_iter().map(|seed| Seed { unrolled: self.unrolled.clone(), ..seed }).collect())
+        let with_before = |seed: Seed| Seed {
+            unrolled: self.unrolled.clone(),
+            tolerance: both(self.tolerance, seed.tolerance),
+            ..seed
+        };
+        Ok(seeds.into_iter().map(with_before).collect())
     }
 }
 
@@ -425,9 +452,7 @@ impl Maker {
         if self.wishes.wants("digits")
             && let Some(LinearMaps { linearized, tolerance, .. }) = self.done("digits", split_digits(form))?
         {
-            let is_exact = tolerance.n_changed == 0;
-            let tolerance = (!is_exact).then_some(tolerance);
-            res.push(Seed { tolerance, ..Seed::exact(&named(name, "digits"), linearized) });
+            res.push(Seed { tolerance: changed(tolerance), ..Seed::exact(&named(name, "digits"), linearized) });
         }
         if self.wishes.wants("separated")
             && let Some(separated) = self.done("separate", separate(&self.isolated(form)?))?

@@ -20,7 +20,7 @@ use nestegg_ir::{
 use rustc_hash::FxHashMap;
 
 use crate::FormError;
-use crate::nests::{factors, in_loops, renamed, with_replaced};
+use crate::nests::{factors, in_loops, product, renamed, with_replaced};
 use crate::stores::{self, Store};
 
 /// The kernel without reductions over identity tables; `None` if there are none.
@@ -169,12 +169,5 @@ impl Deltas {
         kernel[store.insn].kind =
             InstructionKind::Assignment { assignee: Assignee { array, indices: indices.into() }, expression };
         Some(in_loops(vec![LoopTree::Run(store.insn)], &within))
-    }
-}
-
-fn product(exprs: &mut Exprs, factors: Vec<ExprId>) -> ExprId {
-    match factors.as_slice() {
-        [single] => *single,
-        _ => exprs.op(Op::Mul, factors),
     }
 }

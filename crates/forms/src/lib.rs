@@ -10,6 +10,8 @@
 //! | [`split_digits`] | splits reduction inames of tensor-product rules into digits | exactly, or within the tolerance |
 //! | [`even_odd`] | runs reductions of symmetric tables over half of the points | within the tolerance |
 //! | [`tabulate`] | replaces temporaries of constants alone by tables | within rounding |
+//! | [`separate`] | writes tables of tensor products as products of tables over one dimension | within the tolerance |
+//! | [`traces`] | leaves out the columns that are zero in the table that a run-time number selects | exactly, or within the tolerance |
 //! | [`interpolate`] | takes fewer products in sums over table columns that combine other columns | within the tolerance |
 //!
 //! Stores that a form replaces stay in the list of instructions but run nowhere: the caller eliminates dead code.
@@ -59,6 +61,7 @@ mod stores;
 mod symmetry;
 mod table;
 mod tabulate;
+mod traces;
 mod write;
 
 use nestegg_ir::LinearizedKernel;
@@ -76,6 +79,7 @@ pub use points::point_features;
 pub use separated::separate;
 pub use symmetry::share_symmetric;
 pub use tabulate::tabulate;
+pub use traces::traces;
 
 /// How a linear map is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -244,6 +244,14 @@ pub(crate) fn sum(exprs: &mut Exprs, values: Vec<ExprId>) -> Option<ExprId> {
     }
 }
 
+/// The product of one value or more.
+pub(crate) fn product(exprs: &mut Exprs, factors: Vec<ExprId>) -> ExprId {
+    match factors.as_slice() {
+        [single] => *single,
+        _ => exprs.op(Op::Mul, factors),
+    }
+}
+
 /// What is missing of `a + b` in floats, exactly.
 /// Source: Knuth, "The Art of Computer Programming", volume 2, section 4.2.2.
 pub(crate) fn rounding_of_sum(a: f64, b: f64) -> f64 {

@@ -18,7 +18,7 @@ mod rank_one;
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::linearization::{LoopTree, from_tree, to_tree};
 use nestegg_ir::names::{Names, add_iname};
-use nestegg_ir::walk::{arrays_below, below};
+use nestegg_ir::walk::below;
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Exprs, Float, InameId, InameSet, InsnId, Instruction,
     InstructionKind, Kernel, LinearizedKernel, Number, Op,
@@ -47,7 +47,7 @@ pub fn separate(linearized: &LinearizedKernel) -> Result<Option<LinearMaps>, For
     let trees = to_tree(&linearized.linearization)?;
     let mut writer = Writer::new(linearized.kernel.clone(), &extents);
     let mut stores = stores::plain(&writer.kernel, &trees, &extents);
-    stores.retain(|store| !reads_itself(&writer.kernel, store));
+    stores.retain(|store| !stores::reads_itself(&writer.kernel, store));
     let axes: InameSet = writer.kernel.instructions.iter().flat_map(|insn| insn.within.iter().copied()).collect();
     for iname in linearized.kernel.iname_ids() {
         let Some(extent) = extents[iname.index()] else { continue };
@@ -72,12 +72,6 @@ pub fn separate(linearized: &LinearizedKernel) -> Result<Option<LinearMaps>, For
     let (kernel, trees, tolerance) = writer.write(trees, &stores);
     let linearized = LinearizedKernel { kernel, linearization: from_tree(&trees) };
     Ok(Some(LinearMaps { linearized, n_stores: 0, n_features: 0, tolerance }))
-}
-
-/// Whether what a store adds depends on elements that it writes, so that their order matters.
-fn reads_itself(kernel: &Kernel, store: &Store) -> bool {
-    let read = arrays_below(&kernel.exprs, store.terms.iter().map(|term| term.0));
-    kernel[store.insn].written_arrays().iter().any(|array| read.contains(array))
 }
 
 /// Whether a reduction runs over an iname.
@@ -171,7 +165,9 @@ impl Uses {
             let is_of = |index: ExprId| {
                 below(&kernel.exprs, [index]).into_iter().any(|id| kernel.exprs[id] == Expr::Iname(iname))
             };
-            if kernel[*array].table().is_none() || !indices.iter().any(|&index| is_of(index)) {
+            // Whole numbers are no values of functions, but say where others are.
+            let is_values = kernel[*array].table().is_some() && kernel[*array].dtype.is_float();
+            if !is_values || !indices.iter().any(|&index| is_of(index)) {
                 continue;
             }
             match Slice::of(kernel, *array, indices, iname)? {

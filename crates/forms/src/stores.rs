@@ -141,6 +141,12 @@ fn store(
     Some(Store { insn, position, outer, axes: axes.iter().collect(), indices, terms, is_accumulation: n_elements == 1 })
 }
 
+/// Whether what a store adds depends on elements that it writes, so that their order matters.
+pub(crate) fn reads_itself(kernel: &Kernel, store: &Store) -> bool {
+    let read = arrays_below(&kernel.exprs, store.terms.iter().map(|term| term.0));
+    kernel[store.insn].written_arrays().iter().any(|array| read.contains(array))
+}
+
 /// The table inames whose values an index tells: by itself, or as digits, each of which counts more than all smaller ones together.
 fn told_by(index: &Affine, axes: &InameSet, extents: &[Option<usize>]) -> Vec<InameId> {
     let mut terms: Vec<(u64, InameId)> = Vec::new();

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use nestegg_dump::{read, write_text};
 use nestegg_forms::{
     Options, Selected, Shape, Stores, Sums, eliminate_deltas, even_odd, interpolate, linear_maps, monomial_counts,
-    paired_tables, point_features, separate, share_symmetric, split_digits, tabulate,
+    paired_tables, point_features, separate, share_symmetric, split_digits, tabulate, traces,
 };
 use nestegg_interp::{ValidateOptions, Verdict, validate};
 use nestegg_ir::verify::verify;
@@ -272,6 +272,103 @@ fn tables_of_random_tensor_products_are_separated() {
         check("separated", &input, &Program::Linearized(eliminate_dead(found.linearized.clone())), false);
         let split = split_digits(&found.linearized).unwrap().unwrap_or_else(|| panic!("no digits are found\n{text}"));
         check("digits", &input, &Program::Linearized(eliminate_dead(split.linearized)), false);
+    }
+}
+
+impl Generator {
+    /// A table of a family: for each member few columns are not zero; of `is_alike` members the same ones, in some order, elsewhere.
+    fn family(&mut self, (n_members, n_points, n_functions): (usize, usize, usize), is_alike: bool) -> String {
+        let n_kept = 1 + self.below(n_functions - 1);
+        let column = |generator: &mut Self| -> Vec<f64> { (0..n_points).map(|_| generator.number()).collect() };
+        let shared: Vec<Vec<f64>> = (0..n_kept).map(|_| column(self)).collect();
+        let mut members = Vec::new();
+        for _ in 0..n_members {
+            let mut places: Vec<usize> = (0..n_functions).collect();
+            (1..n_functions).rev().for_each(|last| places.swap(last, self.below(last + 1)));
+            let mut columns = vec![vec![0.0; n_points]; n_functions];
+            // Members that differ may have fewer.
+            let n_own = if is_alike { n_kept } else { 1 + self.below(n_kept) };
+            for (&place, shared) in places.iter().zip(&shared).take(n_own) {
+                columns[place] = if is_alike { shared.clone() } else { column(self) };
+            }
+            let rows =
+                (0..n_points).map(|q| format!("{:?}", columns.iter().map(|column| column[q]).collect::<Vec<_>>()));
+            members.push(format!("[{}]", rows.collect::<Vec<_>>().join(", ")));
+        }
+        format!("[{}]", members.join(", "))
+    }
+
+    /// A kernel over facets: sums and stores over functions of which most are zero on each.
+    fn of_families(&mut self) -> String {
+        let (n_members, n_points, n_functions) = (2 + self.below(2), 2 + self.below(2), 3 + self.below(3));
+        let n_axes = self.below(3);
+        let inames = &["j", "k"][..n_axes];
+        let all = [&["c"], inames].concat().join(", ");
+        let (shape_of_result, element) = match n_axes {
+            0 => (String::new(), "A".to_owned()),
+            _ => {
+                let extents = vec![n_functions.to_string(); n_axes].join(", ");
+                (format!("[{extents}]"), format!("A[{}]", inames.join(", ")))
+            }
+        };
+        let mut text = format!(
+            "kernel random\ndomain {{ [q, {all}] : 0 <= q < {n_points} and 0 <= {all} < {n_functions} }}\narg A : float64{shape_of_result} readwrite\n"
+        );
+        text +=
+            &format!("arg f : float64[{n_points}] read\narg x : float64[{n_functions}] read\narg s : int32[2] read\n");
+        let shape = (n_members, n_points, n_functions);
+        let mut tables = vec![("T", self.family(shape, true)), ("U", self.family(shape, false))];
+        let full = (0..n_members * n_points * n_functions).map(|_| self.number()).collect::<Vec<_>>();
+        let full: Vec<_> = full.chunks(n_functions).collect::<Vec<_>>().chunks(n_points).map(<[_]>::to_vec).collect();
+        tables.push(("V", format!("{full:?}")));
+        for (table, values) in tables {
+            writeln!(text, "table {table} : float64[{n_members}, {n_points}, {n_functions}] = {values}")
+                .expect("text grows");
+        }
+        let directions: Vec<_> = (0..n_members).map(|_| [self.number(), self.number()]).collect();
+        writeln!(text, "table F : float64[{n_members}, 2] = {directions:?}").expect("text grows");
+        let member = |generator: &mut Self| generator.one_of(&["s[0]", "s[0]", "s[1]"]);
+        let mut terms = Vec::new();
+        for _ in 0..1 + self.below(3) {
+            let mut factors = vec![self.one_of(&["f[q]", "exp(f[q])", "2.0", "F[s[0], 0]"]).to_owned()];
+            for iname in inames {
+                let own = format!("{}[{}, q, {iname}]", self.one_of(&["T", "U", "V"]), member(self));
+                let other = format!("T[{}, q, {iname}]", member(self));
+                factors.push(match self.below(3) {
+                    0 => format!("({own} - f[q]*{other})"),
+                    _ => own,
+                });
+            }
+            terms.push(factors.join("*"));
+        }
+        let sum = |generator: &mut Self| {
+            format!("sum(c, x[c]*{}[{}, q, c])", generator.one_of(&["T", "U"]), member(generator))
+        };
+        let (first, second) = (sum(self), sum(self));
+        let value = match self.below(3) {
+            0 => format!("(F[s[0], 0]*{first} - {second}*F[s[0], 1])"),
+            1 => format!("({first} + exp({first})*F[s[1], 1]*{second})"),
+            _ => format!("({first} + {second})"),
+        };
+        let start = self.one_of(&["", "A"]).replace('A', &format!("{element} + "));
+        let store = format!("{element} = {start}sum(q, ({})*{value})", terms.join(" + "));
+        match n_axes {
+            0 => text += &format!("{store}\n"),
+            _ => text += &format!("for {}\n  {store}\nend\n", inames.join(", ")),
+        }
+        text
+    }
+}
+
+#[test]
+fn random_families_of_tables_are_taken_without_their_zeros() {
+    for seed in 0..N_KERNELS {
+        let mut generator = Generator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
+        let text = generator.of_families();
+        let (input, form) = input_and_form(&text);
+        let isolated = isolate_stores(form).expect("text grows");
+        let found = traces(&isolated).unwrap().unwrap_or_else(|| panic!("nothing is left out\n{text}"));
+        check("traces", &input, &Program::Linearized(eliminate_dead(found.linearized)), false);
     }
 }
 
