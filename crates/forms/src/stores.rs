@@ -36,7 +36,7 @@ pub(crate) struct Store {
     pub(crate) outer: Vec<InameId>,
     /// Its table inames, in increasing order.
     pub(crate) axes: Vec<InameId>,
-    /// Indices of the element.
+    /// Indices of the element, if they are affine.
     pub(crate) indices: Vec<Affine>,
     /// The terms that are added up, without the element itself.
     pub(crate) terms: Vec<(ExprId, f64)>,
@@ -72,14 +72,32 @@ pub(crate) fn find(linearized: &LinearizedKernel) -> Result<Option<Found>, FormE
 
 /// The stores of a program that stand alone in loops that nest perfectly, under predicates that hold for all or none of their table inames.
 pub(crate) fn plain(kernel: &Kernel, trees: &[LoopTree], extents: &[Option<usize>]) -> Vec<Store> {
-    plain_over(kernel, trees, extents, &table_inames(kernel, extents))
+    find_over(kernel, trees, extents, (&table_inames(kernel, extents), Indices::Affine))
 }
 
-fn plain_over(kernel: &Kernel, trees: &[LoopTree], extents: &[Option<usize>], table_inames: &InameSet) -> Vec<Store> {
+/// The same, and stores that add to elements at any indices, of which [`Store::indices`] is empty then.
+pub(crate) fn adding(kernel: &Kernel, trees: &[LoopTree], extents: &[Option<usize>]) -> Vec<Store> {
+    find_over(kernel, trees, extents, (&table_inames(kernel, extents), Indices::AnyIfAdded))
+}
+
+/// At which indices a store may write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Indices {
+    Affine,
+    /// At any, if it adds.
+    AnyIfAdded,
+}
+
+fn find_over(
+    kernel: &Kernel,
+    trees: &[LoopTree],
+    extents: &[Option<usize>],
+    (table_inames, allowed): (&InameSet, Indices),
+) -> Vec<Store> {
     let written = kernel.written();
     let store = |(position, tree): (usize, &LoopTree)| {
         let (loops, insn) = only_run(tree)?;
-        let store = store(kernel, insn, position, &loops, (extents, table_inames))?;
+        let store = store(kernel, (insn, position), &loops, (extents, table_inames), allowed)?;
         has_fixed_predicates(kernel, &written, store.insn, &store.axes).then_some(store)
     };
     trees.iter().enumerate().filter_map(store).collect()
@@ -95,7 +113,7 @@ pub(crate) fn find_with(linearized: &LinearizedKernel, selectors: Vec<Selector>)
     let extents = extents(kernel)?;
     let selecting: InameSet = selectors.iter().map(|selector| selector.iname).collect();
     let table_inames = table_inames(kernel, &extents).difference(&selecting);
-    let stores = plain_over(kernel, &trees, &extents, &table_inames);
+    let stores = find_over(kernel, &trees, &extents, (&table_inames, Indices::Affine));
     if stores.is_empty() {
         return Ok(None);
     }
@@ -106,10 +124,10 @@ pub(crate) fn find_with(linearized: &LinearizedKernel, selectors: Vec<Selector>)
 
 fn store(
     kernel: &Kernel,
-    insn: InsnId,
-    position: usize,
+    (insn, position): (InsnId, usize),
     loops: &[InameId],
     (extents, table_inames): (&[Option<usize>], &InameSet),
+    allowed: Indices,
 ) -> Option<Store> {
     let instruction = &kernel[insn];
     let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
@@ -117,13 +135,18 @@ fn store(
         return None;
     }
     let indices: Option<Vec<Affine>> = assignee.indices.iter().map(|&index| affine::of(&kernel.exprs, index)).collect();
-    let indices = indices?;
+    let is_affine = indices.is_some();
+    if !is_affine && allowed == Indices::Affine {
+        return None;
+    }
+    let indices = indices.unwrap_or_default();
     let (axes, outer): (Vec<InameId>, Vec<InameId>) = loops.iter().partition(|&&iname| table_inames.contains(iname));
     let axes: InameSet = axes.into_iter().collect();
     let is_element = |expr: ExprId| match &kernel.exprs[expr] {
         Expr::Access { array, indices: read } => {
+            let is_at = |(&a, b): (&ExprId, &Affine)| affine::of(&kernel.exprs, a).as_ref() == Some(b);
             *array == assignee.array
-                && read.iter().zip(&indices).all(|(&a, b)| affine::of(&kernel.exprs, a).as_ref() == Some(b))
+                && if is_affine { read.iter().zip(&indices).all(is_at) } else { *read == assignee.indices }
         }
         _ => false,
     };
@@ -135,7 +158,7 @@ fn store(
         let told: InameSet = indices.iter().flat_map(|index| told_by(index, &axes, extents)).collect();
         axes.is_subset(&told)
     };
-    if n_elements > 1 || terms.is_empty() || (n_elements == 0 && !is_written_once()) {
+    if n_elements > 1 || terms.is_empty() || (n_elements == 0 && !(is_affine && is_written_once())) {
         return None;
     }
     Some(Store { insn, position, outer, axes: axes.iter().collect(), indices, terms, is_accumulation: n_elements == 1 })

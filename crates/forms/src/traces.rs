@@ -158,7 +158,7 @@ impl Pass {
 
     /// Stores whose values have zeros add the rest; answers how many did.
     fn shorten_stores(&mut self, trees: Vec<LoopTree>) -> (usize, Vec<LoopTree>) {
-        let stores = stores::plain(&self.kernel, &trees, &self.extents);
+        let stores = stores::adding(&self.kernel, &trees, &self.extents);
         let mut replaced: FxHashMap<usize, Vec<LoopTree>> = FxHashMap::default();
         for store in &stores {
             if stores::reads_itself(&self.kernel, store) {
