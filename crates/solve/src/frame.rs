@@ -64,7 +64,7 @@ impl Vectors {
             spanned.take(&self.entries, idx).unwrap_or_default();
         }
         let coefficients = self.solved(&spanned.columns);
-        let mut table = Table { vectors: self, members: spanned.columns, coefficients };
+        let mut table = Table::new(self, spanned.columns, coefficients);
         while let Some((member, coming)) = table.best_exchange(&order[..order.len().min(MAX_CANDIDATES)], &mut left) {
             table.exchange(member, coming);
         }
@@ -87,14 +87,14 @@ impl Vectors {
             res
         };
         let coefficients = frame.combinations.iter().map(dense).collect();
-        let mut table = Table { vectors: self, members: frame.members.clone(), coefficients };
+        let mut table = Table::new(self, frame.members.clone(), coefficients);
         let mut definitions = frame.definitions.clone();
         let order = self.order();
         let mut left = MAX_WORK;
         while let Some(coming) = table.best_addition(&order[..order.len().min(MAX_CANDIDATES)], of_member, &mut left) {
             let member = table.coefficients[coming].clone();
             let definition = sparse(&member);
-            definitions.push((definition.len() < self.n_nonzeros(coming)).then_some(definition));
+            definitions.push((definition.len() < table.n_nonzeros[coming]).then_some(definition));
             let factors: Vec<f64> =
                 (0..self.entries.len()).map(|idx| table.with(idx, &member).map_or(0.0, |found| found.1)).collect();
             table.add(coming, |idx| factors[idx]);
@@ -105,7 +105,7 @@ impl Vectors {
     /// What is needed most first.
     fn order(&self) -> Vec<usize> {
         let mut res: Vec<usize> = (0..self.entries.len()).collect();
-        res.sort_by_key(|&idx| (std::cmp::Reverse(self.needs[idx]), self.n_nonzeros(idx), idx));
+        res.sort_by_cached_key(|&idx| (std::cmp::Reverse(self.needs[idx]), self.n_nonzeros(idx), idx));
         res
     }
 
@@ -144,6 +144,12 @@ fn n_terms(row: &[f64]) -> i64 {
     row.iter().filter(|value| value.abs() > ZERO).count() as i64
 }
 
+/// Whether a row loses a term (1) or gains one (−1) where a multiple of a part is taken away.
+fn fewer(row: &[f64], factor: f64, &(position, part): &(usize, f64)) -> i64 {
+    let value = row[position];
+    i64::from(value.abs() > ZERO) - i64::from((value - factor * part).abs() > ZERO)
+}
+
 /// A number as it is counted with.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX >> 32)
@@ -152,21 +158,30 @@ fn signed(number: u64) -> i64 {
 /// The coefficients of all vectors in the members so far.
 struct Table<'a> {
     vectors: &'a Vectors,
+    /// Of each vector.
+    n_nonzeros: Vec<usize>,
     members: Vec<usize>,
     coefficients: Vec<Vec<f64>>,
 }
 
-impl Table<'_> {
+impl<'a> Table<'a> {
+    fn new(vectors: &'a Vectors, members: Vec<usize>, coefficients: Vec<Vec<f64>>) -> Self {
+        let n_nonzeros = (0..vectors.entries.len()).map(|idx| vectors.n_nonzeros(idx)).collect();
+        Self { vectors, n_nonzeros, members, coefficients }
+    }
+
     /// The member that should go and the vector that should come, if that wins.
     fn best_exchange(&self, candidates: &[usize], left: &mut u64) -> Option<(usize, usize)> {
         let mut best: Option<(i64, usize, usize)> = None;
         for &coming in candidates.iter().filter(|coming| !self.members.contains(coming)) {
+            let mut parts = sparse(&self.coefficients[coming]);
+            parts.retain(|part| part.1.abs() > ZERO);
             for member in 0..self.members.len() {
                 if self.coefficients[coming][member].abs() < PIVOT {
                     continue;
                 }
                 *left = left.checked_sub((self.coefficients.len() * self.members.len()) as u64)?;
-                let gain = self.gain(member, coming);
+                let gain = self.gain(member, coming, &parts);
                 if gain > 0 && best.is_none_or(|known| gain > known.0) {
                     best = Some((gain, member, coming));
                 }
@@ -175,22 +190,17 @@ impl Table<'_> {
         best.map(|(_, member, coming)| (member, coming))
     }
 
-    /// How many terms fewer an exchange leaves.
-    fn gain(&self, member: usize, coming: usize) -> i64 {
-        let pivot = &self.coefficients[coming];
-        let n_nonzeros = |idx: usize| self.vectors.n_nonzeros(idx) as i64;
+    /// How many terms fewer an exchange leaves; the coming vector's coefficients other than zero are given with their positions.
+    fn gain(&self, member: usize, coming: usize, parts: &[(usize, f64)]) -> i64 {
+        let pivot = self.coefficients[coming][member];
+        let n_nonzeros = |idx: usize| self.n_nonzeros[idx] as i64;
         let mut res = n_nonzeros(self.members[member]) - n_nonzeros(coming);
         for (row, &need) in self.coefficients.iter().zip(&self.vectors.needs) {
             if row[member].abs() <= ZERO {
                 continue;
             }
-            let factor = row[member] / pivot[member];
-            let mut fewer = 0;
-            for (position, (&value, &part)) in row.iter().zip(pivot).enumerate() {
-                if position != member && part.abs() > ZERO {
-                    fewer += i64::from(value.abs() > ZERO) - i64::from((value - factor * part).abs() > ZERO);
-                }
-            }
+            let factor = row[member] / pivot;
+            let fewer: i64 = parts.iter().filter(|part| part.0 != member).map(|part| fewer(row, factor, part)).sum();
             res += fewer * signed(need);
         }
         res
@@ -212,7 +222,7 @@ impl Table<'_> {
                     fewer * signed(self.vectors.needs[idx])
                 })
                 .sum();
-            let of_definition = n_terms.min(self.vectors.n_nonzeros(coming) as i64);
+            let of_definition = n_terms.min(self.n_nonzeros[coming] as i64);
             let gain = saved - of_definition - signed(of_member);
             if gain > 0 && best.is_none_or(|known| gain > known.0) {
                 best = Some((gain, coming));
@@ -245,17 +255,17 @@ impl Table<'_> {
         for idx in 0..self.coefficients.len() {
             let row = &mut self.coefficients[idx];
             let factor = if idx == coming { 1.0 } else { factor(idx) };
+            if factor == 0.0 {
+                row.push(0.0);
+                continue;
+            }
             let less = |(&value, &part): (&f64, &f64)| {
                 let rest = value - factor * part;
                 if rest.abs() <= ZERO { 0.0 } else { rest }
             };
-            let changed: Vec<f64> = match factor {
-                0.0 => row.clone(),
-                _ => row.iter().zip(&member).map(less).chain([factor]).collect(),
-            };
-            if factor != 0.0
-                && (idx == coming
-                    || is_met(&self.vectors.entries, idx, &self.members, &changed, |_| self.vectors.tolerances[idx]))
+            let changed: Vec<f64> = row.iter().zip(&member).map(less).chain([factor]).collect();
+            if idx == coming
+                || is_met(&self.vectors.entries, idx, &self.members, &changed, |_| self.vectors.tolerances[idx])
             {
                 *row = changed;
             } else {
