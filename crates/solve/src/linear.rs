@@ -150,12 +150,15 @@ fn solve(n_rows: usize, n_columns: usize, entries: &[Entry], options: &LinearOpt
             if work == 0 {
                 break;
             }
+            let mut left = work;
+            // Where pairs are too many to be counted, no work is left for the nets that follow.
+            let Some(counted) = pair::count_pairs(&nets[net_idx], options.tolerance, &mut left) else { break };
             let preferences = [pair::Preference::Unit, pair::Preference::Count, pair::Preference::Newest];
             let tried: Vec<(Program, u64)> = preferences
                 .into_par_iter()
                 .map(|preference| {
-                    let (mut shared, mut left) = (nets[net_idx].clone(), work);
-                    pair::share_pairs(&mut shared, preference, options.tolerance, &mut left);
+                    let (mut shared, mut left) = (nets[net_idx].clone(), left);
+                    pair::share_pairs(&mut shared, &counted, preference, &mut left);
                     (emit::emit(&shared), work - left)
                 })
                 .collect();

@@ -1,7 +1,7 @@
 //! Common pairs of terms, computed once.
 //!
 //! # Input
-//! A net.
+//! A net, and its pairs counted: once for all preferences.
 //! # Output
 //! The same values with a row for each pair that was found worth it; rows stay sorted by symbol.
 //! # Method
@@ -39,6 +39,22 @@ pub enum Preference {
     Newest,
 }
 
+impl Preference {
+    /// What a pair that stands in so many rows is worth.
+    fn gain(self, pair: Pair, count: u32) -> usize {
+        let count = count as usize;
+        match self {
+            Self::Unit => count + 2 * usize::from(pair.is_unit()),
+            Self::Count | Self::Newest => 2 * count + usize::from(pair.is_unit()),
+        }
+    }
+
+    /// The pair, [turned](Pair::turned) where the largest symbols come first; of a turned pair, the pair.
+    fn in_order(self, pair: Pair) -> Pair {
+        if self == Self::Newest { pair.turned() } else { pair }
+    }
+}
+
 /// Two symbols, the smaller first, and the key of the second coefficient over the first: 32, 32 and 64 bits, so that pairs are sorted as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Pair(u128);
@@ -74,8 +90,25 @@ impl Pair {
     }
 }
 
-/// Shares pairs until none occurs twice or the work is used up.
-pub fn share_pairs(net: &mut Net, preference: Preference, tolerance: f64, work: &mut u64) {
+/// The pairs of a net, counted: the same for all preferences.
+pub struct Counted {
+    /// How far an entry of the matrix may be moved.
+    tolerance: f64,
+    /// For each symbol what a coefficient of 1 is in entries of the matrix.
+    sizes: Vec<f64>,
+    /// For each symbol the rows that read it.
+    readers: Vec<Vec<usize>>,
+    /// In how many rows each pair stands, if that is twice or more.
+    counts: FxHashMap<Pair, u32>,
+    /// The same pairs in the order in which they were counted.
+    pairs: Vec<(Pair, u32)>,
+}
+
+/// Counts the pairs of all rows; `None` if that is more work than is left.
+#[must_use]
+pub fn count_pairs(net: &Net, tolerance: f64, work: &mut u64) -> Option<Counted> {
+    let needed = net.rows.iter().map(|row| (row.len() as u64).pow(2)).sum::<u64>();
+    *work = work.checked_sub(needed)?;
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); net.n_inputs + net.rows.len()];
     for (row_idx, row) in net.rows.iter().enumerate() {
         for entry in row {
@@ -85,15 +118,50 @@ pub fn share_pairs(net: &mut Net, preference: Preference, tolerance: f64, work: 
     let sizes = sizes(net);
     let weighed = net.rows.iter().flatten().map(|entry| entry.1.abs() * sizes[entry.0 as usize]);
     let tolerance = tolerance.max(ROUNDING) * weighed.fold(0.0, f64::max);
-    let (counts, by_gain) = (FxHashMap::default(), Vec::new());
-    let mut sharing = Sharing { net, preference, tolerance, sizes, readers, counts, by_gain };
-    if !sharing.count_all(work) {
-        return;
+    let mut found: Vec<(Pair, u32)> = Vec::new();
+    let mut pairs: Vec<Pair> = Vec::new();
+    for (symbol, of_symbol) in readers.iter().enumerate() {
+        pairs.clear();
+        for &row_idx in of_symbol {
+            let row = &net.rows[row_idx];
+            let position = row.partition_point(|entry| (entry.0 as usize) < symbol);
+            pairs.extend(row[position + 1..].iter().map(|&right| Pair::new(row[position], right)));
+        }
+        found.extend(repeated(&mut pairs));
     }
+    Some(Counted { tolerance, sizes, readers, counts: found.iter().copied().collect(), pairs: found })
+}
+
+/// The pairs that occur twice or more, and how often.
+fn repeated(pairs: &mut [Pair]) -> impl Iterator<Item = (Pair, u32)> {
+    pairs.sort_unstable();
+    let count = |run: &[Pair]| u32::try_from(run.len()).expect("there are fewer than 2^32 rows");
+    pairs.chunk_by(|left, right| left == right).filter(|run| run.len() > 1).map(move |run| (run[0], count(run)))
+}
+
+/// Shares pairs of a net that were counted, until none occurs twice or the work is used up.
+pub fn share_pairs(net: &mut Net, counted: &Counted, preference: Preference, work: &mut u64) {
+    let Counted { tolerance, sizes, readers, counts, pairs } = counted;
+    let by_gain = by_gain(preference, pairs);
+    let (sizes, readers, counts) = (sizes.clone(), readers.clone(), counts.clone());
+    let mut sharing = Sharing { net, preference, tolerance: *tolerance, sizes, readers, counts, by_gain };
     while *work > 0 {
         let Some(pair) = sharing.best() else { return };
         *work = work.saturating_sub(sharing.replace(pair));
     }
+}
+
+/// Pairs by their gains, as [`Sharing::by_gain`] has them.
+fn by_gain(preference: Preference, pairs: &[(Pair, u32)]) -> Vec<BinaryHeap<Reverse<Pair>>> {
+    let mut res: Vec<Vec<Reverse<Pair>>> = Vec::new();
+    for &(pair, count) in pairs {
+        let gain = preference.gain(pair, count);
+        if res.len() <= gain {
+            res.resize_with(gain + 1, Vec::new);
+        }
+        res[gain].push(Reverse(preference.in_order(pair)));
+    }
+    res.into_iter().map(BinaryHeap::from).collect()
 }
 
 struct Sharing<'a> {
@@ -112,55 +180,19 @@ struct Sharing<'a> {
 }
 
 impl Sharing<'_> {
-    /// Counts the pairs of all rows; false if that is too much work.
-    fn count_all(&mut self, work: &mut u64) -> bool {
-        let needed = self.net.rows.iter().map(|row| (row.len() as u64).pow(2)).sum::<u64>();
-        if needed > *work {
-            *work = 0;
-            return false;
-        }
-        *work -= needed;
-        for symbol in 0..self.readers.len() {
-            let mut pairs: Vec<Pair> = Vec::new();
-            for &row_idx in &self.readers[symbol] {
-                let row = &self.net.rows[row_idx];
-                let position = row.partition_point(|entry| (entry.0 as usize) < symbol);
-                pairs.extend(row[position + 1..].iter().map(|&right| Pair::new(row[position], right)));
-            }
-            self.insert(pairs);
-        }
-        true
-    }
-
     /// Takes in pairs that were not counted before.
     fn insert(&mut self, mut pairs: Vec<Pair>) {
-        pairs.sort_unstable();
-        for run in pairs.chunk_by(|left, right| left == right) {
-            if run.len() > 1 {
-                let count = u32::try_from(run.len()).expect("there are fewer than 2^32 rows");
-                self.counts.insert(run[0], count);
-                self.push(self.gain(run[0], count), run[0]);
-            }
+        for (pair, count) in repeated(&mut pairs) {
+            self.counts.insert(pair, count);
+            self.push(self.preference.gain(pair, count), pair);
         }
-    }
-
-    fn gain(&self, pair: Pair, count: u32) -> usize {
-        let count = count as usize;
-        match self.preference {
-            Preference::Unit => count + 2 * usize::from(pair.is_unit()),
-            Preference::Count | Preference::Newest => 2 * count + usize::from(pair.is_unit()),
-        }
-    }
-
-    fn in_order(&self, pair: Pair) -> Pair {
-        if self.preference == Preference::Newest { pair.turned() } else { pair }
     }
 
     fn push(&mut self, gain: usize, pair: Pair) {
         if self.by_gain.len() <= gain {
             self.by_gain.resize_with(gain + 1, BinaryHeap::new);
         }
-        let pair = self.in_order(pair);
+        let pair = self.preference.in_order(pair);
         self.by_gain[gain].push(Reverse(pair));
     }
 
@@ -171,9 +203,9 @@ impl Sharing<'_> {
                 continue;
             };
             let gain = self.by_gain.len() - 1;
-            let pair = self.in_order(pair);
+            let pair = self.preference.in_order(pair);
             let Some(&count) = self.counts.get(&pair).filter(|&&count| count > 1) else { continue };
-            let now = self.gain(pair, count);
+            let now = self.preference.gain(pair, count);
             if now == gain {
                 return Some(pair);
             }
@@ -291,7 +323,7 @@ fn position(row: &Row, symbol: Symbol) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Preference, share_pairs};
+    use super::{Preference, count_pairs, share_pairs};
     use crate::LinearOptions;
     use crate::linear::net::build;
 
@@ -300,10 +332,13 @@ mod tests {
         let entries =
             [(0, 0, 1.0), (0, 1, 2.0), (0, 2, 1.0), (1, 0, 3.0), (1, 1, 6.0), (1, 3, 1.0), (2, 0, 1.0), (2, 1, 1.0)];
         let mut net = build(3, 4, &entries, &LinearOptions::NONE);
-        share_pairs(&mut net, Preference::Count, 0.0, &mut 1000);
+        let mut work = 1000;
+        let counted = count_pairs(&net, 0.0, &mut work).unwrap();
+        share_pairs(&mut net, &counted, Preference::Count, &mut work);
         assert_eq!(net.rows[0], [(2, 1.0), (7, 1.0)]);
         assert_eq!(net.rows[1], [(3, 1.0), (7, 3.0)]);
         assert_eq!(net.rows[2], [(0, 1.0), (1, 1.0)]);
         assert_eq!(net.rows[3], [(0, 1.0), (1, 2.0)]);
+        assert!(count_pairs(&net, 0.0, &mut 1).is_none());
     }
 }
