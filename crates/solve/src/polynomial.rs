@@ -16,7 +16,8 @@
 //! 4. The system is [written](mod@write) as a program: coefficients are multiplied where it costs least, and reciprocals
 //!    become divisions as [`Reciprocals`] tells.
 //!
-//! Several tries differ in which moves there are and come first. The cheapest program is kept, the first one of several.
+//! Several tries differ in which moves there are and come first; those that begin with step 2 share its first moves, found and weighed once.
+//! The cheapest program is kept, the first one of several.
 //! # Complexity
 //! Quadratic in the terms of a polynomial, about linear in their number; [`PolynomialOptions::max_work`] bounds it.
 //! # Not done
@@ -37,7 +38,7 @@ use rayon::prelude::*;
 
 use crate::memo::{self, Memo};
 use crate::program::Program;
-use sum::Preference;
+use sum::{Preference, Start};
 use system::System;
 
 /// Coefficients and powers of inputs. An input may occur twice in a term, and equal terms may occur: they are added.
@@ -131,19 +132,45 @@ fn solve(polynomials: &[Polynomial], options: &PolynomialOptions) -> Program {
     let system = System::new(polynomials);
     let orders = &TRIES[..options.n_tries.min(TRIES.len())];
     let max_work = options.max_work / orders.len().max(1) as u64;
-    let tried: Vec<Option<Program>> =
-        orders.par_iter().map(|order| in_order(system.clone(), *order, max_work, options)).collect();
+    // Where sums come first, all orders start from the same moves.
+    let started = (options.sums && orders.iter().any(|order| !order.begins_with_products(options))).then(|| {
+        let mut system = system.clone();
+        let start = sum::start(&mut system);
+        (system, start)
+    });
+    let tried: Vec<Option<Program>> = orders
+        .par_iter()
+        .map(|order| match started.as_ref().filter(|_| !order.begins_with_products(options)).cloned() {
+            Some((system, start)) => in_order(system, Some(start), *order, max_work, options),
+            None => in_order(system.clone(), None, *order, max_work, options),
+        })
+        .collect();
     // Of equally cheap programs the first.
     std::iter::once(direct).chain(tried.into_iter().flatten()).min_by_key(Program::operations).unwrap_or_default()
 }
 
-/// The program that one order of moves makes.
-fn in_order(mut system: System, order: Try, mut work: u64, options: &PolynomialOptions) -> Option<Program> {
-    if order.is_product_first && options.products {
+impl Try {
+    fn begins_with_products(self, options: &PolynomialOptions) -> bool {
+        self.is_product_first && options.products
+    }
+}
+
+/// The program that one order of moves makes; where the moves of the system were found, from these.
+fn in_order(
+    mut system: System,
+    mut start: Option<Start>,
+    order: Try,
+    mut work: u64,
+    options: &PolynomialOptions,
+) -> Option<Program> {
+    if order.begins_with_products(options) {
         product::share_products(&mut system);
     }
     for _ in 0..ROUNDS_LIMIT {
-        let is_regrouped = options.sums && sum::regroup(&mut system, order.preference, order.has_quotients, &mut work);
+        let is_regrouped = options.sums && {
+            let start = start.take().unwrap_or_else(|| sum::start(&mut system));
+            sum::regroup(&mut system, start, order.preference, order.has_quotients, &mut work)
+        };
         let is_shared = options.products && product::share_products(&mut system);
         if !is_regrouped && !is_shared {
             break;

@@ -88,24 +88,57 @@ struct Plan {
     places: Vec<(usize, Vec<MonomialId>, MonomialId, f64)>,
 }
 
-/// Makes moves until none gains, or the work is used up; quotients are among them if asked for. Returns whether one was made.
-pub fn regroup(system: &mut System, preference: Preference, has_quotients: bool, work: &mut u64) -> bool {
+/// The moves of a system before one was made: the same for all preferences.
+#[derive(Clone)]
+pub struct Start {
+    places: FxHashMap<Divisor, SmallVec<[Place; 1]>>,
+    quotients: Quotients,
+    /// Moves and their gains.
+    weighed: Vec<(Move, i64)>,
+    /// Quotients of several groups of terms.
+    repeated: BTreeSet<Move>,
+    n_looked_at: u64,
+}
+
+/// Finds and weighs the moves of a system.
+#[must_use]
+pub fn start(system: &mut System) -> Start {
     let mut search = Search {
         system,
-        preference,
+        preference: Preference::Divisors,
         places: FxHashMap::default(),
         quotients: IndexMap::default(),
         heap: BinaryHeap::new(),
         touched: BTreeSet::new(),
         n_looked_at: 0,
-        limit: *work,
+        limit: 0,
         n_of_quotients: 0,
-        max_of_quotients: if has_quotients { *work } else { 0 },
+        max_of_quotients: 0,
     };
     for sum_idx in 0..search.system.sums.len() {
         search.enter_sum(sum_idx);
     }
-    search.settle();
+    let (weighed, repeated) = search.weigh();
+    let Search { places, quotients, n_looked_at, .. } = search;
+    Start { places, quotients, weighed, repeated, n_looked_at }
+}
+
+/// Makes moves from the start of this system until none gains, or the work is used up; quotients are among them if asked for. Returns whether one was made.
+pub fn regroup(system: &mut System, start: Start, preference: Preference, has_quotients: bool, work: &mut u64) -> bool {
+    let Start { places, quotients, weighed, repeated, n_looked_at } = start;
+    let mut search = Search {
+        system,
+        preference,
+        places,
+        quotients,
+        heap: BinaryHeap::new(),
+        touched: BTreeSet::new(),
+        n_looked_at,
+        limit: *work,
+        n_of_quotients: 0,
+        max_of_quotients: if has_quotients { *work } else { 0 },
+    };
+    search.push_all(weighed, repeated);
     let mut is_changed = false;
     while search.n_looked_at < search.limit {
         let Some(plan) = search.best() else { break };
@@ -205,18 +238,33 @@ impl Search<'_> {
         }
     }
 
-    /// Weighs the moves whose gain may have grown.
+    /// Takes in the moves whose gain may have grown.
     fn settle(&mut self) {
-        let mut quotients: BTreeSet<Move> = BTreeSet::new();
+        let (weighed, repeated) = self.weigh();
+        self.push_all(weighed, repeated);
+    }
+
+    /// The moves whose gain may have grown, with their gains, and the quotients of several groups of terms that came up.
+    fn weigh(&mut self) -> (Vec<(Move, i64)>, BTreeSet<Move>) {
+        let mut weighed = Vec::new();
+        let mut repeated: BTreeSet<Move> = BTreeSet::new();
         for touched in std::mem::take(&mut self.touched) {
-            let Some(mut plan) = self.plan(touched) else { continue };
+            let Some(plan) = self.plan(touched) else { continue };
             if let Move::Distribution(sum_idx, symbol) = touched {
-                quotients.extend(self.note_quotient(&plan, sum_idx, symbol));
+                repeated.extend(self.note_quotient(&plan, sum_idx, symbol));
             }
-            plan.gain = self.gain(&plan);
-            self.push(touched, plan.gain);
+            weighed.push((touched, self.gain(&plan)));
         }
-        for quotient in quotients {
+        (weighed, repeated)
+    }
+
+    /// Takes in moves with their gains, and quotients as long as there is work for them.
+    fn push_all(&mut self, weighed: Vec<(Move, i64)>, repeated: BTreeSet<Move>) {
+        weighed.into_iter().for_each(|(chosen, gain)| self.push(chosen, gain));
+        if self.n_of_quotients >= self.max_of_quotients {
+            return;
+        }
+        for quotient in repeated {
             if let Some(mut plan) = self.plan(quotient) {
                 plan.gain = self.gain(&plan);
                 self.push(quotient, plan.gain);
@@ -230,7 +278,7 @@ impl Search<'_> {
         let idx = entry.index();
         let groups = entry.or_default();
         groups.insert((sum_idx, symbol));
-        (groups.len() > 1 && self.n_of_quotients < self.max_of_quotients).then_some(Move::Quotient(idx))
+        (groups.len() > 1).then_some(Move::Quotient(idx))
     }
 
     fn push(&mut self, chosen: Move, gain: i64) {
