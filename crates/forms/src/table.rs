@@ -339,14 +339,17 @@ impl TableStore {
         let n_outer = order.iter().filter(|&&idx| of_a[idx] != 0).count();
         let (outer, inner) = order.split_at(n_outer);
         let inner_points = points(inner, &shape, &of_b, &of_result);
+        let inner_runs = runs(&inner_points);
         let mut index = vec![0usize; outer.len()];
         let (mut at_a, mut at_b, mut at_result) = (0, 0, 0);
         loop {
             let factor = a.data[at_a];
             if factor != 0.0 {
                 self.work += inner_points.len() as u64;
-                for &(offset_b, offset_result) in &inner_points {
-                    res[at_result + offset_result] += factor * b.data[at_b + offset_b];
+                for &(offset_b, offset_result, length) in &inner_runs {
+                    let from = &b.data[at_b + offset_b..][..length];
+                    let to = &mut res[at_result + offset_result..][..length];
+                    to.iter_mut().zip(from).for_each(|(sum, value)| *sum += factor * value);
                 }
             }
             let mut position = outer.len();
@@ -429,6 +432,12 @@ impl TableStore {
             }
         }
     }
+}
+
+/// Points that follow each other in both arrays: the first of each run, and their number.
+fn runs(points: &[(usize, usize)]) -> Vec<(usize, usize, usize)> {
+    let follows = |before: &(usize, usize), next: &(usize, usize)| (before.0 + 1, before.1 + 1) == *next;
+    points.chunk_by(follows).map(|run| (run[0].0, run[0].1, run.len())).collect()
 }
 
 /// Offsets in two arrays of all points of some axes, row-major.
