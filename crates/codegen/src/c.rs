@@ -14,7 +14,7 @@
 //! # Complexity
 //! Linear in the operations of the instructions, plus isl's work for each distinct loop.
 //! # Not done
-//! Nothing is optimized: no loop is moved, no operation rewritten. `vec` is vectors where the iname is the lane of a block ([`lanes`]), else
+//! Nothing is optimized: no loop is moved, no operation rewritten, unless [symmetric matrices](COptions::mirrors) are asked for. `vec` is vectors where the iname is the lane of a block ([`lanes`]), else
 //! a comment, as `parallel` is unless [threads](COptions::parallel) are asked for. Inames that an inlined rule binds are not renamed.
 
 use std::collections::BTreeMap;
@@ -38,6 +38,7 @@ mod layout;
 mod literal;
 mod loops;
 mod math;
+mod mirrored;
 mod names;
 mod operation;
 mod packing;
@@ -72,6 +73,8 @@ pub struct COptions {
     pub symbol: Option<String>,
     /// Loops whose iterations OpenMP may give to threads, if the compiler has it: the outermost of them get a pragma.
     pub parallel: Vec<Parallel>,
+    /// Whether loops that write a symmetric matrix compute only one half of it, in tiles: the same values in less time.
+    pub mirrors: bool,
 }
 
 /// A kernel as C.

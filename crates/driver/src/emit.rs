@@ -45,6 +45,7 @@ pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
             notes: notes(optimized),
             symbol: Some(Signature::symbol(kernel)),
             parallel: optimized.parallel.clone(),
+            mirrors: mirrors(optimized),
         };
         let held = c::emit_shared(&optimized.program, &options).map_err(|error| refused(optimized, error))?;
         if let Some(source) = signature.source(kernel, &held) {
@@ -52,7 +53,12 @@ pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
             return Ok(vec![product("c", source), header]);
         }
     }
-    let options = COptions { notes: notes(optimized), symbol: None, parallel: optimized.parallel.clone() };
+    let options = COptions {
+        notes: notes(optimized),
+        symbol: None,
+        parallel: optimized.parallel.clone(),
+        mirrors: mirrors(optimized),
+    };
     let emitted = match &optimized.batched {
         None => c::emit(&optimized.program, &options),
         // The kernel's own loop over elements is in blocks: the interface is the same.
@@ -72,9 +78,14 @@ pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
 /// # Errors
 /// If C has no words for something in the kernel.
 pub fn shared_c(optimized: &Optimized) -> Result<String, Error> {
-    let options = COptions { notes: notes(optimized), ..COptions::default() };
+    let options = COptions { notes: notes(optimized), mirrors: mirrors(optimized), ..COptions::default() };
     let text = c::emit_shared(&optimized.program, &options).map_err(|error| refused(optimized, error))?;
     Ok(text.source)
+}
+
+/// Whether symmetric matrices are written in tiles: where time is made small.
+fn mirrors(optimized: &Optimized) -> bool {
+    optimized.report.estimate.is_some()
 }
 
 fn notes(optimized: &Optimized) -> BTreeMap<String, String> {

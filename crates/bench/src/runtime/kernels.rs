@@ -14,7 +14,7 @@ use miette::{IntoDiagnostic, miette};
 use nestegg_bench::fixtures::Fixture;
 use nestegg_codegen::c::CText;
 use nestegg_codegen::c::harness::each_element;
-use nestegg_codegen::c::timing::function;
+use nestegg_codegen::c::timing::{fast_function, function};
 use nestegg_driver::batch::put_together;
 use nestegg_driver::config::{BatchRequest, Config};
 use nestegg_ir::{ArrayId, Dtype, Kernel, Licence, LinearizedKernel, affine};
@@ -101,7 +101,8 @@ pub(super) fn contestants(
     if let Some((program, operations)) = &peer {
         add(Who::Peer(None), program, *operations, text(program, "peer")?)?;
     }
-    add(Who::Ours(None), &ours, best.report.after.total, text(&ours, "ours")?)?;
+    let fast = if args.operations { function(&ours, "ours") } else { fast_function(&ours, "ours") };
+    add(Who::Ours(None), &ours, best.report.after.total, fast.into_diagnostic()?)?;
     let mut interface = ours.kernel.clone();
     if of_many {
         interface = together(&ours, 4)?.kernel;

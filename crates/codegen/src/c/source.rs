@@ -145,6 +145,7 @@ pub(crate) fn assemble(
             tables.push(text);
         }
     }
+    tables.extend_from_slice(&writer.mirrored_tables);
     let mut text = String::new();
     for name in unused(writer, &used) {
         let _ = writeln!(text, "    (void){name};");
@@ -333,10 +334,10 @@ impl Preamble {
             out.push_str(VECTORS);
             out.push_str(&vectors::types(lanes, |name| words.contains(name)));
             out.push('\n');
-            if words.contains("NESTEGG_SHUFFLE") {
-                out.push_str(SHUFFLE);
-                out.push('\n');
-            }
+        }
+        if words.contains("NESTEGG_SHUFFLE") {
+            out.push_str(SHUFFLE);
+            out.push('\n');
         }
         out.push_str(&helpers);
         if !prototypes.is_empty() {

@@ -53,6 +53,10 @@ impl Writer<'_> {
                     code.extend(self.lanes_of(*iname, body, temporaries, open)?);
                 }
                 LoopTree::Loop { iname, body } => {
+                    if let Some(mirrored) = self.mirrored(*iname, body) {
+                        code.extend(mirrored);
+                        continue;
+                    }
                     let one = self.loop_over(*iname, open)?;
                     let lines = self.enter_loop(*iname, temporaries);
                     open.push(*iname);

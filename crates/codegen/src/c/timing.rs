@@ -87,6 +87,14 @@ pub struct Function<'a> {
 /// The flags that the program around the functions is compiled with.
 const FLAGS_OF_MAIN: &str = "-O2";
 
+/// The C of a program, as a function of that name, as `optimize` writes it where time is made small.
+///
+/// # Errors
+/// If C has no words for something.
+pub fn fast_function(program: &LinearizedKernel, symbol: &str) -> Result<CText, CodegenError> {
+    emit(program, &COptions { symbol: Some(symbol.to_owned()), mirrors: true, ..COptions::default() })
+}
+
 /// The C of a program, as a function of that name.
 ///
 /// # Errors
@@ -106,7 +114,7 @@ pub fn times(
     effort: Effort,
 ) -> Result<Times, TimingError> {
     let Some(first) = programs.first() else { return Ok(Times { difference: 0.0, rounds: Vec::new() }) };
-    let texts = programs.iter().enumerate().map(|(idx, program)| function(program, &format!("timed{idx}")));
+    let texts = programs.iter().enumerate().map(|(idx, program)| fast_function(program, &format!("timed{idx}")));
     let texts = texts.collect::<Result<Vec<CText>, CodegenError>>()?;
     let functions: Vec<Function<'_>> = texts.iter().map(|text| Function { text, flags: &compiler.flags }).collect();
     times_of(&first.kernel, &functions, parameters, &compiler.command, effort)

@@ -107,6 +107,10 @@ pub(crate) struct Writer<'a> {
     pub(crate) lane_functions: BTreeMap<String, String>,
     /// Loops whose iterations may go to threads.
     pub(crate) threads: Threads,
+    /// Whether [symmetric matrices](super::mirrored) are written in tiles.
+    pub(crate) mirrors: bool,
+    /// The tables of those written so far.
+    pub(crate) mirrored_tables: Vec<String>,
 }
 
 impl<'a> Writer<'a> {
@@ -147,6 +151,9 @@ impl<'a> Writer<'a> {
             other_facts,
             lane_functions,
             threads,
+            // Tiles of one iteration are rows of others.
+            mirrors: options.mirrors && options.parallel.is_empty(),
+            mirrored_tables: Vec::new(),
         })
     }
 

@@ -73,7 +73,16 @@ pub fn check(text: &str, parameters: &[(&str, i64)]) {
 /// The same, with definitions of functions for C. The interpreter does not know functions that C does not: then only the compilation
 /// is checked.
 pub fn check_program(program: &Program, parameters: &[(&str, i64)], definitions: &str) {
-    let (linearized, text) = write(program, Some("subject"));
+    check_written(program, write(program, Some("subject")), parameters, definitions);
+}
+
+/// The same of C that is written already.
+pub fn check_written(
+    program: &Program,
+    (linearized, text): (LinearizedKernel, CText),
+    parameters: &[(&str, i64)],
+    definitions: &str,
+) {
     let given: IndexMap<String, i64> = parameters.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
     let inputs = Inputs::random(&linearized.kernel, &given, 1).expect("inputs");
     let expected = run(program, &inputs, &RunOptions::default());
