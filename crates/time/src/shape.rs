@@ -287,7 +287,12 @@ fn of_loop(kernel: &Sized, inner: &Shaped, of: &Loop, machine: &Machine) -> Loop
     let (steps, (step, bound)) = best;
     // The processor guesses how often the loop runs this time.
     let guess = if of.is_varying && !of.is_lanes { machine[C::Branch] } else { 0.0 };
-    let entry = if iname.is_some() { machine[C::LoopEntry] + guess } else { 0.0 }
+    // Few vectors are unrolled as few iterations are: then there is no loop to enter.
+    let is_unrolled = steps.lanes > 1.0
+        && !of.is_varying
+        && steps.n <= machine[C::UnrollTrips]
+        && steps.n * work.operations() <= machine[C::UnrollOperations];
+    let entry = if iname.is_some() && !is_unrolled { machine[C::LoopEntry] + guess } else { 0.0 }
         + kept * (machine[C::Load].max(machine[C::Store]));
     let own = step * steps.n;
     let traffic = kernel.traffic(work, iname, trips, machine);
