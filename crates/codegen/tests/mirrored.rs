@@ -1,4 +1,5 @@
 //! Symmetric matrices in tiles: what they compute, with and without vectors, and which loops stay as they are.
+#![allow(missing_docs, clippy::unwrap_used, clippy::cast_precision_loss)]
 
 mod compiled;
 
