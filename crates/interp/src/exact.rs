@@ -19,7 +19,7 @@ use crate::conditioned::{Conditioned, Scaled};
 use crate::field::Field;
 use crate::float::Floats;
 use crate::input::dyadic;
-use crate::world::{Function, World};
+use crate::world::{Function, Operand, World};
 
 /// Floats this close to a whole number, relative to their condition, are taken for it.
 const NEAR_WHOLE: f64 = 1e-9;
@@ -143,6 +143,28 @@ impl World for Exactly {
         Some(Self::join(element, a, b, Conditioned.quotient(a.float, b.float)?))
     }
 
+    /// The elements are divided as one batch.
+    fn divide(&self, left: &mut [Exact], right: Operand<'_, Exact>, undefined: &mut Vec<usize>) {
+        let mut elements: Vec<u64> = left.iter().map(|a| a.element).collect();
+        let divisors: Vec<u64>;
+        let of_elements = match &right {
+            Operand::One(b) => Operand::One(b.element),
+            Operand::Each(right) => {
+                divisors = right.iter().map(|b| b.element).collect();
+                Operand::Each(&divisors)
+            }
+        };
+        self.field.divide(&mut elements, of_elements, &mut Vec::new());
+        for (idx, (a, element)) in left.iter_mut().zip(elements).enumerate() {
+            let b = right.get(idx);
+            let float = if b.element == 0 { None } else { Conditioned.quotient(a.float, b.float) };
+            match float {
+                Some(float) => *a = Self::join(element, *a, b, float),
+                None => undefined.push(idx),
+            }
+        }
+    }
+
     fn less(&self, a: Exact, b: Exact) -> bool {
         a.element != b.element && a.float.value < b.float.value
     }
@@ -237,5 +259,34 @@ impl World for Exactly {
 
     fn name(&self) -> &'static str {
         "exact arithmetic"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_divided_as_its_elements_are() {
+        let world = Exactly::new(7);
+        let values = [0.0, 0.5, -3.0, 1e300, f64::INFINITY, 2.0].map(|value| world.literal(value));
+        let one_by_one: Vec<Option<Exact>> =
+            values.iter().zip(values.iter().rev()).map(|(&a, &b)| world.quotient(a, b)).collect();
+        let divisors: Vec<Exact> = values.iter().rev().copied().collect();
+        let (mut batch, mut undefined) = (values, Vec::new());
+        world.divide(&mut batch, Operand::Each(&divisors), &mut undefined);
+        for (idx, expected) in one_by_one.into_iter().enumerate() {
+            match expected {
+                Some(expected) => assert_eq!(batch[idx], expected, "{idx}"),
+                None => assert!(undefined.contains(&idx), "{idx}"),
+            }
+        }
+        assert!(!undefined.is_empty());
+        let (mut batch, mut undefined) = (values, Vec::new());
+        world.divide(&mut batch, Operand::One(values[1]), &mut undefined);
+        assert!(undefined.is_empty());
+        assert_eq!(Some(batch[2]), world.quotient(values[2], values[1]));
+        world.divide(&mut batch, Operand::One(values[0]), &mut undefined);
+        assert_eq!(undefined.len(), values.len());
     }
 }
