@@ -22,8 +22,9 @@ use std::collections::BTreeMap;
 use egg::{Analysis, DidMerge, EGraph, Id};
 use nestegg_ir::types::Type;
 use nestegg_ir::{InameSet, Op, ReduceOp};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::apply::group::Grouped;
 use crate::context::{Context, Index};
 use crate::language::{Kind, Node};
 use crate::proof::Log;
@@ -150,6 +151,8 @@ pub struct Facts {
     pub has_zeros: bool,
     /// E-nodes that grouping made: their operands are operands of another form, which is the one to search.
     pub grouped: FxHashSet<Node>,
+    /// Products that were grouped, by e-class and factors.
+    pub grouped_products: FxHashMap<(Id, Vec<(i32, Id)>), Grouped>,
     /// What was united and why, where somebody wants to know.
     pub log: Option<Log>,
 }

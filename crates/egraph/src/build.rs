@@ -152,7 +152,8 @@ pub fn product(graph: &mut Graph, factors: impl IntoIterator<Item = (i32, Id)>) 
 }
 
 /// A sum or its negation, whichever the e-graph has known longer: even powers of both are equal.
-fn either_sign(graph: &Graph, class: Id) -> Id {
+#[must_use]
+pub fn either_sign(graph: &Graph, class: Id) -> Id {
     let negated = |node: &Node| {
         let terms = node.terms().filter(|terms| terms.len() > 1)?;
         let negated = Node::sum(terms.map(|(coefficient, child)| (coefficient.negated(), child)));

@@ -2,21 +2,77 @@
 //!
 //! The iname sets of the operands need not be nested: factors in {q, j} and in {q, k} give one group each, and a factor
 //! in {q} may join either. Every set of the family closed under union gives one form; extraction chooses.
+//! A pass leaves out products that an earlier pass grouped and that have not changed since: they would give the same forms.
 //! Source: reference 000 (the grouping of the predecessor, for nested sets only); `DESIGN.md`, "Rules".
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use egg::Id;
 use nestegg_ir::InameSet;
+use rustc_hash::FxHashMap;
 
 use super::Pass;
+use crate::analysis::Graph;
 use crate::build;
 use crate::language::Node;
 use crate::rational::Rational;
 
+/// A product that was grouped.
+#[derive(Clone, Debug)]
+pub struct Grouped {
+    /// The inames of its e-class.
+    of_all: InameSet,
+    operands: Vec<Operand>,
+    /// How many forms were equated.
+    steps: usize,
+}
+
+/// What grouping looks at in an operand.
+#[derive(Clone, Debug, PartialEq)]
+struct Operand {
+    inames: InameSet,
+    is_constant: bool,
+    /// Its e-class without a sign, and the sign.
+    base: (Rational, Id),
+    /// The e-class that stands for it in even powers.
+    even: Option<Id>,
+}
+
+impl Operand {
+    fn of(graph: &Graph, &(exponent, class): &(i32, Id)) -> Self {
+        let data = &graph[class].data;
+        let base = build::unscaled(graph, class, Rational::is_unit);
+        let even = (exponent % 2 == 0).then(|| build::either_sign(graph, base.1));
+        Self { inames: data.inames.clone(), is_constant: data.constant.is_some(), base, even }
+    }
+}
+
+/// For sets of operands the unions of these, each with the operands inside it.
+struct Unions {
+    limit: usize,
+    known: FxHashMap<Vec<InameSet>, Rc<Vec<Vec<bool>>>>,
+}
+
+impl Unions {
+    fn new(limit: usize) -> Self {
+        Self { limit, known: FxHashMap::default() }
+    }
+
+    fn of(&mut self, pass: &mut Pass<'_>, sets: Vec<InameSet>) -> Rc<Vec<Vec<bool>>> {
+        if let Some(known) = self.known.get(&sets) {
+            return Rc::clone(known);
+        }
+        let inside = |union: InameSet| sets.iter().map(|set| set.is_subset(&union)).collect();
+        let res = Rc::new(family(pass, &sets, self.limit).into_iter().map(inside).collect());
+        self.known.insert(sets, Rc::clone(&res));
+        res
+    }
+}
+
 /// `a + b + c == (a + b) + c` where the inames of `a` and `b` are in a common set that those of `c` exceed.
 pub fn sums(pass: &mut Pass<'_>) {
-    let limit = pass.limit("sets");
+    let mut unions = Unions::new(pass.limit("sets"));
     for &class in pass.classes {
         if pass.is_full() {
             return;
@@ -38,11 +94,11 @@ pub fn sums(pass: &mut Pass<'_>) {
                 (sign.clone(), build::sum(pass.graph, group))
             });
             let sets: Vec<InameSet> = terms.iter().map(|(_, id)| pass.graph[*id].data.inames.clone()).collect();
-            for union in family(pass, &sets, limit) {
+            for is_inside in unions.of(pass, sets).iter() {
                 if pass.is_full() {
                     return;
                 }
-                let (inside, outside) = partition(&terms, &sets, &union);
+                let (inside, outside) = partition(&terms, is_inside);
                 if !outside.is_empty() {
                     let group = build::sum(pass.graph, inside);
                     let form = build::sum(pass.graph, outside.into_iter().chain([(Rational::ONE, group)]));
@@ -55,7 +111,7 @@ pub fn sums(pass: &mut Pass<'_>) {
 
 /// `a·b·c == (a·b)·c` where the inames of `a` and `b` are in a common set that those of `c` exceed.
 pub fn products(pass: &mut Pass<'_>) {
-    let limit = pass.limit("sets");
+    let mut unions = Unions::new(pass.limit("sets"));
     for &class in pass.classes {
         if pass.is_full() {
             return;
@@ -71,9 +127,19 @@ pub fn products(pass: &mut Pass<'_>) {
             })
             .collect();
         for factors in forms {
+            let place = (pass.graph.find(class), factors.clone());
+            let of_all = pass.graph[class].data.inames.clone();
+            let operands: Vec<Operand> = factors.iter().map(|factor| Operand::of(pass.graph, factor)).collect();
+            if let Some(known) = pass.graph.analysis.grouped_products.get(&place)
+                && known.of_all == of_all
+                && known.operands == operands
+            {
+                pass.steps += known.steps;
+                continue;
+            }
+            let before = pass.steps;
             let factors = by_set(pass, factors, |pass, factors| (1, build::product(pass.graph, factors)));
             // A power of fewer inames is such a product, too: g*h*h == g*(h*h).
-            let of_all = pass.graph[class].data.inames.clone();
             let factors: Vec<(i32, Id)> = factors
                 .into_iter()
                 .map(|factor| {
@@ -82,17 +148,19 @@ pub fn products(pass: &mut Pass<'_>) {
                 })
                 .collect();
             let sets: Vec<InameSet> = factors.iter().map(|(_, id)| pass.graph[*id].data.inames.clone()).collect();
-            for union in family(pass, &sets, limit) {
+            for is_inside in unions.of(pass, sets).iter() {
                 if pass.is_full() {
                     return;
                 }
-                let (inside, outside) = partition(&factors, &sets, &union);
+                let (inside, outside) = partition(&factors, is_inside);
                 if !outside.is_empty() {
                     let group = build::product(pass.graph, inside);
                     let form = build::product(pass.graph, outside.into_iter().chain([(1, group)]));
                     pass.equate_grouped(class, form);
                 }
             }
+            let grouped = Grouped { of_all, operands, steps: pass.steps - before };
+            pass.graph.analysis.grouped_products.insert(place, grouped);
         }
     }
 }
@@ -148,10 +216,10 @@ fn family(pass: &mut Pass<'_>, sets: &[InameSet], limit: usize) -> BTreeSet<Inam
     family
 }
 
-fn partition<T: Clone>(operands: &[T], sets: &[InameSet], union: &InameSet) -> (Vec<T>, Vec<T>) {
+fn partition<T: Clone>(operands: &[T], is_inside: &[bool]) -> (Vec<T>, Vec<T>) {
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
-    for (operand, set) in operands.iter().zip(sets) {
-        if set.is_subset(union) { &mut inside } else { &mut outside }.push(operand.clone());
+    for (operand, &is_inside) in operands.iter().zip(is_inside) {
+        if is_inside { &mut inside } else { &mut outside }.push(operand.clone());
     }
     (inside, outside)
 }
