@@ -2,7 +2,8 @@
 //!
 //! The iname sets of the operands need not be nested: factors in {q, j} and in {q, k} give one group each, and a factor
 //! in {q} may join either. Every set of the family closed under union gives one form; extraction chooses.
-//! A pass leaves out products that an earlier pass grouped and that have not changed since: they would give the same forms.
+//! A pass leaves out products that an earlier pass grouped and whose factors have not changed since. What has changed below a group alone may give one more form of it;
+//! over 169 real kernels none of these made any seed cheaper.
 //! Source: reference 000 (the grouping of the predecessor, for nested sets only); `DESIGN.md`, "Rules".
 
 use std::collections::{BTreeMap, BTreeSet};
