@@ -40,25 +40,15 @@ pub fn text(program: &LinearizedKernel) -> Product {
 /// If C has no words for something in the kernel.
 pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
     let kernel = &optimized.program.kernel;
+    let options = COptions { parallel: optimized.parallel.clone(), ..options(optimized) };
     if let (None, Some(signature)) = (&optimized.batched, Signature::of(kernel)) {
-        let options = COptions {
-            notes: notes(optimized),
-            symbol: Some(Signature::symbol(kernel)),
-            parallel: optimized.parallel.clone(),
-            mirrors: mirrors(optimized),
-        };
+        let options = COptions { symbol: Some(Signature::symbol(kernel)), ..options.clone() };
         let held = c::emit_shared(&optimized.program, &options).map_err(|error| refused(optimized, error))?;
         if let Some(source) = signature.source(kernel, &held) {
             let header = Product { is_companion: true, ..product("h", signature.header(kernel)) };
             return Ok(vec![product("c", source), header]);
         }
     }
-    let options = COptions {
-        notes: notes(optimized),
-        symbol: None,
-        parallel: optimized.parallel.clone(),
-        mirrors: mirrors(optimized),
-    };
     let emitted = match &optimized.batched {
         None => c::emit(&optimized.program, &options),
         // The kernel's own loop over elements is in blocks: the interface is the same.
@@ -78,14 +68,14 @@ pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
 /// # Errors
 /// If C has no words for something in the kernel.
 pub fn shared_c(optimized: &Optimized) -> Result<String, Error> {
-    let options = COptions { notes: notes(optimized), mirrors: mirrors(optimized), ..COptions::default() };
-    let text = c::emit_shared(&optimized.program, &options).map_err(|error| refused(optimized, error))?;
+    let text = c::emit_shared(&optimized.program, &options(optimized)).map_err(|error| refused(optimized, error))?;
     Ok(text.source)
 }
 
-/// Whether symmetric matrices are written in tiles: where time is made small.
-fn mirrors(optimized: &Optimized) -> bool {
-    optimized.report.estimate.is_some()
+/// What all C of a result has in common: its notes, and symmetric matrices in tiles where time is made small.
+fn options(optimized: &Optimized) -> COptions {
+    let mirrors = optimized.report.estimate.is_some();
+    COptions { notes: notes(optimized), mirrors, ..COptions::default() }
 }
 
 fn notes(optimized: &Optimized) -> BTreeMap<String, String> {

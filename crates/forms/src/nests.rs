@@ -37,6 +37,18 @@ pub(crate) fn add_store(
     Some(insn)
 }
 
+/// A new array, with a name after `stem`.
+pub(crate) fn add_array(
+    kernel: &mut Kernel,
+    names: &mut Names,
+    stem: &str,
+    (dtype, shape, kind): (Dtype, &[usize], ArrayKind),
+) -> ArrayId {
+    let shape = shape.iter().map(|&extent| kernel.exprs.int(extent as i64)).collect();
+    kernel.arrays.push(Array { name: names.new_name(stem), dtype, stored: None, shape, kind });
+    ArrayId::new(kernel.arrays.len() - 1)
+}
+
 /// New tables, equal ones once.
 #[derive(Debug)]
 pub(crate) struct NewTables {
@@ -64,15 +76,7 @@ impl NewTables {
             return Some(known);
         }
         let numbers: Option<Vec<Number>> = values.iter().map(|&value| Float::new(value).map(Number::Float)).collect();
-        let sizes = shape.iter().map(|&size| kernel.exprs.int(size as i64)).collect();
-        let array = ArrayId::new(kernel.arrays.len());
-        kernel.arrays.push(Array {
-            name: names.new_name("B"),
-            dtype: self.dtype,
-            stored: None,
-            shape: sizes,
-            kind: ArrayKind::Table(numbers?.into()),
-        });
+        let array = add_array(kernel, names, "B", (self.dtype, shape, ArrayKind::Table(numbers?.into())));
         self.made.insert(key, array);
         Some(array)
     }

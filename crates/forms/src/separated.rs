@@ -20,14 +20,14 @@ use nestegg_ir::linearization::{LoopTree, from_tree, to_tree};
 use nestegg_ir::names::{Names, add_iname};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Exprs, Float, InameId, InameSet, InsnId, Instruction,
+    ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Exprs, Float, InameId, InameSet, InsnId, Instruction,
     InstructionKind, Kernel, LinearizedKernel, Number, Op,
 };
 use nestegg_solve::cluster::TOLERANCE;
 use rustc_hash::FxHashMap;
 
 use crate::digits::factorisations;
-use crate::nests::{in_loops, signed_sum, with_replaced};
+use crate::nests::{add_array, in_loops, signed_sum, with_replaced};
 use crate::stores::{self, Store};
 use crate::{FormError, LinearMaps, Tolerance};
 use rank_one::{Columns, Separation, digit_of, magnitude, rank, separation};
@@ -328,11 +328,8 @@ impl<'a> Writer<'a> {
         Some(res)
     }
 
-    fn add_array(&mut self, name: &str, (dtype, shape, kind): (Dtype, &[usize], ArrayKind)) -> ArrayId {
-        let shape = shape.iter().map(|&extent| self.kernel.exprs.int(extent as i64)).collect();
-        let name = self.names.new_name(name);
-        self.kernel.arrays.push(Array { name, dtype, stored: None, shape, kind });
-        ArrayId::new(self.kernel.arrays.len() - 1)
+    fn add_array(&mut self, stem: &str, of: (Dtype, &[usize], ArrayKind)) -> ArrayId {
+        add_array(&mut self.kernel, &mut self.names, stem, of)
     }
 
     /// A table of whole numbers.

@@ -52,7 +52,7 @@ impl Table {
 }
 
 /// Entries of a sum over a reduction iname below this fraction of the magnitudes of its terms, for each term, are what rounding left of zero.
-const ROUNDING: f64 = 4.0 * f64::EPSILON;
+pub(crate) const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
 /// Entries of a sum below this fraction of what it could be are looked at: their terms may have cancelled.
 const SUSPECT: f64 = 1e-9;

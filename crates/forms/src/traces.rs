@@ -27,13 +27,13 @@ mod supports;
 use nestegg_ir::linearization::{LoopTree, from_tree, to_tree};
 use nestegg_ir::names::{Names, add_iname};
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Float, InameId, InameSet, InsnId, Instruction,
-    InstructionKind, Kernel, LinearizedKernel, Number, Op, ReduceOp,
+    ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Float, InameId, InameSet, InsnId, Instruction, InstructionKind,
+    Kernel, LinearizedKernel, Number, Op, ReduceOp,
 };
 use rustc_hash::FxHashMap;
 
 use crate::families;
-use crate::nests::{NewTables, in_loops, signed_sum, with_replaced};
+use crate::nests::{NewTables, add_array, in_loops, signed_sum, with_replaced};
 use crate::stores::{self, Store};
 use crate::{FormError, LinearMaps, Tolerance};
 use columns::Trace;
@@ -113,11 +113,8 @@ impl Pass {
         tables.table(&mut self.kernel, &mut self.names, shape, values)
     }
 
-    fn add_array(&mut self, name: &str, (dtype, shape, kind): (Dtype, &[usize], ArrayKind)) -> ArrayId {
-        let shape = shape.iter().map(|&extent| self.kernel.exprs.int(extent as i64)).collect();
-        let name = self.names.new_name(name);
-        self.kernel.arrays.push(Array { name, dtype, stored: None, shape, kind });
-        ArrayId::new(self.kernel.arrays.len() - 1)
+    fn add_array(&mut self, stem: &str, of: (Dtype, &[usize], ArrayKind)) -> ArrayId {
+        add_array(&mut self.kernel, &mut self.names, stem, of)
     }
 
     fn add_iname(&mut self, after: InameId, extent: usize) -> InameId {

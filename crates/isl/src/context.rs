@@ -2,8 +2,8 @@
 //!
 //! # Ownership
 //! A [`Context`] is a counted reference; every object holds one, so isl's context is freed after the last
-//! object. isl is not thread-safe within a context: `Context` is neither `Send` nor `Sync`. All contexts that a thread makes are one for isl, so
-//! that what was read once need not be read again ([`crate::parse`]); each has its own limit.
+//! object. isl is not thread-safe within a context: `Context` is neither `Send` nor `Sync`. All contexts of a
+//! thread share one context of isl, so each text is parsed only once ([`crate::parse`]); each `Context` keeps its own limit.
 //! # Limits
 //! Each call of isl starts counting operations (allocations and pivots) at zero and fails with
 //! [`Error::LimitExceeded`] beyond [`Context::set_max_operations`]. The count bounds one call, not the sum of all.
@@ -31,7 +31,7 @@ struct Inner {
     max_operations: Cell<Option<u64>>,
 }
 
-/// isl's own context, and what was read in it.
+/// A context of isl and the sets parsed in it.
 #[derive(Debug)]
 struct Library {
     ptr: NonNull<ffi::isl_ctx>,
@@ -78,7 +78,7 @@ impl Context {
         self.0.library.ptr.as_ptr()
     }
 
-    /// What was read in isl's context.
+    /// The sets parsed so far on this thread.
     pub(crate) fn templates(&self) -> &RefCell<Templates> {
         &self.0.library.templates
     }
@@ -112,7 +112,7 @@ impl Context {
         }
     }
 
-    /// How many references isl objects hold to this context: zero when no object lives. Forgets what was read.
+    /// How many references isl objects hold to this context: zero when no object lives. Drops the cached sets, which would count.
     #[cfg(test)]
     pub(crate) fn references(&self) -> i32 {
         self.templates().borrow_mut().clear();

@@ -10,12 +10,10 @@ use super::Pass;
 use super::members::Element;
 use crate::Tolerance;
 use crate::nests::{factors, product, signed_sum, terms};
+use crate::table::ROUNDING;
 
 /// How many terms a sum may have to be looked at.
 const MAX_TERMS: usize = 1_000;
-
-/// What is this much smaller than the terms that it was added up from is zero.
-const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
 /// A new pass with the tables of all sums merged.
 pub(super) fn merged(new: impl Fn() -> Pass) -> Pass {

@@ -31,7 +31,7 @@ impl Support {
         self.is_kept.iter().map(|kept| kept.iter().filter(|&&is_kept| is_kept).count()).max().unwrap_or(0)
     }
 
-    /// Whether a loop over what is left is shorter, and not empty.
+    /// Whether leaving out the zeros shortens the loop without emptying it.
     fn is_short(&self) -> bool {
         let all = self.is_kept.first().map_or(0, Vec::len);
         (1..all).contains(&self.extent())

@@ -48,6 +48,15 @@ pub fn assert_same_results(name: &str, before: &Program, after: &LinearizedKerne
     }
 }
 
+/// Checks that a result means the same as its input, and that these are its loops, in the order of the text.
+pub fn assert_has_loops(before: &Program, after: LinearizedKernel, loops: &[&str]) {
+    assert_same_meaning("test", before, &after);
+    let written = text(after);
+    let headers = written.lines().filter_map(|line| line.trim_start().strip_prefix("for "));
+    let found: Vec<&str> = headers.flat_map(|inames| inames.split(", ")).collect();
+    assert_eq!(found, loops, "{written}");
+}
+
 /// A kernel in its order as text.
 pub fn text(linearized: LinearizedKernel) -> String {
     write_text(&Program::Linearized(linearized))
