@@ -6,6 +6,7 @@
 pub mod accuracy;
 pub mod batch;
 mod begin;
+mod budget;
 mod candidates;
 pub mod config;
 pub mod count;

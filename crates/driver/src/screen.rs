@@ -7,8 +7,10 @@
 //! # Method
 //! The [cheapest trees](nestegg_extract::cheapest_trees) of an encoded seed estimate its cost after the rules: rules save factors within a seed, and mostly the
 //! same factors in all of them. What they save beyond that is contraction, so each estimate is divided by what contraction could save.
-//! A seed whose estimate exceeds [`LIMIT`] times the cheapest is left out. Exact seeds are compared with exact seeds only, because the accuracy guard may refuse
-//! those that compute tables; seeds in loops with seeds in loops only, because loops have more for the rules to save than their copies. A seed without an estimate stays.
+//! A seed whose estimate exceeds the cheapest by the [ratio](crate::budget) of the strategy is left out. Exact seeds are compared with exact seeds only, because
+//! the accuracy guard may refuse those that compute tables; where these are cheaper by that ratio, only the cheapest exact one stays.
+//! Seeds in loops are compared with seeds in loops only, because loops have more for the rules to save than their copies. A seed without an estimate stays,
+//! and one that was made for the sake of time.
 //! # Complexity
 //! Each seed is encoded and selected from bottom-up once, which takes about a hundredth of its saturation.
 
@@ -18,12 +20,9 @@ use nestegg_ir::Semantics;
 use nestegg_ir::domains::Domains;
 use rayon::prelude::*;
 
+use crate::budget::{self, SEED_RATIO};
 use crate::report::LimitHit;
 use crate::seeds::Seed;
-
-/// Seeds whose cost before any rule exceeds the cheapest by this factor are left out.
-/// In 103 finite-element kernels of order 1 and 2, the winning seed cost at most 1.31 times the cheapest, contraction aside.
-pub(crate) const LIMIT: u128 = 8;
 
 /// The cost of a seed before any rule, and the factor that contraction may save.
 #[derive(Clone, Copy, Debug)]
@@ -37,23 +36,22 @@ struct Estimate {
 /// The seeds that are worth an e-graph, and the limit that left others out.
 pub(crate) fn worth_trying(
     seeds: Vec<Seed>,
+    ratio: u128,
     semantics: Semantics,
     values: &[(String, i64)],
 ) -> (Vec<Seed>, Option<LimitHit>) {
     if seeds.len() < 2 {
         return (seeds, None);
     }
-    let estimates = estimates(&seeds, semantics, values);
-    let is_worth = worth(&estimates);
+    let mut estimates = estimates(&seeds, semantics, values);
+    let for_time = std::iter::zip(&seeds, &mut estimates).filter(|(seed, _)| seed.is_for_time);
+    for_time.for_each(|(_, estimate)| *estimate = None);
+    let is_worth = worth(&estimates, ratio);
     let n_seeds = seeds.len();
     let kept: Vec<Seed> =
         seeds.into_iter().zip(is_worth).filter_map(|(seed, is_worth)| is_worth.then_some(seed)).collect();
-    let n_left_out = n_seeds - kept.len();
-    let limit = (n_left_out > 0).then(|| LimitHit {
-        place: format!("the choice of seeds before any rule ({n_left_out} of {n_seeds} left out)"),
-        limit: "cost ratio".to_owned(),
-        value: u64::try_from(LIMIT).ok(),
-    });
+    let ratio = u64::try_from(ratio).unwrap_or(u64::MAX);
+    let limit = budget::hit(SEED_RATIO, ratio, "the choice of seeds before any rule", n_seeds - kept.len(), n_seeds);
     (kept, limit)
 }
 
@@ -72,16 +70,25 @@ pub(crate) fn cheapest(seeds: Vec<Seed>, n: usize, semantics: Semantics, values:
 }
 
 /// For each seed whether it is worth an e-graph.
-fn worth(estimates: &[Option<Estimate>]) -> Vec<bool> {
-    let is_worth = |estimate: &Estimate| {
-        let rivals = estimates
-            .iter()
-            .flatten()
-            .filter(|rival| (rival.is_exact || !estimate.is_exact) && (!rival.is_unrolled || estimate.is_unrolled));
+fn worth(estimates: &[Option<Estimate>], ratio: u128) -> Vec<bool> {
+    let known = || estimates.iter().flatten();
+    let least = known().map(|estimate| estimate.cost).min().unwrap_or(u128::MAX);
+    let exact = known().filter(|estimate| estimate.is_exact).map(|estimate| estimate.cost).min();
+    // The first of the cheapest exact seeds, if they have no chance but that the others are refused.
+    let spare = exact.filter(|&exact| exact > least.saturating_mul(ratio));
+    let spare = spare.and_then(|cost| {
+        estimates.iter().position(|estimate| estimate.as_ref().is_some_and(|one| one.is_exact && one.cost == cost))
+    });
+    let is_worth = |idx: usize, estimate: &Estimate| {
+        let rivals = known().filter(|rival| {
+            let is_rival = rival.is_exact || !estimate.is_exact || spare.is_some();
+            is_rival && (!rival.is_unrolled || estimate.is_unrolled)
+        });
         let least = rivals.map(|rival| rival.cost).min().unwrap_or(u128::MAX);
-        estimate.cost <= least.saturating_mul(LIMIT).saturating_mul(estimate.slack)
+        spare == Some(idx) || estimate.cost <= least.saturating_mul(ratio).saturating_mul(estimate.slack)
     };
-    estimates.iter().map(|estimate| estimate.as_ref().is_none_or(is_worth)).collect()
+    let is_worth = |(idx, estimate): (usize, &Option<Estimate>)| estimate.as_ref().is_none_or(|one| is_worth(idx, one));
+    estimates.iter().enumerate().map(is_worth).collect()
 }
 
 fn estimates(seeds: &[Seed], semantics: Semantics, values: &[(String, i64)]) -> Vec<Option<Estimate>> {
@@ -114,25 +121,32 @@ mod tests {
     fn loops_are_not_compared_with_their_copies() {
         let copies = estimate(1, 1, true).map(|estimate| Estimate { is_unrolled: true, ..estimate });
         let dear = estimate(9, 1, true).map(|estimate| Estimate { is_unrolled: true, ..estimate });
-        assert_eq!(worth(&[copies, dear, estimate(100, 1, true), estimate(801, 1, true)]), [true, false, true, false]);
+        let estimates = [copies, dear, estimate(100, 1, true), estimate(801, 1, true)];
+        assert_eq!(worth(&estimates, 8), [true, false, true, false]);
     }
 
     #[test]
     fn dear_seeds_are_left_out() {
         let seeds =
             [estimate(1000, 1, true), estimate(100, 1, false), estimate(800, 1, false), estimate(801, 1, false)];
-        assert_eq!(worth(&seeds), [true, true, true, false]);
+        assert_eq!(worth(&seeds, 8), [true, true, true, false]);
     }
 
     #[test]
     fn what_contraction_may_win_counts() {
         let seeds = [estimate(100, 1, true), estimate(7200, 9, true), estimate(7201, 9, true)];
-        assert_eq!(worth(&seeds), [true, true, false]);
+        assert_eq!(worth(&seeds, 8), [true, true, false]);
     }
 
     #[test]
     fn exact_seeds_are_compared_with_exact_ones() {
-        let seeds = [estimate(1, 1, false), estimate(1000, 1, true), estimate(8001, 1, true), None];
-        assert_eq!(worth(&seeds), [true, true, false, true]);
+        let seeds = [estimate(200, 1, false), estimate(1000, 1, true), estimate(8000, 1, true), None];
+        assert_eq!(worth(&seeds, 8), [true, true, true, true]);
+    }
+
+    #[test]
+    fn of_exact_seeds_that_cannot_win_one_is_kept() {
+        let seeds = [estimate(1, 1, false), estimate(1001, 1, true), estimate(1000, 1, true), None];
+        assert_eq!(worth(&seeds, 8), [true, false, true, true]);
     }
 }

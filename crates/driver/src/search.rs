@@ -30,6 +30,7 @@ use nestegg_rules::{OptionValue, ResolvedStrategy, Rule};
 use nestegg_schedule::Order;
 use rayon::prelude::*;
 
+use crate::budget::{self, Budget, FULL_SEEDS};
 use crate::candidates::Candidate;
 use crate::config::{Config, CostModel, Validation};
 use crate::count::operations;
@@ -291,9 +292,6 @@ const TRIAL: u32 = 10;
 /// Seeds that hit that limit are tried with all of the nodes, and seeds are made of results, if they cost at most this many times the best then.
 const PROMISING: u128 = 2;
 
-/// How many results whose recurring values are kept in arrays are tried: those that cost least before any rule.
-const SHIFTED_RESULTS: usize = 10;
-
 /// How many seeds are optimized side by side. It is the same on every machine, for the seeds before them say which results are worth a proof.
 const SIDE_BY_SIDE: usize = 8;
 
@@ -347,7 +345,9 @@ impl<'a> Race<'a> {
         let told = self.told;
         let Told { strategy, values, config, .. } = told;
         let seeds = self.seeds(form, pass, |form| stages.run("seeds", || seeds::seeds(form, told)))?;
-        let (seeds, left_out) = stages.run("seeds", || screen::worth_trying(seeds, pass.semantics, values));
+        let budget = Budget::of(strategy, config.cost);
+        let worth_trying = || screen::worth_trying(seeds, budget.seed_ratio, pass.semantics, values);
+        let (seeds, left_out) = stages.run("seeds", worth_trying);
         stages.note(|| Event::Seeds {
             seeds: seeds.iter().map(|seed| seed.name.clone()).collect(),
             limits: left_out.iter().cloned().collect(),
@@ -362,16 +362,32 @@ impl<'a> Race<'a> {
             .collect();
         unfinished.sort_by_key(|seed| seed.0);
         let limit = self.best_cost().map_or(u128::MAX, |best| best.saturating_mul(PROMISING));
-        let unfinished = unfinished.into_iter().filter(|(cost, _)| *cost <= limit);
-        let unfinished: Vec<Seed> = unfinished.map(|(_, seed)| seed.clone()).collect();
-        self.enter_all(&unfinished, pass, strategy, stages)?;
-        let further = self.of_results(&seeds, stages)?;
+        let mut families: IndexMap<&str, Vec<Seed>> = IndexMap::new();
+        for (_, seed) in unfinished.into_iter().filter(|(cost, _)| *cost <= limit) {
+            families.entry(&seed.family).or_default().push(seed.clone());
+        }
+        let mut families: Vec<Vec<Seed>> = families.into_values().collect();
+        let limit = (FULL_SEEDS, budget.full_seeds);
+        self.limits.extend(budget::truncate(&mut families, limit, "the choice of seeds after a first try"));
+        self.enter_families(&families, pass, stages)?;
+        let further = self.of_results(&seeds, budget, stages)?;
         self.enter_all(&further, pass, &trial, stages)?;
         Ok(())
     }
 
+    /// Optimizes the first seed of each family with all e-nodes, and then the others of the best of them.
+    fn enter_families(&mut self, families: &[Vec<Seed>], pass: &Passes<'_>, stages: &mut Stages) -> Result<(), Error> {
+        let firsts: Vec<Seed> = families.iter().filter_map(|family| family.first().cloned()).collect();
+        let costs = self.enter_all(&firsts, pass, self.told.strategy, stages)?;
+        let best = std::iter::zip(costs, families).filter_map(|(entered, family)| Some((entered?.0, family)));
+        if let Some((_, family)) = best.min_by_key(|(cost, _)| *cost) {
+            self.enter_all(&family[1..], pass, self.told.strategy, stages)?;
+        }
+        Ok(())
+    }
+
     /// The seeds that the strategy asks for of results that came near the best, beside those that were tried.
-    fn of_results(&mut self, tried: &[Seed], stages: &mut Stages) -> Result<Vec<Seed>, Error> {
+    fn of_results(&mut self, tried: &[Seed], budget: Budget, stages: &mut Stages) -> Result<Vec<Seed>, Error> {
         let Told { strategy, values, semantics, .. } = self.told;
         let promising = self.promising();
         let mut res = Vec::new();
@@ -382,7 +398,7 @@ impl<'a> Race<'a> {
             let shifted = self.each(&seeds::distinct(forms), stages, |form| seeds::shifted(form, values))?;
             let mut shifted = seeds::distinct(shifted);
             shifted.retain(|seed| !tried.iter().any(|known| is_same(&known.linearized, &seed.linearized)));
-            res = stages.run("seeds", || screen::cheapest(shifted, SHIFTED_RESULTS, semantics, values));
+            res = stages.run("seeds", || screen::cheapest(shifted, budget.shifted_seeds, semantics, values));
         }
         res.extend(self.each(&promising, stages, |selected| seeds::with_tables(selected, strategy))?);
         Ok(res)

@@ -65,12 +65,16 @@ fn named(of: &str, what: &str) -> String {
 pub(crate) struct Seed {
     /// What was done to the kernel.
     pub(crate) name: String,
+    /// The same without interpolation by fewer products, with which a kernel often costs nearly what it costs without.
+    pub(crate) family: String,
     /// The kernel.
     pub(crate) linearized: LinearizedKernel,
     /// What was done to numbers; `None` where the seed is equal exactly.
     pub(crate) tolerance: Option<Tolerance>,
     /// The instructions that were unrolled, and constants in them folded.
     pub(crate) unrolled: Names,
+    /// Whether it was made for the sake of time, so that its operations say little.
+    pub(crate) is_for_time: bool,
     /// The rules that fired on the way to it, with how often.
     pub(crate) rules: Fired,
     /// What it was made of, where that is remembered.
@@ -127,16 +131,36 @@ pub(crate) fn seeds(
             work.extend(of_base.into_iter().map(|work| Task { unrolled: unrolled.clone(), ..Task::from(work) }));
         }
     }
-    let work = without_repetition(work);
-    let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|task| task.make(&maker, values)).collect();
+    let (in_loops, work): (Vec<Task>, Vec<Task>) = without_repetition(work).into_iter().partition(|task| {
+        config.cost == CostModel::Operations && matches!(task.work, Work::LinearMaps { shape: Shape::Loops, .. })
+    });
+    let made = make_all(&work, &maker, values)?;
+    let in_loops: Vec<Task> = in_loops.into_iter().filter(|task| !has_shorter(task, &work, &made)).collect();
+    let made_in_loops = make_all(&in_loops, &maker, values)?;
     let mut found = Vec::new();
-    for seeds in made {
-        seeds?.into_iter().for_each(|seed| add(&mut found, seed));
-    }
+    made.into_iter().chain(made_in_loops).flatten().for_each(|seed| add(&mut found, seed));
     if found.is_empty() {
         found.push(rolled(form));
     }
     Ok((found, limits))
+}
+
+/// What comes of each task, some side by side.
+fn make_all(work: &[Task], maker: &Maker, values: &[(String, i64)]) -> Result<Vec<Vec<Seed>>, Error> {
+    let made: Vec<Result<Vec<Seed>, Error>> = work.par_iter().map(|task| task.make(maker, values)).collect();
+    made.into_iter().collect()
+}
+
+/// Whether the map of a task was made in straight-line code: in loops it takes no fewer operations.
+fn has_shorter(task: &Task, work: &[Task], made: &[Vec<Seed>]) -> bool {
+    let is_shorter = |other: &Task| match (&task.work, &other.work) {
+        (
+            Work::LinearMaps { of, selected, .. },
+            Work::LinearMaps { of: of_other, selected: of_others, shape: Shape::StraightLine, .. },
+        ) => of == of_other && selected == of_others,
+        _ => false,
+    };
+    std::iter::zip(work, made).any(|(other, seeds)| is_shorter(other) && !seeds.is_empty())
 }
 
 /// The kernel written in other ways, as far as a strategy asks for them, each with its name.
@@ -262,9 +286,11 @@ impl Seed {
     fn exact(name: &str, linearized: LinearizedKernel) -> Self {
         Self {
             name: name.to_owned(),
+            family: name.to_owned(),
             linearized,
             tolerance: None,
             unrolled: Names::new(),
+            is_for_time: false,
             rules: Fired::default(),
             from: Lineages::new(),
         }
@@ -280,9 +306,11 @@ impl Seed {
     fn derived(&self, what: &str, linearized: LinearizedKernel, tolerance: Option<Tolerance>) -> Self {
         Self {
             name: format!("{}, {what}", self.name),
+            family: format!("{}, {what}", self.family),
             linearized: eliminate_dead(linearized),
             tolerance: both(self.tolerance, tolerance),
             unrolled: self.unrolled.clone(),
+            is_for_time: self.is_for_time,
             rules: self.rules.clone(),
             from: self.from.clone(),
         }
@@ -329,7 +357,14 @@ enum Work {
     /// Sharing of what is the same elsewhere.
     Shifted { of: String, form: LinearizedKernel },
     /// Stores as linear maps.
-    LinearMaps { name: String, isolated: LinearizedKernel, shape: Shape, sums: Sums, selected: Selected },
+    LinearMaps {
+        of: String,
+        name: &'static str,
+        isolated: LinearizedKernel,
+        shape: Shape,
+        sums: Sums,
+        selected: Selected,
+    },
 }
 
 /// A step, and what was done before it: the instructions that were unrolled, and what became of numbers.
@@ -438,10 +473,12 @@ impl Maker {
                 let shifted = self.done("share shifted", share_shifted(form, values))?;
                 Ok(shifted.map(|shifted| Seed::exact(&named(of, "shifted"), shifted)).into_iter().collect())
             }
-            Work::LinearMaps { name, isolated, shape, sums, selected } => {
+            Work::LinearMaps { of, name, isolated, shape, sums, selected } => {
                 let options = Options { shape: *shape, sums: *sums, selected: *selected, ..self.wishes.options };
                 let found = self.done("linear maps", linear_maps(isolated, &options))?;
-                Ok(found.map(|found| Seed::computed(name.clone(), found)).into_iter().collect())
+                let is_for_time = *shape == Shape::Dense;
+                let seed = |found| Seed { is_for_time, ..Seed::computed(named(of, name), found) };
+                Ok(found.map(seed).into_iter().collect())
             }
         }
     }
@@ -484,7 +521,10 @@ impl Maker {
     /// A seed with interpolation by fewer products.
     fn interpolated(&self, seed: &Seed) -> Result<Option<Seed>, Error> {
         let found = self.done("interpolation", interpolate(&seed.linearized))?;
-        Ok(found.map(|found| seed.derived("interpolation", found.linearized, Some(found.tolerance))))
+        Ok(found.map(|found| Seed {
+            family: seed.family.clone(),
+            ..seed.derived("interpolation", found.linearized, Some(found.tolerance))
+        }))
     }
 
     /// A base as it is and split at zeros.
@@ -613,7 +653,7 @@ impl Maker {
         for (kind, name, shape, sums, selected) in kinds {
             if self.wishes.wants(kind) {
                 let isolated = self.isolated(form)?;
-                work.push(Work::LinearMaps { name: named(of, name), isolated, shape, sums, selected });
+                work.push(Work::LinearMaps { of: of.to_owned(), name, isolated, shape, sums, selected });
             }
         }
         Ok(())

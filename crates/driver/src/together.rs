@@ -63,11 +63,14 @@ fn joint(name: &str, seeds: &[&Seed], linearized: LinearizedKernel) -> Seed {
     let of: Vec<&str> = seeds.iter().map(|seed| seed.name.as_str()).collect();
     let mut rules = Fired::default();
     seeds.iter().for_each(|seed| add_fired(&mut rules, seed.rules.iter().map(|(rule, &times)| (rule, times))));
+    let name = format!("{name} ({})", of.join(" and "));
     Seed {
-        name: format!("{name} ({})", of.join(" and ")),
+        family: name.clone(),
+        name,
         linearized,
         tolerance: seeds.iter().filter_map(|seed| seed.tolerance).reduce(|a, b| a.and(b)),
         unrolled: seeds.iter().flat_map(|seed| seed.unrolled.iter().cloned()).collect(),
+        is_for_time: seeds.iter().any(|seed| seed.is_for_time),
         rules,
         from: seeds.iter().flat_map(|seed| seed.from.iter().cloned()).collect(),
     }

@@ -158,6 +158,24 @@ pub fn vocabulary() -> Vocabulary {
             OptionKind::Integer(0..=1_000_000),
             OptionValue::Integer(2_000),
             "How many statements straight-line code may have.",
+        )
+        .option(
+            "seed-ratio",
+            OptionKind::Integer(1..=1_000_000),
+            OptionValue::Integer(8),
+            "Kernels to start from that cost more than so many times the cheapest before any rule are left out.",
+        )
+        .option(
+            "full-seeds",
+            OptionKind::Integer(0..=1_000_000),
+            OptionValue::Integer(1_000),
+            "How many kernels to start from that need more than a tenth of the e-nodes are tried with all of them: the cheapest so far.",
+        )
+        .option(
+            "shifted-seeds",
+            OptionKind::Integer(0..=1_000_000),
+            OptionValue::Integer(10),
+            "How many results with recurring values in arrays are tried: those that cost least before any rule.",
         );
     let words = words.option(
         "selection",
