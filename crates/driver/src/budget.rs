@@ -1,7 +1,7 @@
 //! How many seeds and results a strategy pays for.
 //!
 //! # Input
-//! The options `seed-ratio`, `full-seeds` and `shifted-seeds` of a strategy.
+//! The options `seed-ratio`, `first-try`, `promising-ratio`, `full-seeds` and `shifted-seeds` of a strategy.
 //! # Output
 //! The same as numbers, and the limits that were hit, for the report.
 //! # Method
@@ -14,8 +14,10 @@ use crate::report::LimitHit;
 
 /// The options, by their names.
 pub(crate) const SEED_RATIO: &str = "seed-ratio";
+const FIRST_TRY: &str = "first-try";
+const PROMISING_RATIO: &str = "promising-ratio";
 pub(crate) const FULL_SEEDS: &str = "full-seeds";
-pub(crate) const SHIFTED_SEEDS: &str = "shifted-seeds";
+const SHIFTED_SEEDS: &str = "shifted-seeds";
 
 /// Where time is made small, the ratio is so many times the option.
 const TIME_IS_WIDER: u64 = 2;
@@ -25,6 +27,10 @@ const TIME_IS_WIDER: u64 = 2;
 pub(crate) struct Budget {
     /// Seeds that cost more than so many times the cheapest before any rule get no e-graph.
     pub(crate) seed_ratio: u128,
+    /// Where there are several seeds, each is tried with one over so many of the e-nodes first.
+    pub(crate) first_try: u32,
+    /// Seeds that hit that limit are tried with all e-nodes, and seeds are made of results, if they cost at most so many times the best then.
+    pub(crate) promising_ratio: u128,
     /// How many seeds that hit the first limit of e-nodes are tried with all of them.
     pub(crate) full_seeds: usize,
     /// How many seeds with recurring values in arrays are tried.
@@ -44,6 +50,8 @@ impl Budget {
         let wider_count = |name| usize::try_from(option(name).saturating_mul(wider)).unwrap_or(usize::MAX);
         Self {
             seed_ratio: u128::from(option(SEED_RATIO)) * u128::from(wider),
+            first_try: u32::try_from(option(FIRST_TRY)).unwrap_or(u32::MAX),
+            promising_ratio: u128::from(option(PROMISING_RATIO)),
             full_seeds: count(FULL_SEEDS),
             shifted_seeds: wider_count(SHIFTED_SEEDS),
         }

@@ -286,16 +286,10 @@ fn keeps_places(form: &LinearizedKernel, pass: &Passes<'_>) -> Result<bool, Erro
     Ok(pass.done("encode", encode::encode(form, &domains, pass.semantics))?.guards_floats())
 }
 
-/// Where there are several seeds, each is tried with this part of the e-nodes that a strategy allows first.
-const TRIAL: u32 = 10;
-
-/// Seeds that hit that limit are tried with all of the nodes, and seeds are made of results, if they cost at most this many times the best then.
-const PROMISING: u128 = 2;
-
 /// How many seeds are optimized side by side. It is the same on every machine, for the seeds before them say which results are worth a proof.
 const SIDE_BY_SIDE: usize = 8;
 
-/// A strategy with a part of its e-nodes.
+/// A strategy with a part of its e-nodes: one over this number.
 fn with_nodes<'b>(strategy: &ResolvedStrategy<'b>, part: u32) -> ResolvedStrategy<'b> {
     let mut res = strategy.clone();
     for phase in &mut res.phases {
@@ -354,14 +348,14 @@ impl<'a> Race<'a> {
         });
         self.limits.extend(left_out);
         let seeds = if config.keeps_lineage { lineage::from_form(seeds, form) } else { seeds };
-        let trial = with_nodes(strategy, if seeds.len() > 1 { TRIAL } else { 1 });
+        let trial = with_nodes(strategy, if seeds.len() > 1 { budget.first_try } else { 1 });
         let is_part = trial.phases.iter().zip(&strategy.phases).any(|(trial, full)| trial.nodes < full.nodes);
         let costs = self.enter_all(&seeds, pass, &trial, stages)?;
         let mut unfinished: Vec<(u128, &Seed)> = std::iter::zip(costs, &seeds)
             .filter_map(|(entered, seed)| entered.filter(|entered| is_part && !entered.1).map(|(cost, _)| (cost, seed)))
             .collect();
         unfinished.sort_by_key(|seed| seed.0);
-        let limit = self.best_cost().map_or(u128::MAX, |best| best.saturating_mul(PROMISING));
+        let limit = self.best_cost().map_or(u128::MAX, |best| best.saturating_mul(budget.promising_ratio));
         let mut families: IndexMap<&str, Vec<Seed>> = IndexMap::new();
         for (_, seed) in unfinished.into_iter().filter(|(cost, _)| *cost <= limit) {
             families.entry(&seed.family).or_default().push(seed.clone());
@@ -389,7 +383,7 @@ impl<'a> Race<'a> {
     /// The seeds that the strategy asks for of results that came near the best, beside those that were tried.
     fn of_results(&mut self, tried: &[Seed], budget: Budget, stages: &mut Stages) -> Result<Vec<Seed>, Error> {
         let Told { strategy, values, semantics, .. } = self.told;
-        let promising = self.promising();
+        let promising = self.promising(budget.promising_ratio);
         let mut res = Vec::new();
         if seeds::wants(strategy, "shifted-results") {
             let forms = self.each(&promising, stages, |seed| seeds::form_of(seed, semantics.licence).map(Some))?;
@@ -501,9 +495,9 @@ impl<'a> Race<'a> {
     }
 
     /// What selection made of seeds that came near the best.
-    fn promising(&self) -> Vec<Seed> {
+    fn promising(&self, ratio: u128) -> Vec<Seed> {
         let Some(best) = self.best_cost() else { return Vec::new() };
-        let promising = self.selected.values().filter(|selected| selected.cost <= best.saturating_mul(PROMISING));
+        let promising = self.selected.values().filter(|selected| selected.cost <= best.saturating_mul(ratio));
         promising.map(|selected| selected.result.clone()).collect()
     }
 

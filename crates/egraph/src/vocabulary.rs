@@ -166,10 +166,22 @@ pub fn vocabulary() -> Vocabulary {
             "Kernels to start from that cost more than so many times the cheapest before any rule are left out.",
         )
         .option(
+            "first-try",
+            OptionKind::Integer(1..=1_000_000),
+            OptionValue::Integer(10),
+            "Where there are several kernels to start from, each is tried with one over so many of the e-nodes of each phase first.",
+        )
+        .option(
+            "promising-ratio",
+            OptionKind::Integer(1..=1_000_000),
+            OptionValue::Integer(2),
+            "What costs at most so many times the best after the first try goes on: with all e-nodes where it needs them, and with further kernels made of its result.",
+        )
+        .option(
             "full-seeds",
             OptionKind::Integer(0..=1_000_000),
             OptionValue::Integer(1_000),
-            "How many kernels to start from that need more than a tenth of the e-nodes are tried with all of them: the cheapest so far.",
+            "How many kernels to start from that need more e-nodes than the first try has are tried with all of them: the cheapest so far.",
         )
         .option(
             "shifted-seeds",
