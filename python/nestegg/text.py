@@ -21,7 +21,19 @@ if TYPE_CHECKING:
     from nestegg._core import Options
 
 
-class Texts(Protocol):
+class Product(Protocol):
+    """The C of a result."""
+
+    @property
+    def c(self) -> tuple[str, str] | None:
+        """The C source and its header."""
+
+    @property
+    def c_refused(self) -> str | None:
+        """Why there is no C."""
+
+
+class Texts(Product, Protocol):
     """A result in texts, as the core and other processes give it."""
 
     @property
@@ -41,20 +53,20 @@ class Texts(Protocol):
         """The story for programs."""
 
     @property
-    def c(self) -> tuple[str, str] | None:
-        """The C source and its header."""
-
-    @property
-    def c_refused(self) -> str | None:
-        """Why there is no C."""
-
-    @property
     def warnings(self) -> list[str]:
         """What is worth a warning."""
 
     @property
     def from_cache(self) -> bool:
         """Whether all of it was kept."""
+
+
+@dataclass(frozen=True)
+class _Product:
+    """C that was made."""
+
+    c: tuple[str, str] | None
+    c_refused: str | None
 
 
 @dataclass(frozen=True)
@@ -77,8 +89,7 @@ class Result:
     json: str
     report: Report
     from_cache: bool
-    _c: tuple[str, str] | None = field(repr=False)
-    _c_refused: str | None = field(repr=False)
+    _texts: Product = field(repr=False, compare=False)
     _like: lp.TranslationUnit | None = field(default=None, repr=False)
 
     @property
@@ -121,9 +132,15 @@ class Result:
         return load(self.json) if self._like is None else load_like(self.json, self._like)
 
     def _product(self) -> tuple[str, str]:
-        if self._c is None:
-            raise Error(self._c_refused or "there is no C of this kernel")
-        return self._c
+        # The core makes it when it is asked for.
+        product = self._texts.c
+        if product is None:
+            raise Error(self._texts.c_refused or "there is no C of this kernel")
+        return product
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process gets: the C too, which only this one can make."""
+        return {**self.__dict__, "_texts": _Product(self._texts.c, self._texts.c_refused)}
 
     def __str__(self) -> str:
         """The kernel in the text form."""
@@ -303,8 +320,7 @@ def result(done: Texts, like: lp.TranslationUnit | None) -> Result:
         json=done.json,
         report=Report(done.report_text, done.report_json),
         from_cache=done.from_cache,
-        _c=done.c,
-        _c_refused=done.c_refused,
+        _texts=done,
         _like=like,
     )
 

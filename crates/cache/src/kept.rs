@@ -35,21 +35,11 @@ impl Kept {
     /// Everything of a result.
     #[must_use]
     pub fn new(source: &Source, optimized: &Optimized, extras: BTreeMap<String, String>) -> Self {
-        let c = match emit::c(optimized) {
-            Ok(products) => {
-                let of = |is_companion: bool| {
-                    let found = products.iter().find(|product| product.is_companion == is_companion);
-                    found.map(|product| product.text.clone()).unwrap_or_default()
-                };
-                Ok([of(false), of(true)])
-            }
-            Err(error) => Err(in_words(&error)),
-        };
         Self {
             file: source.name.to_string(),
             text: emit::text(optimized.runs()).text,
             json: emit::dump(optimized.runs()).text,
-            c,
+            c: c_of(optimized),
             report: optimized.report.clone(),
             extras,
         }
@@ -77,6 +67,19 @@ impl Kept {
         };
         cache.fetch(key, patience, decode, encode, make)
     }
+}
+
+/// The C source of a result and its header, or why there is none.
+///
+/// # Errors
+/// What C has no words for, in words.
+pub fn c_of(optimized: &Optimized) -> Result<[String; 2], String> {
+    let products = emit::c(optimized).map_err(|error| in_words(&error))?;
+    let of = |is_companion: bool| {
+        let found = products.iter().find(|product| product.is_companion == is_companion);
+        found.map(|product| product.text.clone()).unwrap_or_default()
+    };
+    Ok([of(false), of(true)])
 }
 
 /// An error with its causes.

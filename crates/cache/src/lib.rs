@@ -18,5 +18,5 @@ mod kept;
 mod key;
 
 pub use folder::{Cache, CacheError, Fetched, Patience, Size};
-pub use kept::{Kept, key_of_run};
+pub use kept::{Kept, c_of, key_of_run};
 pub use key::{Key, KeyWriter};

@@ -26,7 +26,7 @@ mod form;
 mod sizes;
 mod steps;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use nestegg_dump::{Read, Spans};
 use nestegg_interp::{
@@ -36,6 +36,7 @@ use nestegg_interp::{
 use nestegg_ir::{Expr, ExprId, Kernel, Licence, Program};
 use nestegg_span::Source;
 use nestegg_transform::in_doubles;
+use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::excerpt::excerpt;
@@ -55,6 +56,9 @@ const FURTHER_CYCLES: usize = 2;
 /// Where there are parameters, one element may take so many steps at the assumed sizes, and at others: smaller sizes have as much to say.
 const MAX_STEPS_OF_ELEMENT: u64 = 5_000_000;
 const MAX_STEPS_OF_ELEMENT_FURTHER: u64 = 1_000_000;
+
+/// Sizes after the first whose values are all at most this are compared side by side: their arrays are small.
+const MAX_SIDE_BY_SIDE: i64 = 16;
 
 /// What comparing two programs found.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,7 +209,7 @@ fn compare_in(
         let Some(found) = &evidence.unreached else { return };
         unreached = Some(unreached.as_ref().map_or_else(|| found.clone(), |known| Unreached::in_both(known, found)));
     };
-    for (size_idx, values) in sizes.iter().enumerate() {
+    let verdict_at = |(size_idx, values): (usize, &Vec<(String, i64)>)| {
         let max_cycles = if size_idx == 0 { options.max_cycles } else { FURTHER_CYCLES };
         let parameters = values.iter().cloned().collect();
         let mut options = ValidateOptions { parameters, max_cycles, ..options.clone() };
@@ -214,7 +218,18 @@ fn compare_in(
             (false, 0) => options.max_steps_of_element = MAX_STEPS_OF_ELEMENT,
             (false, _) => options.max_steps_of_element = MAX_STEPS_OF_ELEMENT_FURTHER,
         }
-        let verdict = validate_runnable(runnables[0], runnables[1], &options);
+        validate_runnable(runnables[0], runnables[1], &options)
+    };
+    let is_small = |values: &&Vec<(String, i64)>| values.iter().all(|(_, value)| *value <= MAX_SIDE_BY_SIDE);
+    let n_small = sizes.iter().skip(1).take_while(is_small).count();
+    // Those of small sizes that were compared side by side, once the first size was.
+    let mut of_small: VecDeque<Result<Verdict, nestegg_interp::Error>> = VecDeque::new();
+    for (size_idx, values) in sizes.iter().enumerate() {
+        if size_idx == 1 {
+            let small: Vec<(usize, &Vec<(String, i64)>)> = sizes.iter().enumerate().skip(1).take(n_small).collect();
+            of_small = small.into_par_iter().map(verdict_at).collect();
+        }
+        let verdict = of_small.pop_front().unwrap_or_else(|| verdict_at((size_idx, values)));
         if let Ok(Verdict::Equal(evidence)) = &verdict {
             note(evidence);
             largest_error = largest_error.max(evidence.largest_error);

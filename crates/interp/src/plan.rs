@@ -54,6 +54,11 @@ impl Code {
         self.n_points_of(&self.steps)
     }
 
+    /// How many values a run computes, as if all nodes were on all these points.
+    pub(crate) fn n_values(&self) -> u64 {
+        self.blocks.iter().map(|block| block.nodes.len() as u64).sum::<u64>().saturating_mul(self.n_points())
+    }
+
     fn n_points_of(&self, steps: &[Step]) -> u64 {
         let product = |bounds: &[Arc<Bounds>]| bounds.iter().fold(1_u64, |res, it| res.saturating_mul(it.max_len()));
         let of_step = |step: &Step| match step {

@@ -21,10 +21,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pymodule]
 mod _core {
     use std::path::PathBuf;
+    use std::sync::{Arc, OnceLock};
 
-    use nestegg_cache::{Cache, Fetched, Kept, Patience, key_of_run};
+    use nestegg_cache::{Cache, Fetched, Kept, Patience, c_of, key_of_run};
     use nestegg_driver::config::{Now, Watcher};
     use nestegg_driver::emit;
+    use nestegg_driver::report::Report;
     use nestegg_driver::rules::{self, built_in_strategies};
     use nestegg_driver::validation::{Comparison, Subject, compare};
     use nestegg_driver::{Notation, parameters};
@@ -41,31 +43,70 @@ mod _core {
     /// What progress is told while another process makes the result.
     const WAIT: &str = "wait for another process";
 
+    /// The C source and its header, or why there is none.
+    type C = Result<[String; 2], String>;
+
     /// A result and its story, all of it as text.
-    #[pyclass(frozen, get_all, module = "nestegg._core")]
+    #[pyclass(frozen, module = "nestegg._core")]
     struct Optimized {
         /// The kernel in the text form.
+        #[pyo3(get)]
         kernel_text: String,
         /// The kernel in JSON.
+        #[pyo3(get)]
         json: String,
         /// The story for people.
+        #[pyo3(get)]
         report_text: String,
         /// The story for programs.
+        #[pyo3(get)]
         report_json: String,
-        /// The C source and its header, where C has words for the kernel.
-        c: Option<(String, String)>,
         /// The C of one element for a file with other functions, where that was asked for and C has words for the kernel.
+        #[pyo3(get)]
         shared_c: Option<String>,
-        /// Why there is no C.
-        c_refused: Option<String>,
         /// What is worth a warning: about rules, and about results that failed validation.
+        #[pyo3(get)]
         warnings: Vec<String>,
         /// Whether all of it was in the cache.
+        #[pyo3(get)]
         from_cache: bool,
+        /// Its C, once it was asked for or where it was kept.
+        made: OnceLock<C>,
+        /// What C is made of, where it was not kept.
+        whole: Option<Arc<nestegg_driver::Optimized>>,
+        n_threads: usize,
+    }
+
+    #[pymethods]
+    impl Optimized {
+        /// The C source and its header, where C has words for the kernel.
+        #[getter]
+        fn c(&self, py: Python<'_>) -> PyResult<Option<(String, String)>> {
+            Ok(self.product(py)?.as_ref().ok().map(|[source, header]| (source.clone(), header.clone())))
+        }
+
+        /// Why there is no C.
+        #[getter]
+        fn c_refused(&self, py: Python<'_>) -> PyResult<Option<String>> {
+            Ok(self.product(py)?.as_ref().err().cloned())
+        }
+    }
+
+    impl Optimized {
+        /// Its C, which is made when somebody asks for it.
+        fn product(&self, py: Python<'_>) -> PyResult<&C> {
+            if let (None, Some(whole)) = (self.made.get(), &self.whole) {
+                let whole = Arc::clone(whole);
+                let made = background::run(py, self.n_threads, None, move |_| Ok(c_of(&whole)))?;
+                return Ok(self.made.get_or_init(|| made));
+            }
+            Ok(self.made.get_or_init(|| Err("it was not kept".to_owned())))
+        }
     }
 
     /// Optimizes a kernel in JSON or text. `progress` is called with the stage that runs and its seed. Results are kept in the folder `cache`, if
     /// one is given. `shares_file` asks for the C of a function that shares a file with others.
+    /// Other C is made when somebody asks for it, but for a cache, which keeps it.
     #[pyfunction]
     #[pyo3(signature = (text, name, options, progress=None, cache=None, shares_file=false))]
     fn optimize(
@@ -89,42 +130,59 @@ mod _core {
             let make = || {
                 let optimized = nestegg_driver::optimize(&source, &config)?;
                 let shared = if shares_file { emit::shared_c(&optimized).ok() } else { None };
+                Ok::<_, Stop>((optimized, shared))
+            };
+            let Some(folder) = cache else {
+                let (optimized, shared_c) = make()?;
+                let report = &optimized.report;
+                warnings.extend(about_failures(report));
+                return Ok(Optimized {
+                    kernel_text: emit::text(optimized.runs()).text,
+                    json: emit::dump(optimized.runs()).text,
+                    report_text: report.to_string(),
+                    report_json: report.to_json(),
+                    shared_c,
+                    warnings,
+                    from_cache: false,
+                    made: OnceLock::new(),
+                    whole: Some(Arc::new(optimized)),
+                    n_threads,
+                });
+            };
+            let make = || {
+                let (optimized, shared) = make()?;
                 let extras = shared.map(|text| (SHARED_C.to_owned(), text)).into_iter().collect();
                 Ok::<_, Stop>(Kept::new(&source, &optimized, extras))
             };
-            let (mut kept, from_cache) = match cache {
-                None => (make()?, false),
-                Some(folder) => {
-                    let cache = Cache::open(&folder).map_err(|error| Problem::new(&error))?;
-                    let more: &[(&str, &str)] = if shares_file { &[(SHARED_C, "")] } else { &[] };
-                    let key = key_of_run(&nestegg_driver::read(&source)?.program, &config, more);
-                    let waiting = || (watcher.0)(Now { stage: WAIT, seed: None });
-                    match Kept::fetch(&cache, &key, &source, Patience::Wait(&waiting), make)? {
-                        Fetched::Made(kept) => (kept, false),
-                        Fetched::Kept(kept) => (kept, true),
-                        Fetched::Busy => return Err(Problem::bug("a cache is busy for who waits").into()),
-                    }
-                }
+            let cache = Cache::open(&folder).map_err(|error| Problem::new(&error))?;
+            let more: &[(&str, &str)] = if shares_file { &[(SHARED_C, "")] } else { &[] };
+            let key = key_of_run(&nestegg_driver::read(&source)?.program, &config, more);
+            let waiting = || (watcher.0)(Now { stage: WAIT, seed: None });
+            let (mut kept, from_cache) = match Kept::fetch(&cache, &key, &source, Patience::Wait(&waiting), make)? {
+                Fetched::Made(kept) => (kept, false),
+                Fetched::Kept(kept) => (kept, true),
+                Fetched::Busy => return Err(Problem::bug("a cache is busy for who waits").into()),
             };
-            let wrong = kept.report.failures.iter().filter(|failure| failure.is_bug());
-            warnings.extend(wrong.map(Problem::rendered));
-            let (c, c_refused) = match kept.c {
-                Ok([source, header]) => (Some((source, header)), None),
-                Err(reason) => (None, Some(reason)),
-            };
+            warnings.extend(about_failures(&kept.report));
             Ok(Optimized {
                 kernel_text: kept.text,
                 json: kept.json,
                 report_text: kept.report.to_string(),
                 report_json: kept.report.to_json(),
-                c,
                 shared_c: kept.extras.remove(SHARED_C),
-                c_refused,
                 warnings,
                 from_cache,
+                made: OnceLock::from(kept.c),
+                whole: None,
+                n_threads,
             })
         };
         background::run(py, n_threads, progress, work)
+    }
+
+    /// Warnings about results that failed validation, where that is a bug.
+    fn about_failures(report: &Report) -> impl Iterator<Item = String> + '_ {
+        report.failures.iter().filter(|failure| failure.is_bug()).map(Problem::rendered)
     }
 
     /// The folder where results are kept if none is named.

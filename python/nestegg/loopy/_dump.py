@@ -9,7 +9,6 @@ of loops or instructions, or a linearization. What only loopy needs goes along i
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -48,6 +47,8 @@ from nestegg.loopy._order import Nesting, Step, in_order, linearize, with_list_o
 from nestegg.loopy._parts import in_parts
 from nestegg.loopy._reductions import with_single_results
 from nestegg.loopy._to_json import Json, ToJson, function_name, negated
+from nestegg.loopy._types import typed_without_calls
+from nestegg.loopy._walk import subexpressions
 
 FORMATS = ("nestegg-kernel/1", "nestegg-kernel/2")
 """The second has extents that are not stated, bounds that depend on data, and further integer types of arrays."""
@@ -124,7 +125,8 @@ def prepared(t_unit: lp.TranslationUnit) -> lp.TranslationUnit:
 
 
 def inferred(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit:
-    """The same with all types known. Most of loopy's inference resolves and renames calls, which is left out where there are none."""
+    """The same with all types known. Most of loopy's inference resolves and renames calls, which is left out
+    where there are none."""
     kernel = t_unit[name]
     has_calls = list(t_unit.callables_table) != [name] or any(
         isinstance(part, (p.Call, p.CallWithKwargs))
@@ -133,7 +135,12 @@ def inferred(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit:
         for part in subexpressions(expr)
     )
     if not has_calls and not is_typed(kernel):
-        kernel, _ = infer_unknown_types_for_a_single_kernel(kernel, make_clbl_inf_ctx(t_unit.callables_table, t_unit.entrypoints))
+        found = typed_without_calls(t_unit, name)
+        if found is None:
+            found, _ = infer_unknown_types_for_a_single_kernel(
+                kernel, make_clbl_inf_ctx(t_unit.callables_table, t_unit.entrypoints)
+            )
+        kernel = found
         t_unit = t_unit.with_kernel(kernel)
     if has_calls or not is_typed(kernel):
         return lp.infer_unknown_types(t_unit, expect_completion=True)
@@ -625,18 +632,6 @@ def predicates(insn: Any) -> list[Any]:
 def unique(conditions: list[Json]) -> list[Json]:
     """The same without repetition."""
     return list({json.dumps(condition): condition for condition in conditions}.values())
-
-
-def subexpressions(expr: Any) -> Iterator[Any]:
-    """An expression and all inside it."""
-    waiting = [expr]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, tuple):
-            waiting.extend(part)
-        elif isinstance(part, p.ExpressionNode):
-            yield part
-            waiting.extend(getattr(part, field.name) for field in dataclasses.fields(part))
 
 
 def written(insn: Json) -> set[str]:

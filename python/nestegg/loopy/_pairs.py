@@ -25,6 +25,7 @@ from nestegg._pairs import Pairs, Value
 from nestegg.errors import Unsupported
 from nestegg.loopy._functions import WHOLE
 from nestegg.loopy._to_json import function_name, negated
+from nestegg.loopy._walk import nodes
 
 PARTS = {"real", "imag", "conj", WHOLE}
 """Functions that the format has no words for, whatever they are of."""
@@ -336,19 +337,6 @@ def float_dtype(expr: Any, dtypes: Mapping[str, np.dtype[Any]]) -> np.dtype[Any]
 def array_name(expr: Any) -> str:
     """The name of a variable, or of the array of an element."""
     return str(expr.name if isinstance(expr, p.Variable) else expr.aggregate.name)
-
-
-def nodes(expr: Any) -> Iterator[Any]:
-    """An expression and all inside it, constants too."""
-    waiting = [expr]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, tuple):
-            waiting.extend(part)
-            continue
-        yield part
-        if isinstance(part, p.ExpressionNode):
-            waiting.extend(getattr(part, field.name) for field in dataclasses.fields(part))
 
 
 def involves(expr: Any, names: Collection[str], functions: Collection[str] = frozenset(PARTS)) -> bool:

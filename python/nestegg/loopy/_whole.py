@@ -25,8 +25,9 @@ from nestegg.loopy._arrays import monomials
 from nestegg.loopy._dump import entry_name, inlined
 from nestegg.loopy._functions import WHOLE, ComplexNumber
 from nestegg.loopy._load import load_written
-from nestegg.loopy._pairs import is_complex, nodes, real_dtype
+from nestegg.loopy._pairs import is_complex, real_dtype
 from nestegg.loopy._parts import has_complex_numbers, read
+from nestegg.loopy._walk import nodes
 
 
 def load_like(text: str, like: lp.TranslationUnit) -> lp.TranslationUnit:

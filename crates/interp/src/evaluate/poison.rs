@@ -23,15 +23,18 @@ impl<W: Batch> Reader<'_, W> {
         traps: Vec<(usize, Trap)>,
     ) {
         let node = &self.block.nodes[id.index()];
+        let was_poisoned = !state.poison[id.index()].is_empty();
+        let mut is_any_operand = false;
+        node.op.for_each_operand(|operand| is_any_operand |= !state.poison[operand.index()].is_empty());
+        if !was_poisoned && !is_any_operand && traps.is_empty() {
+            return;
+        }
         let mut poison = std::mem::take(&mut state.poison[id.index()]);
-        let was_poisoned = !poison.is_empty();
         if poison.len() == len {
             poison[range.lo..range.hi].fill(0);
         } else {
             poison = vec![0; len];
         }
-        let mut is_any_operand = false;
-        node.op.for_each_operand(|operand| is_any_operand |= !state.poison[operand.index()].is_empty());
         if is_any_operand {
             self.meet_poison(state, id, &mut poison, range);
         }

@@ -67,6 +67,9 @@ pub(super) const DEFINING: [Profile; 12] = [
 /// How often each is tried as long as it gives values to further elements.
 const MAX_DEFINING: usize = 8;
 
+/// Programs that compute no more values are run one after the other.
+const MAX_VALUES_OF_SHORT: u64 = 4_000;
+
 /// Programs that read more elements of arguments than this together are not run whole,
 const MAX_READ: usize = 1 << 21;
 
@@ -94,12 +97,15 @@ pub(super) struct Comparison<'a> {
     pub(super) options: &'a ValidateOptions,
     /// Whether one of them computes anything in float32, which may reach any output.
     pub(super) has_single: bool,
+    /// Whether running both takes no longer than waking a thread does.
+    pub(super) is_short: bool,
 }
 
 impl<'a> Comparison<'a> {
     pub(super) fn new([first, second]: [Arc<Compiled>; 2], plan: &'a Plan, options: &'a ValidateOptions) -> Self {
         let has_single = first.kernel().has_single() || second.kernel().has_single();
-        Self { first, second, plan, options, has_single }
+        let is_short = [&first, &second].iter().all(|compiled| compiled.code.n_values() <= MAX_VALUES_OF_SHORT);
+        Self { first, second, plan, options, has_single, is_short }
     }
 }
 

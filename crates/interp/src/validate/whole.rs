@@ -137,10 +137,11 @@ impl Comparison<'_> {
         max_steps: u64,
     ) -> Result<Pair<A::Float, B::Float>, Stop> {
         let (of_first, of_second) = (&self.first, &self.second);
-        let (a, b) = rayon::join(
-            || of_first.memory(first, inputs).and_then(|memory| of_first.execute_counted(first, memory, max_steps)),
-            || of_second.memory(second, inputs).and_then(|memory| of_second.execute_counted(second, memory, max_steps)),
-        );
+        let run_first =
+            || of_first.memory(first, inputs).and_then(|memory| of_first.execute_counted(first, memory, max_steps));
+        let run_second =
+            || of_second.memory(second, inputs).and_then(|memory| of_second.execute_counted(second, memory, max_steps));
+        let (a, b) = if self.is_short { (run_first(), run_second()) } else { rayon::join(run_first, run_second) };
         match (a, b) {
             (Ok((a, steps)), Ok((b, steps_of_second))) => Ok(Pair::Memories(a, b, steps.max(steps_of_second))),
             (Err(error @ Error::Unsupported { .. }), _) => Ok(Pair::NoMeaning(error)),
