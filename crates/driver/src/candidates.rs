@@ -20,7 +20,7 @@ use crate::accuracy::Accuracy;
 use crate::count::operations;
 use crate::error::Error;
 use crate::lineage::Lineages;
-use crate::report::{FailureKind, Gap, LimitHit, Unjudged, Validated};
+use crate::report::{FailureKind, Gap, LimitHit, Operations, Unjudged, Validated};
 use crate::same::is_same;
 use crate::seeds::Fired;
 use crate::stated::Stated;
@@ -34,6 +34,8 @@ pub(crate) struct Candidate {
     pub(crate) program: LinearizedKernel,
     /// Its operations.
     pub(crate) cost: u128,
+    /// The same by kind, where they were counted.
+    pub(crate) counted: Option<Operations>,
     /// Its estimated time; used only with `--cost time`.
     pub(crate) time: Nanoseconds,
     /// The seed that it was made of.
@@ -63,10 +65,11 @@ pub(crate) struct Candidate {
 impl Candidate {
     /// A program that no rule had a part in.
     pub(crate) fn untouched(program: LinearizedKernel, seed: &str, values: &[(String, i64)]) -> Result<Self, Error> {
-        let cost = operations(&Program::Linearized(program.clone()), values)?.total;
+        let counted = operations(&Program::Linearized(program.clone()), values)?;
         Ok(Self {
             program,
-            cost,
+            cost: counted.total,
+            counted: Some(counted),
             time: Nanoseconds::default(),
             seed: seed.to_owned(),
             is_of_form: false,

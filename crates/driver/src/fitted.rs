@@ -42,6 +42,7 @@ pub(crate) fn fit(
     Some(Candidate {
         approximated: Some((program.clone(), tolerance)),
         program,
+        counted: None,
         is_fitted: true,
         seed: format!("{}, fitted", candidate.seed),
         ..candidate.clone()

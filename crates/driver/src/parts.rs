@@ -97,7 +97,7 @@ fn whole(
     program: LinearizedKernel,
     (licence, values): (Licence, &[(String, i64)]),
 ) -> Result<Candidate, Error> {
-    let cost = operations(&Program::Linearized(program.clone()), values)?.total;
+    let counted = operations(&Program::Linearized(program.clone()), values)?;
     let named = chosen.iter().map(|(part, candidate)| format!("{}: {}", part.name(), candidate.seed));
     let tolerances = chosen.iter().filter_map(|(_, candidate)| Some(candidate.approximated.as_ref()?.1));
     let approximated = tolerances.reduce(|a, b| a.and(b)).and_then(|tolerance| {
@@ -116,7 +116,8 @@ fn whole(
     let saved = chosen.iter().flat_map(|(_, candidate)| candidate.saved.clone()).collect();
     Ok(Candidate {
         program,
-        cost,
+        cost: counted.total,
+        counted: Some(counted),
         time: Nanoseconds::default(),
         seed: named.collect::<Vec<_>>().join("; "),
         is_of_form: chosen.iter().all(|(_, candidate)| candidate.is_of_form),

@@ -221,11 +221,13 @@ fn optimize_program(
     let told_of = |(candidate, accepted): (Candidate, Accepted)| {
         let Accepted { validated, stated, accuracy } = accepted;
         let mut stages = stages.clone();
-        let Candidate { mut program, seed, mut rules, mut limits, mut unjudged, gap, saved, from, .. } = candidate;
+        let Candidate { mut program, counted, seed, mut rules, mut limits, mut unjudged, gap, saved, from, .. } =
+            candidate;
+        let after = stages.run("count output", || match counted {
+            Some(counted) => Ok(counted),
+            None => operations(&Program::Linearized(program.clone()), &values),
+        })?;
         stated.add_to(&mut program.kernel);
-        let output = Program::Linearized(program);
-        let after = stages.run("count output", || operations(&output, &values))?;
-        let Program::Linearized(program) = output else { unreachable!("the output was made linearized above") };
         let mut seeds = found.seeds.clone();
         if seed == AS_IT_CAME {
             // What the rules gave is in what was found and not taken.
@@ -332,7 +334,7 @@ impl<'a> Rest<'a> {
         if let (Program::Linearized(_), Some(best)) = (input, ranked.front())
             && time.is_none()
             && best.cost == limit
-            && operations(&Program::Linearized(best.program.clone()), told.values)? == *before
+            && best.is_counted_as(before, told.values)?
             && best.is_only_reordered(&as_it_came(input)?, told.values)
         {
             ranked.clear();

@@ -37,7 +37,7 @@ use crate::count::operations;
 use crate::error::Error;
 use crate::parts::{self, Part};
 use crate::probabilities::Probabilities;
-use crate::report::{Gap, LimitHit, Unjudged};
+use crate::report::{Gap, LimitHit, Operations, Unjudged};
 use crate::same::{different, is_same};
 use crate::screen;
 use crate::seeds::{self, Seed, add_fired};
@@ -625,8 +625,10 @@ fn optimized(
     let saved = constructed.temporaries.iter().map(|temporary| (temporary.name.clone(), temporary.saved.operations()));
     let saved: IndexMap<String, u128> = saved.collect();
     let candidate = |program: LinearizedKernel| {
+        let counted = operations(&Program::Linearized(program.clone()), pass.values)?;
         Ok(Candidate {
-            cost: operations(&Program::Linearized(program.clone()), pass.values)?.total,
+            cost: counted.total,
+            counted: Some(counted),
             time: Nanoseconds::default(),
             program,
             seed: seed.name.clone(),
@@ -682,6 +684,14 @@ fn note_saturation(seed: &str, saturation: &saturate::Saturation, stages: &mut S
 }
 
 impl Candidate {
+    /// Whether a result has these operations, kind by kind.
+    pub(crate) fn is_counted_as(&self, known: &Operations, values: &[(String, i64)]) -> Result<bool, Error> {
+        match &self.counted {
+            Some(counted) => Ok(counted == known),
+            None => Ok(operations(&Program::Linearized(self.program.clone()), values)? == *known),
+        }
+    }
+
     /// Whether a result differs from the input, without its dead code, in nothing but its order.
     pub(crate) fn is_only_reordered(&self, input: &LinearizedKernel, values: &[(String, i64)]) -> bool {
         let bytes = |program: &LinearizedKernel| temporaries::bytes(program, values);

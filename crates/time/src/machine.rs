@@ -4,6 +4,7 @@
 //! answers everywhere.
 
 use std::ops::{Index, IndexMut};
+use std::sync::LazyLock;
 
 macro_rules! constants {
     ($($variant:ident $name:literal $least:literal $most:literal $doc:literal)+) => {
@@ -149,9 +150,12 @@ impl Machine {
 /// The machine of [`DEFAULT_MACHINE`].
 impl Default for Machine {
     fn default() -> Self {
-        let text = Self::built_in(DEFAULT_MACHINE).unwrap_or_default();
-        Self::read(&nestegg_span::Source::new(DEFAULT_MACHINE, text))
-            .expect("the files that come with nestegg are read by a test")
+        static DEFAULT: LazyLock<Machine> = LazyLock::new(|| {
+            let text = Machine::built_in(DEFAULT_MACHINE).unwrap_or_default();
+            Machine::read(&nestegg_span::Source::new(DEFAULT_MACHINE, text))
+                .expect("the files that come with nestegg are read by a test")
+        });
+        DEFAULT.clone()
     }
 }
 

@@ -33,9 +33,7 @@ from loopy.kernel.data import (
 from loopy.kernel.function_interface import CallableKernel, ScalarCallable
 from loopy.schedule import Barrier, CallKernel, EnterLoop, LeaveLoop, ReturnFromKernel, RunInstruction
 from loopy.symbolic import DependencyMapper, LinearSubscript, Reduction, SubArrayRef
-from loopy.translation_unit import make_clbl_inf_ctx
-from loopy.type_inference import TypeReader, infer_unknown_types_for_a_single_kernel
-from loopy.types import LoopyType
+from loopy.type_inference import TypeReader
 from pymbolic import primitives as p
 
 from nestegg import _core
@@ -47,7 +45,7 @@ from nestegg.loopy._order import Nesting, Step, in_order, linearize, with_list_o
 from nestegg.loopy._parts import in_parts
 from nestegg.loopy._reductions import with_single_results
 from nestegg.loopy._to_json import Json, ToJson, function_name, negated
-from nestegg.loopy._types import typed_without_calls
+from nestegg.loopy._types import typed
 from nestegg.loopy._walk import subexpressions
 
 FORMATS = ("nestegg-kernel/1", "nestegg-kernel/2")
@@ -125,31 +123,9 @@ def prepared(t_unit: lp.TranslationUnit) -> lp.TranslationUnit:
 
 
 def inferred(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit:
-    """The same with all types known. Most of loopy's inference resolves and renames calls, which is left out
-    where there are none."""
-    kernel = t_unit[name]
-    has_calls = list(t_unit.callables_table) != [name] or any(
-        isinstance(part, (p.Call, p.CallWithKwargs))
-        for insn in kernel.instructions
-        for expr in expressions(insn)
-        for part in subexpressions(expr)
-    )
-    if not has_calls and not is_typed(kernel):
-        found = typed_without_calls(t_unit, name)
-        if found is None:
-            found, _ = infer_unknown_types_for_a_single_kernel(
-                kernel, make_clbl_inf_ctx(t_unit.callables_table, t_unit.entrypoints)
-            )
-        kernel = found
-        t_unit = t_unit.with_kernel(kernel)
-    if has_calls or not is_typed(kernel):
-        return lp.infer_unknown_types(t_unit, expect_completion=True)
-    return t_unit
-
-
-def is_typed(kernel: lp.LoopKernel) -> bool:
-    """Whether all data have types."""
-    return all(isinstance(data.dtype, LoopyType) for data in (*kernel.args, *kernel.temporary_variables.values()))
+    """The same with all types known: by loopy, where that takes all of its inference."""
+    found = typed(t_unit, name)
+    return lp.infer_unknown_types(t_unit, expect_completion=True) if found is None else found
 
 
 def has_unique_reductions(kernel: lp.LoopKernel) -> bool:

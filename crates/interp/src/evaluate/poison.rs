@@ -104,15 +104,15 @@ impl<W: Batch> Reader<'_, W> {
                     };
                 }
             }
-            _ => {
-                for (point, code) in poison.iter_mut().enumerate().take(range.hi).skip(range.lo) {
-                    node.op.for_each_operand(|operand| {
-                        if *code == 0 {
-                            *code = state.poison_at(operand, point);
-                        }
-                    });
+            // Of operands that are poisoned, the first counts.
+            _ => node.op.for_each_operand(|operand| match state.poison[operand.index()].as_slice() {
+                [] => {}
+                from => {
+                    let own = poison.iter_mut().enumerate().take(range.hi).skip(range.lo);
+                    own.filter(|(_, code)| **code == 0)
+                        .for_each(|(point, code)| *code = from[if from.len() == 1 { 0 } else { point }]);
                 }
-            }
+            }),
         }
     }
 }

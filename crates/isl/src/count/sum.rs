@@ -56,6 +56,9 @@ fn total(mut system: System, mut summand: Polynomial, limits: &mut Limits<'_>) -
     if system.live().next().is_none() {
         return Ok(constant.unwrap_or_else(BigRational::zero));
     }
+    if let (Some(factor), Some(points)) = (&constant, system.points_of_box()) {
+        return Ok(factor * BigRational::from_integer(points));
+    }
     if let Some(factor) = constant {
         let groups = groups(&system);
         if groups.len() > 1 {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use num_bigint::BigInt;
 use num_integer::Integer;
 
 use crate::error::{Error, Result};
@@ -172,6 +173,17 @@ impl System {
             }
         }
         intervals
+    }
+
+    /// How many points a box has; `None` where a row has several variables, or a variable no bounds. The system is normalized and has
+    /// no equalities.
+    pub(super) fn points_of_box(&self) -> Option<BigInt> {
+        if self.inequalities.iter().any(|row| row.single().is_none()) {
+            return None;
+        }
+        let intervals = self.box_intervals();
+        let length = |var: usize| Some(BigInt::from(intervals[var].1?.checked_sub(intervals[var].0?)?) + 1);
+        self.live().map(length).product()
     }
 
     /// The intervals that follow from all inequalities by a few rounds of propagation.

@@ -166,7 +166,11 @@ impl Set {
         }
         let dims = self.dim_names()?;
         let others: Vec<&str> = dims.iter().map(String::as_str).filter(|name| !names.contains(name)).collect();
-        self.set_tuple_name(None)?.project_out(&others)?.dims_to_params()?.params_to_dims(names)
+        let projected = self.set_tuple_name(None)?.project_out(&others)?;
+        if !projected.is_params()? && projected.dim_names()? == names {
+            return Ok(projected);
+        }
+        projected.dims_to_params()?.params_to_dims(names)
     }
 
     /// The same set as a set of parameters: every set dimension becomes a parameter of its name.
