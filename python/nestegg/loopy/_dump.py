@@ -45,7 +45,7 @@ from nestegg.loopy._order import Nesting, Step, in_order, linearize, with_list_o
 from nestegg.loopy._parts import in_parts
 from nestegg.loopy._reductions import with_single_results
 from nestegg.loopy._to_json import Json, ToJson, function_name, negated
-from nestegg.loopy._types import typed
+from nestegg.loopy._types import inferred
 from nestegg.loopy._walk import subexpressions
 
 FORMATS = ("nestegg-kernel/1", "nestegg-kernel/2")
@@ -120,12 +120,6 @@ def prepared(t_unit: lp.TranslationUnit) -> lp.TranslationUnit:
         return t_unit if has_unique_reductions(t_unit[name]) else lp.make_reduction_inames_unique(t_unit)
     except LoopyError as error:
         raise Unsupported(f"loopy refuses it: {error}", name) from error
-
-
-def inferred(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit:
-    """The same with all types known: by loopy, where that takes all of its inference."""
-    found = typed(t_unit, name)
-    return lp.infer_unknown_types(t_unit, expect_completion=True) if found is None else found
 
 
 def has_unique_reductions(kernel: lp.LoopKernel) -> bool:

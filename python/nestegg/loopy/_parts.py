@@ -27,6 +27,7 @@ from nestegg.errors import Unsupported
 from nestegg.loopy._arrays import layout
 from nestegg.loopy._functions import MathFunction
 from nestegg.loopy._pairs import PARTS, Names, PairReader, involves, is_complex, real_dtype
+from nestegg.loopy._types import inferred
 
 
 def has_complex_numbers(t_unit: lp.TranslationUnit) -> bool:
@@ -73,7 +74,7 @@ def in_parts(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit:
     instructions = [new for insn in kernel.instructions for new in instructions_in_parts(insn, names, new_id)]
     kernel = kernel.copy(args=args, temporary_variables=temporaries, instructions=instructions, state=KernelState.INITIAL)
     callables = constantdict({**t_unit.callables_table, "hypot": MathFunction("hypot")})
-    return lp.infer_unknown_types(t_unit.copy(callables_table=callables).with_kernel(kernel), expect_completion=True)
+    return inferred(t_unit.copy(callables_table=callables).with_kernel(kernel), name)
 
 
 def temporary_in_parts(old: TemporaryVariable, name: str, shape: tuple[Any, ...], table: Any) -> TemporaryVariable:

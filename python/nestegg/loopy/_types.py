@@ -26,21 +26,28 @@ from nestegg.loopy._walk import subexpressions
 CALLS = (p.Call, p.CallWithKwargs)
 
 
+def inferred(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit:
+    """The same with all types known: by loopy, where that takes all of its inference."""
+    found = typed(t_unit, name)
+    return lp.infer_unknown_types(t_unit, expect_completion=True) if found is None else found
+
+
 def typed(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit | None:
-    """A translation unit of one kernel without substitution rules, with the types of all data.
+    """A translation unit of one kernel without substitution rules, and of functions, with the types of all data.
 
     Nothing where that takes more than the above: functions that have several types, instructions that are no assignments and call something
     or give data their type, types that depend on each other.
     """
     kernel = t_unit[name]
-    if list(t_unit.callables_table) != [name] or kernel.state != KernelState.INITIAL:
+    others = {id: found for id, found in t_unit.callables_table.items() if id != name}
+    if not all(isinstance(found, ScalarCallable) for found in others.values()) or kernel.state != KernelState.INITIAL:
         return None
     with_calls = [insn for insn in kernel.instructions if has_calls(insn)]
     if not with_calls and is_typed(kernel):
         return t_unit
     if any(not isinstance(insn, lp.Assignment) or has_calls_beside(insn) for insn in with_calls):
         return None
-    functions = known_functions(t_unit) if with_calls else {}
+    functions = {**others, **known_functions(t_unit)} if with_calls else {}
     resolver = _Resolver(functions)
     if with_calls:
         changed = {insn.id: insn.copy(expression=resolver(insn.expression)) for insn in with_calls}
@@ -49,7 +56,8 @@ def typed(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit | None:
         instructions = [changed.get(insn.id, insn) for insn in kernel.instructions]
         kernel = kernel.copy(instructions=instructions, state=KernelState.CALLS_RESOLVED)
     called = {name: functions[name] for name in sorted(resolver.called)}
-    table = constantdict({**t_unit.callables_table, **called})
+    entry = t_unit.callables_table[name]
+    table = constantdict({name: entry, **called})
     known: dict[str, Any] = {data.name: data for data in (*kernel.temporary_variables.values(), *kernel.args)}
     types = TypeInferenceMapper(kernel, make_clbl_inf_ctx(table, t_unit.entrypoints), known)
     context = find_types(kernel, known, types)
@@ -68,19 +76,22 @@ def typed(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit | None:
             return None
     temporaries = {name: known[name] for name in kernel.temporary_variables}
     kernel = kernel.copy(temporary_variables=temporaries, args=[known[arg.name] for arg in kernel.args])
-    return t_unit.copy(callables_table=constantdict({**t_unit.callables_table, **found})).with_kernel(kernel)
+    return t_unit.copy(callables_table=constantdict({name: entry, **found})).with_kernel(kernel)
 
 
 def find_types(kernel: lp.LoopKernel, known: dict[str, Any], types: TypeInferenceMapper) -> Any:
     """Give all data in ``known``, from which ``types`` reads, their types; the functions met on the way, or nothing where a type is not found."""
     context = types.clbl_inf_ctx
     unknown = {name for name, data in known.items() if data.dtype is None}
+    for name in unknown & kernel.all_params() if unknown else ():
+        known[name] = known[name].copy(dtype=kernel.index_dtype)
+        unknown.remove(name)
     if not unknown:
         return context
     writer_map = kernel.writer_map()
     writers = {name: [kernel.id_to_insn[id] for id in writer_map.get(name, ())] for name in unknown}
     written = [insn for insns in writers.values() for insn in insns]
-    if unknown & kernel.all_params() or not all(isinstance(insn, lp.Assignment) for insn in written):
+    if not all(isinstance(insn, lp.Assignment) for insn in written):
         return None
     needs = {name: {read for insn in writers[name] for read in insn.read_dependency_names()} & unknown for name in unknown}
     while unknown:
@@ -143,11 +154,14 @@ class _Resolver(IdentityMapper):  # type: ignore[misc, unused-ignore]
         self.called: set[str] = set()
 
     def map_call(self, expr: Any) -> Any:
-        """A call; one of something else is left alone, as is one whose function is no plain name."""
+        """A call of a function with a plain name, or a call that was resolved before."""
         function = expr.function
-        name = function.name if type(function) is p.Variable else ""
-        self.called.add(name)
-        return p.Call(ResolvedFunction(function), tuple(self.rec(parameter) for parameter in expr.parameters))
+        is_resolved = isinstance(function, ResolvedFunction)
+        inner = function.function if is_resolved else function
+        self.called.add(inner.name if type(inner) is p.Variable else "")
+        return p.Call(
+            function if is_resolved else ResolvedFunction(function), tuple(self.rec(parameter) for parameter in expr.parameters)
+        )
 
     def map_call_with_kwargs(self, expr: Any) -> Any:
         """Leaves it to loopy to refuse it."""
