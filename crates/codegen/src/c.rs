@@ -14,7 +14,7 @@
 //! # Complexity
 //! Linear in the operations of the instructions, plus isl's work for each distinct loop.
 //! # Not done
-//! Nothing is optimized: no loop is moved, no operation rewritten, unless [symmetric matrices](COptions::mirrors) are asked for. `vec` is vectors where the iname is the lane of a block ([`lanes`]), else
+//! Nothing is optimized: no loop is moved, no operation rewritten, unless [symmetric matrices](COptions::mirrors) or [pairs](COptions::pairs) are asked for. `vec` is vectors where the iname is the lane of a block ([`lanes`]), else
 //! a comment, as `parallel` is unless [threads](COptions::parallel) are asked for. Inames that an inlined rule binds are not renamed.
 
 use std::collections::BTreeMap;
@@ -42,6 +42,7 @@ mod mirrored;
 mod names;
 mod operation;
 mod packing;
+mod pairs;
 mod plan;
 mod source;
 mod statements;
@@ -75,6 +76,8 @@ pub struct COptions {
     pub parallel: Vec<Parallel>,
     /// Whether loops that write a symmetric matrix compute only one half of it, in tiles: the same values in less time.
     pub mirrors: bool,
+    /// Whether real and imaginary parts are computed side by side, in vectors of two: the same values in less time.
+    pub pairs: bool,
 }
 
 /// A kernel as C.
@@ -151,17 +154,31 @@ pub fn emit_shared(kernel: &LinearizedKernel, options: &COptions) -> Result<Shar
 
 /// One function, and what it needs.
 fn function(kernel: &LinearizedKernel, options: &COptions) -> Result<Function, CodegenError> {
-    let (bounded, bounding) = bounded(without_rules(kernel)?)?;
-    let LinearizedKernel { kernel, linearization } = bounded;
-    let tree = to_tree(&linearization)?;
-    let mut writer = Writer::new(&kernel, &linearization, options)?;
+    let bounded = bounded(without_rules(kernel)?)?;
+    let (function, has_pairs) =
+        written(&bounded, &COptions { pairs: options.pairs && bounded.1.is_empty(), ..options.clone() })?;
+    if !has_pairs {
+        return Ok(function);
+    }
+    // Compilers without vectors get the kernel without pairs.
+    Ok(function.or_else(written(&bounded, &COptions { pairs: false, ..options.clone() })?.0))
+}
+
+/// The function, and whether it has pairs.
+fn written(
+    (linearized, bounding): &(LinearizedKernel, Bounding),
+    options: &COptions,
+) -> Result<(Function, bool), CodegenError> {
+    let LinearizedKernel { kernel, linearization } = linearized;
+    let tree = to_tree(linearization)?;
+    let mut writer = Writer::new(kernel, (linearization, &tree), options)?;
     let lanes = writer.lanes.clone();
     let mut runs = |iname, open: &[InameId]| Ok(writer.loop_over(iname, open)?.trip_count.is_some_and(|n| n > 0));
-    let declarations = temporaries::declarations(&kernel, &tree, (lanes.as_deref(), &bounding), &mut runs)?;
+    let declarations = temporaries::declarations(kernel, &tree, (lanes.as_deref(), bounding), &mut runs)?;
     let temporaries = Temporaries { notes: notes(&writer, options, &declarations), declarations };
     let extents = extents(&mut writer)?;
     let statements = writer.statements(&tree, &temporaries, &mut Vec::new())?;
-    Ok(assemble(&writer, &temporaries, extents, statements))
+    Ok((assemble(&writer, &temporaries, extents, statements), writer.pairs.is_some()))
 }
 
 /// The kernel with bounds in the place of guards on data, and for each iname the temporaries that bound it.

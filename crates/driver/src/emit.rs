@@ -72,10 +72,10 @@ pub fn shared_c(optimized: &Optimized) -> Result<String, Error> {
     Ok(text.source)
 }
 
-/// What all C of a result has in common: its notes, and symmetric matrices in tiles where time is made small.
+/// What all C of a result has in common: its notes, and symmetric matrices in tiles and complex numbers in vectors where time is made small.
 fn options(optimized: &Optimized) -> COptions {
-    let mirrors = optimized.report.estimate.is_some();
-    COptions { notes: notes(optimized), mirrors, ..COptions::default() }
+    let is_fast = optimized.report.estimate.is_some();
+    COptions { notes: notes(optimized), mirrors: is_fast, pairs: is_fast, ..COptions::default() }
 }
 
 fn notes(optimized: &Optimized) -> BTreeMap<String, String> {

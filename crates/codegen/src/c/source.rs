@@ -64,6 +64,14 @@ impl Function {
         SharedText { source, can_fail: self.preamble.uses_heap }
     }
 
+    /// The function where there are vectors of gcc and clang, and another one elsewhere, which computes the same.
+    pub(crate) fn or_else(mut self, other: Self) -> Self {
+        self.body = format!("#if defined(__GNUC__)\n{}#else\n{}#endif\n", self.body, other.body);
+        self.tables.extend(other.tables.into_iter().filter(|table| !self.tables.contains(table)).collect::<Vec<_>>());
+        self.preamble.join(&other.preamble);
+        self
+    }
+
     /// The text of two functions with one preamble, the second under its own symbol.
     pub(crate) fn with(self, other: Self) -> (CText, CText) {
         let source = source(&[&self, &other]);

@@ -20,6 +20,7 @@ use super::facts::element;
 use super::lanes::Way;
 use super::layout::{Code, harmless};
 use super::loops::Loop;
+use super::pairs::Role;
 use super::plan::{ROOT, RegionId};
 use super::temporaries::{Declaration, Place};
 use super::text::{Precedence, Text, stored_type};
@@ -77,7 +78,11 @@ impl Writer<'_> {
                     let body = self.statements(body, temporaries, open)?;
                     code.push(Code::Block { head: format!("if ({})", condition.text), body });
                 }
-                LoopTree::Run(insn) => code.extend(self.instruction(*insn, temporaries, open)?),
+                LoopTree::Run(insn) => match self.pairs.clone().as_ref().and_then(|pairs| pairs.roles.get(insn)) {
+                    None => code.extend(self.instruction(*insn, temporaries, open)?),
+                    Some(Role::Leads(couple)) => code.extend(self.couple(couple, temporaries, open)?),
+                    Some(Role::Follows) => {}
+                },
             }
         }
         Ok(code)

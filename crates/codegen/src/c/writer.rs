@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use nestegg_ir::{Dtype, Expr, ExprId, InameId, InstructionKind, Item, Kernel};
+use nestegg_ir::{Dtype, Expr, ExprId, InameId, InstructionKind, Item, Kernel, LoopTree};
 
 use super::COptions;
 use super::arrays::Arrays;
@@ -15,6 +15,7 @@ use super::lanes::Lanes;
 use super::loops::{Loop, Loops};
 use super::math;
 use super::names::is_free_in_c;
+use super::pairs::Pairs;
 use super::symbols::Symbols;
 use super::threads::Threads;
 
@@ -111,11 +112,17 @@ pub(crate) struct Writer<'a> {
     pub(crate) mirrors: bool,
     /// The tables of those written so far.
     pub(crate) mirrored_tables: Vec<String>,
+    /// What is written as vectors of two, if something is.
+    pub(crate) pairs: Option<Rc<Pairs>>,
 }
 
 impl<'a> Writer<'a> {
     /// Prepares to write a kernel.
-    pub(crate) fn new(kernel: &'a Kernel, items: &[Item], options: &COptions) -> Result<Self, CodegenError> {
+    pub(crate) fn new(
+        kernel: &'a Kernel,
+        (items, tree): (&[Item], &[LoopTree]),
+        options: &COptions,
+    ) -> Result<Self, CodegenError> {
         let mut symbols = Symbols::of(kernel, options.symbol.as_deref())?;
         let mut arrays = Arrays::of(kernel, &mut symbols)?;
         let mut loops = Loops::new(kernel)?;
@@ -125,7 +132,13 @@ impl<'a> Writer<'a> {
             _ => None,
         }));
         roots.extend(arrays.extents.iter().map(|extent| extent.1));
-        let lanes = Lanes::of(kernel, items, &loops, &dtypes(kernel, &symbols)).map(Rc::new);
+        let of_exprs = dtypes(kernel, &symbols);
+        let lanes = Lanes::of(kernel, items, &loops, &of_exprs).map(Rc::new);
+        let pairs = if options.pairs && lanes.is_none() {
+            Pairs::of(kernel, tree, (&arrays, &loops, &of_exprs), &mut symbols).map(Rc::new)
+        } else {
+            None
+        };
         let mut other_facts = None;
         if let Some(lanes) = &lanes {
             arrays.hold(kernel, &mut symbols, lanes);
@@ -154,6 +167,7 @@ impl<'a> Writer<'a> {
             // Tiles of one iteration are rows of others.
             mirrors: options.mirrors && options.parallel.is_empty(),
             mirrored_tables: Vec::new(),
+            pairs,
         })
     }
 
