@@ -64,7 +64,7 @@ fn products_of_complex_numbers() {
     let body = "for q\n  x = w[q, 0]*g[q]\n  y = w[q, 1]*g[q]\n  A[q, 0, 0] = x*c[0, 0] + A[q, 0, 0] - c[0, 1]*y\n  \
                 A[q, 0, 1] = A[q, 0, 1] + c[0, 0]*y + c[0, 1]*x\nend\n";
     let text = check("x y", body, (1, 3));
-    assert!(text.contains("pair0*c[0] + *(pair_f64_loose *)&A[q*4] + (pair_f64){-c[1], c[1]}*"), "{text}");
+    assert!(text.contains("(pair_f64){-c[1], c[1]}*(pair_f64){pair0[1], pair0[0]};"), "{text}");
 }
 
 #[test]

@@ -197,7 +197,7 @@ impl Match<'_> {
         match &*found.node {
             Node::Splat(id) => Found { node: signs(*id), cost: found.cost + share(*id), size: 2 },
             Node::Lanes([(a, negated), (b, also)]) => {
-                let node = Node::Lanes([(*a, *negated != !second), (*b, *also != second)]);
+                let node = Node::Lanes([(*a, *negated == second), (*b, *also != second)]);
                 Found { node: Rc::new(node), cost: found.cost + self.share(&[*a, *b]), size: 2 }
             }
             Node::Product(factors) => {
