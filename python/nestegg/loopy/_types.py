@@ -33,21 +33,20 @@ def inferred(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit:
 
 
 def typed(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit | None:
-    """A translation unit of one kernel without substitution rules, and of functions, with the types of all data.
+    """A translation unit with the types of all data of one kernel without substitution rules, and what it calls.
 
     Nothing where that takes more than the above: functions that have several types, instructions that are no assignments and call something
     or give data their type, types that depend on each other.
     """
     kernel = t_unit[name]
-    others = {id: found for id, found in t_unit.callables_table.items() if id != name}
-    if not all(isinstance(found, ScalarCallable) for found in others.values()) or kernel.state != KernelState.INITIAL:
+    if kernel.state > KernelState.CALLS_RESOLVED:
         return None
     with_calls = [insn for insn in kernel.instructions if has_calls(insn)]
     if not with_calls and is_typed(kernel):
         return t_unit
     if any(not isinstance(insn, lp.Assignment) or has_calls_beside(insn) for insn in with_calls):
         return None
-    functions = {**others, **known_functions(t_unit)} if with_calls else {}
+    functions = known_functions(t_unit) if with_calls else {}
     resolver = _Resolver(functions)
     if with_calls:
         changed = {insn.id: insn.copy(expression=resolver(insn.expression)) for insn in with_calls}
@@ -141,8 +140,9 @@ def any_calls(expr: Any) -> bool:
 
 
 def known_functions(t_unit: lp.TranslationUnit) -> dict[str, Any]:
-    """What loopy knows by name: functions of the target, and its own."""
-    return {**t_unit.target.get_device_ast_builder().known_callables, **get_loopy_callables()}
+    """What loopy knows by name: functions of the translation unit, of the target, and its own."""
+    given = {id: found for id, found in t_unit.callables_table.items() if isinstance(found, ScalarCallable)}
+    return {**given, **t_unit.target.get_device_ast_builder().known_callables, **get_loopy_callables()}
 
 
 class _Resolver(IdentityMapper):  # type: ignore[misc, unused-ignore]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cache
 from typing import Any
 
 from pymbolic import primitives as p
 
-
-@cache
-def _members(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind))
+_MEMBERS: dict[type, tuple[str, ...]] = {}
+"""The members of each type of expression that was met; to ask for them takes longer than all else here."""
 
 
 def nodes(expr: Any) -> list[Any]:
@@ -25,11 +22,15 @@ def nodes(expr: Any) -> list[Any]:
             continue
         found.append(part)
         if isinstance(part, p.ExpressionNode):
-            for member in _members(type(part)):
+            kind = type(part)
+            members = _MEMBERS.get(kind)
+            if members is None:
+                members = _MEMBERS[kind] = tuple(field.name for field in dataclasses.fields(part))
+            for member in members:
                 waiting.append(getattr(part, member))
     return found
 
 
 def subexpressions(expr: Any) -> list[p.ExpressionNode]:
-    """The same without what is no expression of several parts: constants, names of variables."""
+    """The same without constants and the names of variables."""
     return [part for part in nodes(expr) if isinstance(part, p.ExpressionNode)]
