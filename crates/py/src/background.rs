@@ -11,8 +11,8 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nestegg_driver::config::{Now, Watcher};
@@ -110,9 +110,8 @@ pub fn run<T: Send + 'static>(
             let _ = sender.send(Message::At(now.stage.to_owned(), now.seed.map(str::to_owned)));
         }
     }));
-    let threads = Threads::take(n_threads).map_err(|error| {
-        Problem::said(&format!("cannot start threads: {error}")).into_exception(py)
-    })?;
+    let threads = Threads::take(n_threads)
+        .map_err(|error| Problem::said(&format!("cannot start threads: {error}")).into_exception(py))?;
     threads.pool.spawn(move || {
         let res = catch_unwind(AssertUnwindSafe(|| work(watcher)))
             .unwrap_or_else(|panic| Err(Problem::bug(&said(panic.as_ref())).into()));

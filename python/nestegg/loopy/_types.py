@@ -15,9 +15,9 @@ from loopy.diagnostic import DependencyTypeInferenceFailure
 from loopy.kernel import KernelState
 from loopy.kernel.function_interface import ScalarCallable
 from loopy.library.function import get_loopy_callables
-from loopy.symbolic import IdentityMapper, Reduction, ResolvedFunction
+from loopy.symbolic import IdentityMapper, ResolvedFunction
 from loopy.translation_unit import make_clbl_inf_ctx
-from loopy.type_inference import TypeInferenceMapper
+from loopy.type_inference import TypeInferenceMapper, infer_unknown_types_for_a_single_kernel
 from loopy.types import LoopyType
 from pymbolic import primitives as p
 
@@ -29,14 +29,23 @@ CALLS = (p.Call, p.CallWithKwargs)
 def inferred(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit:
     """The same with all types known: by loopy, where that takes all of its inference."""
     found = typed(t_unit, name)
-    return lp.infer_unknown_types(t_unit, expect_completion=True) if found is None else found
+    if found is not None:
+        return found
+    if list(t_unit.callables_table) == [name] and not any(has_calls(insn) for insn in t_unit[name].instructions):
+        # Nothing has to be resolved.
+        context = make_clbl_inf_ctx(t_unit.callables_table, t_unit.entrypoints)
+        kernel, _ = infer_unknown_types_for_a_single_kernel(t_unit[name], context)
+        t_unit = t_unit.with_kernel(kernel)
+        if is_typed(kernel):
+            return t_unit
+    return lp.infer_unknown_types(t_unit, expect_completion=True)
 
 
 def typed(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit | None:
     """A translation unit with the types of all data of one kernel without substitution rules, and what it calls.
 
-    Nothing where that takes more than the above: functions that have several types, instructions that are no assignments and call something
-    or give data their type, types that depend on each other.
+    Nothing where that takes more than the above: functions that have several types, instructions other than assignments that call
+    something or give data their type, types that depend on each other.
     """
     kernel = t_unit[name]
     if kernel.state > KernelState.CALLS_RESOLVED:
@@ -47,7 +56,7 @@ def typed(t_unit: lp.TranslationUnit, name: str) -> lp.TranslationUnit | None:
     if any(not isinstance(insn, lp.Assignment) or has_calls_beside(insn) for insn in with_calls):
         return None
     functions = known_functions(t_unit) if with_calls else {}
-    resolver = _Resolver(functions)
+    resolver = _Resolver()
     if with_calls:
         changed = {insn.id: insn.copy(expression=resolver(insn.expression)) for insn in with_calls}
         if not all(isinstance(functions.get(called), ScalarCallable) for called in resolver.called):
@@ -135,8 +144,8 @@ def has_calls_beside(insn: Any) -> bool:
 
 
 def any_calls(expr: Any) -> bool:
-    """Whether an expression has calls, or reductions that are functions of loopy's."""
-    return any(isinstance(part, CALLS) or (isinstance(part, Reduction) and part.is_tuple_typed) for part in subexpressions(expr))
+    """Whether an expression has calls."""
+    return any(isinstance(part, CALLS) for part in subexpressions(expr))
 
 
 def known_functions(t_unit: lp.TranslationUnit) -> dict[str, Any]:
@@ -146,15 +155,14 @@ def known_functions(t_unit: lp.TranslationUnit) -> dict[str, Any]:
 
 
 class _Resolver(IdentityMapper):  # type: ignore[misc, unused-ignore]
-    """Marks calls of known functions as resolved."""
+    """Marks calls as resolved, and notes the names of what they call."""
 
-    def __init__(self, functions: dict[str, Any]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.functions = functions
         self.called: set[str] = set()
 
     def map_call(self, expr: Any) -> Any:
-        """A call of a function with a plain name, or a call that was resolved before."""
+        """A call; one of something without a plain name is noted as one of nothing."""
         function = expr.function
         is_resolved = isinstance(function, ResolvedFunction)
         inner = function.function if is_resolved else function
