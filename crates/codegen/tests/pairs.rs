@@ -102,6 +102,16 @@ fn long_loops_stay_as_they_are() {
 }
 
 #[test]
+fn what_decides_stays_a_scalar() {
+    let body = "for q\n  x = w[q, 0]*g[q]\n  y = w[q, 1]*g[q]\n  if x > 0.0\n    A[q, 1, 0] = A[q, 1, 0] + y\n  end\n  \
+                A[q, 0, 0] = A[q, 0, 0] + x*c[0, 0]\n  A[q, 0, 1] = A[q, 0, 1] + y*c[0, 0]\nend\n";
+    let program = kernel("x y", body);
+    let (linearized, text) = write(&program, true);
+    assert!(!text.source.contains("pair_f64 pair"), "{}", text.source);
+    compiled::check_written(&program, (linearized, text), &[], "");
+}
+
+#[test]
 fn what_is_not_alike_stays_as_it_is() {
     refuse("", "for q\n  A[q, 0, 0] = sin(w[q, 0])\n  A[q, 0, 1] = w[q, 1]/g[q]\nend\n");
 }

@@ -18,6 +18,7 @@
 //! Other vectors than of two; temporaries with axes.
 
 mod find;
+mod lists;
 mod nodes;
 mod order;
 mod write;

@@ -11,8 +11,9 @@ use super::super::arrays::{Arrays, Extent, Storage};
 use super::super::facts::literal_of;
 use super::super::loops::Loops;
 use super::super::symbols::Symbols;
-use super::nodes::{Found, Match, Node, are_neighbours};
-use super::order::Order;
+use super::lists::are_neighbours;
+use super::nodes::{Found, Match, Node};
+use super::order::{Order, conditions_in};
 use super::{Couple, Pairs, Role};
 
 /// How often a loop runs if nothing says it.
@@ -47,6 +48,8 @@ struct Finder<'a> {
     trips: FxHashMap<InameId, f64>,
     /// Loops that run in vectors of several iterations.
     in_lanes: FxHashSet<InameId>,
+    /// What conditions read.
+    decides: FxHashSet<ArrayId>,
     candidates: Vec<Candidate>,
     taken: FxHashSet<InsnId>,
     pairs: FxHashMap<ArrayId, [ArrayId; 2]>,
@@ -93,6 +96,7 @@ impl<'a> Finder<'a> {
             depends: FxHashMap::default(),
             trips: kernel.iname_ids().map(trips).collect(),
             in_lanes: FxHashSet::default(),
+            decides: arrays_below(&kernel.exprs, tree.iter().flat_map(conditions_in)).into_iter().collect(),
             candidates: Vec::new(),
             taken: FxHashSet::default(),
             pairs: FxHashMap::default(),
@@ -238,7 +242,7 @@ impl<'a> Finder<'a> {
             let array = &self.kernel[id];
             array.is_temporary() && array.shape.is_empty() && array.stored.is_none() && array.dtype.is_float()
         };
-        let is_free = |id: ArrayId| is_scalar(id) && !self.pairs.contains_key(&id);
+        let is_free = |id: ArrayId| is_scalar(id) && !self.decides.contains(&id) && !self.pairs.contains_key(&id);
         let of = |id: ArrayId| self.writers.get(&id).map_or(&[][..], Vec::as_slice);
         let [a, b] = pair;
         let (first, second) = (of(a), of(b));
