@@ -7,8 +7,8 @@ from typing import Any
 
 from pymbolic import primitives as p
 
-_MEMBERS: dict[type, tuple[str, ...]] = {}
-"""The members of each type of expression that was met; to ask for them takes longer than all else here."""
+_MEMBERS: dict[type, tuple[str, ...]] = {p.Variable: ()}
+"""What to look into, of each type that was met; to ask for it takes longer than all else here. A name is no part of a variable."""
 
 
 def nodes(expr: Any) -> list[Any]:
@@ -17,20 +17,24 @@ def nodes(expr: Any) -> list[Any]:
     waiting = [expr]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, tuple):
+        kind = type(part)
+        if kind is tuple:
             waiting += part
             continue
         found.append(part)
-        if isinstance(part, p.ExpressionNode):
-            kind = type(part)
-            members = _MEMBERS.get(kind)
-            if members is None:
-                members = _MEMBERS[kind] = tuple(field.name for field in dataclasses.fields(part))
-            for member in members:
-                waiting.append(getattr(part, member))
+        members = _MEMBERS.get(kind)
+        if members is None:
+            members = _MEMBERS[kind] = _members(kind)
+        for member in members:
+            waiting.append(getattr(part, member))
     return found
 
 
 def subexpressions(expr: Any) -> list[p.ExpressionNode]:
-    """The same without constants and the names of variables."""
+    """The same without constants."""
     return [part for part in nodes(expr) if isinstance(part, p.ExpressionNode)]
+
+
+def _members(kind: type) -> tuple[str, ...]:
+    is_node = issubclass(kind, p.ExpressionNode) and dataclasses.is_dataclass(kind)
+    return tuple(field.name for field in dataclasses.fields(kind)) if is_node else ()
