@@ -86,6 +86,7 @@ impl<'a> Finder<'a> {
             let range = loops.range(kernel, iname);
             (iname, range.map_or(UNKNOWN_TRIPS, |(low, high)| (high.saturating_sub(low) as f64 + 1.0).max(1.0)))
         };
+        let predicates = kernel.instructions.iter().flat_map(|insn| insn.predicates.iter().copied());
         let mut finder = Self {
             kernel,
             arrays,
@@ -96,7 +97,9 @@ impl<'a> Finder<'a> {
             depends: FxHashMap::default(),
             trips: kernel.iname_ids().map(trips).collect(),
             in_lanes: FxHashSet::default(),
-            decides: arrays_below(&kernel.exprs, tree.iter().flat_map(conditions_in)).into_iter().collect(),
+            decides: arrays_below(&kernel.exprs, tree.iter().flat_map(conditions_in).chain(predicates))
+                .into_iter()
+                .collect(),
             candidates: Vec::new(),
             taken: FxHashSet::default(),
             pairs: FxHashMap::default(),
