@@ -19,7 +19,7 @@ const PROMISING_RATIO: &str = "promising-ratio";
 pub(crate) const FULL_SEEDS: &str = "full-seeds";
 const SHIFTED_SEEDS: &str = "shifted-seeds";
 
-/// Where time is made small, the ratio is so many times the option.
+/// With `--cost time`, the ratio before any rule and the number of shifted seeds are multiplied by this.
 const TIME_IS_WIDER: u64 = 2;
 
 /// What a strategy allows.
@@ -38,9 +38,9 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// What a strategy allows where this is made small.
+    /// What a strategy allows when this cost is minimized.
     pub(crate) fn of(strategy: &ResolvedStrategy<'_>, cost: CostModel) -> Self {
-        // Operations tell less of time, so less is left out by them.
+        // Operations predict time less well, so fewer seeds are left out by them.
         let wider = if cost == CostModel::Time { TIME_IS_WIDER } else { 1 };
         let option = |option| match strategy.options.get(option) {
             Some(OptionValue::Integer(value)) => *value,

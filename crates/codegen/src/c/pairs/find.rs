@@ -21,7 +21,7 @@ const UNKNOWN_TRIPS: f64 = 8.0;
 /// The most iterations of a loop that compilers unroll. Longer ones that hold no other such loop run in vectors of several
 /// iterations, which have more lanes than pairs.
 const MAX_UNROLLED: f64 = 16.0;
-/// What pairs have to save, as a part of what they take.
+/// Pairs that save less than this fraction of the scalar cost stay scalars.
 const MIN_GAIN: f64 = 0.05;
 
 /// Two assignments that may become one.

@@ -28,7 +28,7 @@ const GATHER_ELEMENTS: f64 = 10.0;
 const SPLAT: f64 = 0.5;
 /// A quotient, in one or two lanes.
 const QUOTIENT: f64 = 4.0;
-/// A call, or anything else that is no operation of a float.
+/// A call, or anything else that is not floating-point arithmetic.
 const OTHER: f64 = 10.0;
 
 /// An expression over vectors of two.
