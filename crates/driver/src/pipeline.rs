@@ -221,12 +221,8 @@ fn optimize_program(
     let told_of = |(candidate, accepted): (Candidate, Accepted)| {
         let Accepted { validated, stated, accuracy } = accepted;
         let mut stages = stages.clone();
-        let Candidate { mut program, counted, seed, mut rules, mut limits, mut unjudged, gap, saved, from, .. } =
-            candidate;
-        let after = stages.run("count output", || match counted {
-            Some(counted) => Ok(counted),
-            None => operations(&Program::Linearized(program.clone()), &values),
-        })?;
+        let after = stages.run("count output", || candidate.operations(&values))?;
+        let Candidate { mut program, seed, mut rules, mut limits, mut unjudged, gap, saved, from, .. } = candidate;
         stated.add_to(&mut program.kernel);
         let mut seeds = found.seeds.clone();
         if seed == AS_IT_CAME {
@@ -334,7 +330,7 @@ impl<'a> Rest<'a> {
         if let (Program::Linearized(_), Some(best)) = (input, ranked.front())
             && time.is_none()
             && best.cost == limit
-            && best.is_counted_as(before, told.values)?
+            && best.operations(told.values)? == *before
             && best.is_only_reordered(&as_it_came(input)?, told.values)
         {
             ranked.clear();

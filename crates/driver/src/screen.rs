@@ -73,12 +73,11 @@ pub(crate) fn cheapest(seeds: Vec<Seed>, n: usize, semantics: Semantics, values:
 fn worth(estimates: &[Option<Estimate>], ratio: u128) -> Vec<bool> {
     let known = || estimates.iter().flatten();
     let least = known().map(|estimate| estimate.cost).min().unwrap_or(u128::MAX);
-    let exact = known().filter(|estimate| estimate.is_exact).map(|estimate| estimate.cost).min();
-    // The first of the cheapest exact seeds, if they have no chance but that the others are refused.
-    let spare = exact.filter(|&exact| exact > least.saturating_mul(ratio));
-    let spare = spare.and_then(|cost| {
-        estimates.iter().position(|estimate| estimate.as_ref().is_some_and(|one| one.is_exact && one.cost == cost))
-    });
+    let exact =
+        estimates.iter().zip(0..).filter_map(|(estimate, idx)| estimate.filter(|one| one.is_exact).zip(Some(idx)));
+    let cheapest_exact = exact.map(|(estimate, idx)| (estimate.cost, idx)).min();
+    // The first of the cheapest exact seeds, if exact seeds win only where the others are refused.
+    let spare = cheapest_exact.filter(|(cost, _)| *cost > least.saturating_mul(ratio)).map(|(_, idx)| idx);
     let is_worth = |idx: usize, estimate: &Estimate| {
         let rivals = known().filter(|rival| {
             let is_rival = rival.is_exact || !estimate.is_exact || spare.is_some();

@@ -26,7 +26,7 @@ mod form;
 mod sizes;
 mod steps;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use nestegg_dump::{Read, Spans};
 use nestegg_interp::{
@@ -209,7 +209,7 @@ fn compare_in(
         let Some(found) = &evidence.unreached else { return };
         unreached = Some(unreached.as_ref().map_or_else(|| found.clone(), |known| Unreached::in_both(known, found)));
     };
-    let verdict_at = |(size_idx, values): (usize, &Vec<(String, i64)>)| {
+    let verdict_at = |size_idx: usize, values: &[(String, i64)]| {
         let max_cycles = if size_idx == 0 { options.max_cycles } else { FURTHER_CYCLES };
         let parameters = values.iter().cloned().collect();
         let mut options = ValidateOptions { parameters, max_cycles, ..options.clone() };
@@ -222,14 +222,16 @@ fn compare_in(
     };
     let is_small = |values: &&Vec<(String, i64)>| values.iter().all(|(_, value)| *value <= MAX_SIDE_BY_SIDE);
     let n_small = sizes.iter().skip(1).take_while(is_small).count();
-    // Those of small sizes that were compared side by side, once the first size was.
-    let mut of_small: VecDeque<Result<Verdict, nestegg_interp::Error>> = VecDeque::new();
-    for (size_idx, values) in sizes.iter().enumerate() {
-        if size_idx == 1 {
-            let small: Vec<(usize, &Vec<(String, i64)>)> = sizes.iter().enumerate().skip(1).take(n_small).collect();
-            of_small = small.into_par_iter().map(verdict_at).collect();
-        }
-        let verdict = of_small.pop_front().unwrap_or_else(|| verdict_at((size_idx, values)));
+    let numbered: Vec<(usize, &Vec<(String, i64)>)> = sizes.iter().enumerate().collect();
+    let (first_size, further) = numbered.split_at(numbered.len().min(1));
+    let (small, large) = further.split_at(n_small);
+    let groups = [first_size, small].into_iter().chain(large.chunks(1));
+    let verdicts = groups.flat_map(|group| {
+        let verdicts: Vec<Result<Verdict, nestegg_interp::Error>> =
+            group.par_iter().map(|&(size_idx, values)| verdict_at(size_idx, values)).collect();
+        std::iter::zip(group, verdicts)
+    });
+    for (&(size_idx, values), verdict) in verdicts {
         if let Ok(Verdict::Equal(evidence)) = &verdict {
             note(evidence);
             largest_error = largest_error.max(evidence.largest_error);

@@ -96,6 +96,41 @@ fn conditions(words: Vocabulary) -> Vocabulary {
         .condition("!=", &[Term, Term], "Both are known to differ.")
 }
 
+/// Options that limit the search: name, least value, default, and what they limit.
+const LIMITS: [(&str, u64, u64, &str); 6] = [
+    ("max-statements", 0, 2_000, "How many statements straight-line code may have."),
+    (
+        "seed-ratio",
+        1,
+        8,
+        "Kernels to start from that cost more than so many times the cheapest before any rule are left out.",
+    ),
+    (
+        "first-try",
+        1,
+        10,
+        "Where there are several kernels to start from, each is tried with one over so many of the e-nodes of each phase first.",
+    ),
+    (
+        "promising-ratio",
+        1,
+        2,
+        "What costs at most so many times the best after the first try goes on: with all e-nodes where it needs them, and with further kernels made of its result.",
+    ),
+    (
+        "full-seeds",
+        0,
+        1_000,
+        "How many kernels to start from that need more e-nodes than the first try has are tried with all of them: the cheapest so far.",
+    ),
+    (
+        "shifted-seeds",
+        0,
+        10,
+        "How many results with recurring values in arrays are tried: those that cost least before any rule.",
+    ),
+];
+
 /// Operators, conditions, guided rules, tags and options.
 #[must_use]
 pub fn vocabulary() -> Vocabulary {
@@ -152,43 +187,10 @@ pub fn vocabulary() -> Vocabulary {
             OptionKind::words(&["basis", "moments", "row-differences", "common-pairs", "scalar-algebra"]),
             OptionValue::words(&["basis", "moments", "row-differences", "common-pairs", "scalar-algebra"]),
             "What linear maps may use: columns that are combinations of others; rows from other rows; pairs that occur in several rows; common factors and sums of features.",
-        )
-        .option(
-            "max-statements",
-            OptionKind::Integer(0..=1_000_000),
-            OptionValue::Integer(2_000),
-            "How many statements straight-line code may have.",
-        )
-        .option(
-            "seed-ratio",
-            OptionKind::Integer(1..=1_000_000),
-            OptionValue::Integer(8),
-            "Kernels to start from that cost more than so many times the cheapest before any rule are left out.",
-        )
-        .option(
-            "first-try",
-            OptionKind::Integer(1..=1_000_000),
-            OptionValue::Integer(10),
-            "Where there are several kernels to start from, each is tried with one over so many of the e-nodes of each phase first.",
-        )
-        .option(
-            "promising-ratio",
-            OptionKind::Integer(1..=1_000_000),
-            OptionValue::Integer(2),
-            "What costs at most so many times the best after the first try goes on: with all e-nodes where it needs them, and with further kernels made of its result.",
-        )
-        .option(
-            "full-seeds",
-            OptionKind::Integer(0..=1_000_000),
-            OptionValue::Integer(1_000),
-            "How many kernels to start from that need more e-nodes than the first try has are tried with all of them: the cheapest so far.",
-        )
-        .option(
-            "shifted-seeds",
-            OptionKind::Integer(0..=1_000_000),
-            OptionValue::Integer(10),
-            "How many results with recurring values in arrays are tried: those that cost least before any rule.",
         );
+    let words = LIMITS.into_iter().fold(words, |words, (name, least, default, doc)| {
+        words.option(name, OptionKind::Integer(least..=1_000_000), OptionValue::Integer(default), doc)
+    });
     let words = words.option(
         "selection",
         OptionKind::word(&["as-is", "local-search"]),

@@ -12,7 +12,7 @@ use super::super::facts::literal_of;
 use super::super::loops::Loops;
 use super::super::symbols::Symbols;
 use super::lists::are_neighbours;
-use super::nodes::{Found, Match, Node};
+use super::nodes::{Found, Match, Node, runs};
 use super::order::{Order, conditions_in};
 use super::{Couple, Pairs, Role};
 
@@ -309,7 +309,7 @@ impl<'a> Finder<'a> {
             let [(assignee, a), (_, b)] = candidate.insns.map(|insn| self.assignment(insn));
             let dtype = self.kernel[assignee.array].dtype;
             let search = self.search(candidate.insns[0], dtype, &|_| false);
-            let runs = search.runs(&self.kernel[candidate.insns[0]].within);
+            let runs = runs(&self.trips, &self.kernel[candidate.insns[0]].within);
             let store = if assignee.indices.is_empty() { 0.0 } else { 1.0 };
             spent[at] = runs * (search.scalar([a, b]) + 2.0 * store);
             gain[at] = spent[at] - runs * (found.cost + store);
@@ -338,8 +338,7 @@ impl<'a> Finder<'a> {
                 if let Some(pair) = self.pairs.get(&array)
                     && let Some(&at) = of_pair.get(&pair[0])
                 {
-                    let runs: f64 = self.kernel[insn].within.iter().map(|iname| self.trips[iname]).product();
-                    gain[at] -= runs;
+                    gain[at] -= runs(&self.trips, &self.kernel[insn].within);
                 }
             }
         }

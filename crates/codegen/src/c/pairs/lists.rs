@@ -29,14 +29,22 @@ pub(super) fn terms(kernel: &Kernel, mut id: ExprId) -> Vec<(bool, ExprId)> {
     res.push((false, id));
     res.reverse();
     for (is_negated, term) in &mut res {
-        while literal_of(kernel, *term).is_none()
-            && let Expr::Op { op: Op::Neg, operands } = &kernel.exprs[*term]
-        {
-            *is_negated = !*is_negated;
-            *term = operands[0];
-        }
+        let (is_opposite, unsigned) = unsigned(kernel, *term);
+        (*is_negated, *term) = (*is_negated != is_opposite, unsigned);
     }
     res
+}
+
+/// Whether an expression has a sign, and the expression without it.
+pub(super) fn unsigned(kernel: &Kernel, mut id: ExprId) -> (bool, ExprId) {
+    let mut is_negated = false;
+    while literal_of(kernel, id).is_none()
+        && let Expr::Op { op: Op::Neg, operands } = &kernel.exprs[id]
+    {
+        is_negated = !is_negated;
+        id = operands[0];
+    }
+    (is_negated, id)
 }
 
 /// The factors that are multiplied from left to right.

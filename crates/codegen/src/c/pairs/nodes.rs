@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::arrays::Arrays;
 use super::super::facts::literal_of;
 use super::find::holds_pairs;
-use super::lists::{are_neighbours, exchanged, factors, terms};
+use super::lists::{are_neighbours, exchanged, factors, terms, unsigned};
 
 /// Names and literals in the text of one couple.
 const MAX_SIZE: usize = 60;
@@ -162,7 +162,7 @@ impl Match<'_> {
         if [a, b].iter().any(|id| self.dtypes[id.index()] != self.dtype) {
             return None;
         }
-        let ((signs_a, a), (signs_b, b)) = (self.unsigned(a), self.unsigned(b));
+        let ((signs_a, a), (signs_b, b)) = (unsigned(kernel, a), unsigned(kernel, b));
         let is = |id: ExprId, wanted: &[Op]| matches!(&kernel.exprs[id], Expr::Op { op, .. } if wanted.contains(op));
         let both = |wanted: &[Op]| is(a, wanted) && is(b, wanted);
         let found = if both(&[Op::Add, Op::Sub]) {
@@ -271,18 +271,6 @@ impl Match<'_> {
         Some(best(of(b), of(&exchanged(b))))
     }
 
-    /// An expression without its sign, and whether it had one.
-    fn unsigned(&self, mut id: ExprId) -> (bool, ExprId) {
-        let mut is_negated = false;
-        while literal_of(self.kernel, id).is_none()
-            && let Expr::Op { op: Op::Neg, operands } = &self.kernel.exprs[id]
-        {
-            is_negated = !is_negated;
-            id = operands[0];
-        }
-        (is_negated, id)
-    }
-
     /// Whether expressions read elements of arrays that are others in each iteration of the innermost loop.
     fn reads_elements(&self, ids: &[ExprId]) -> bool {
         let exprs = &self.kernel.exprs;
@@ -313,12 +301,7 @@ impl Match<'_> {
         inames.retain(|iname| self.within.contains(iname));
         inames.sort_unstable();
         inames.dedup();
-        self.runs(&inames) / self.runs(self.within)
-    }
-
-    /// How often loops run together.
-    pub(super) fn runs(&self, inames: &[InameId]) -> f64 {
-        inames.iter().map(|iname| self.trips[iname]).product()
+        runs(self.trips, &inames) / runs(self.trips, self.within)
     }
 
     /// The instructions that scalars take, each counted once.
@@ -343,7 +326,7 @@ impl Match<'_> {
                 Expr::Op { op, operands } => {
                     pending.extend(&**operands);
                     let n = operands.len() as f64 - 1.0;
-                    let is_product = |&&id: &&ExprId| self.is_product(self.unsigned(id).1);
+                    let is_product = |&&id: &&ExprId| self.is_product(unsigned(self.kernel, id).1);
                     match op {
                         // A product that is added is one instruction with the sum.
                         Op::Add | Op::Sub => n - (operands.iter().filter(is_product).count() as f64).min(n),
@@ -358,6 +341,11 @@ impl Match<'_> {
         }
         cost
     }
+}
+
+/// How often loops run together, given how often each runs.
+pub(super) fn runs(trips: &FxHashMap<InameId, f64>, inames: &[InameId]) -> f64 {
+    inames.iter().map(|iname| trips[iname]).product()
 }
 
 fn best(a: Found, b: Found) -> Found {
