@@ -41,7 +41,10 @@ pub enum DomainError {
 pub struct Domains {
     context: isl::Context,
     sets: Vec<isl::Set>,
+    texts: Vec<String>,
     assumptions: Option<isl::Set>,
+    /// Their text.
+    assumed: Option<String>,
     inames: Vec<(String, DomainId)>,
     /// The inames that enclose each domain, transitively.
     enclosing: Vec<InameSet>,
@@ -87,7 +90,9 @@ impl Domains {
         Ok(Self {
             context: context.clone(),
             sets,
+            texts: kernel.domains.iter().map(|domain| domain.text.clone()).collect(),
             assumptions,
+            assumed: kernel.assumptions.clone(),
             inames: kernel.inames.iter().map(|iname| (iname.name.clone(), iname.domain)).collect(),
             enclosing,
             dims: kernel.domains.iter().map(|domain| domain.inames.clone()).collect(),
@@ -141,6 +146,38 @@ impl Domains {
         if let Some(set) = self.joint.borrow().get(inames) {
             return Ok(set.clone());
         }
+        let (domains, names) = (self.domains_of(inames), self.names_of(inames));
+        let set = isl::Set::make_once(&self.context, &self.described("", inames), || {
+            let set = if domains.is_empty() {
+                isl::Set::universe(&self.context, &[], &[])?
+            } else {
+                let sets: Vec<isl::Set> = domains.iter().map(|domain| self.sets[domain.index()].clone()).collect();
+                let joint = if sets.len() == 1 { sets[0].clone() } else { isl::Set::combine(&sets)? };
+                joint.set_tuple_name(None)?.project_onto(&names)?
+            };
+            match &self.assumptions {
+                Some(assumptions) => set.intersect_params(assumptions),
+                None => Ok(set),
+            }
+        })?;
+        self.joint.borrow_mut().insert(inames.clone(), set.clone());
+        Ok(set)
+    }
+
+    /// The values of an iname in its own domain, with the inames that enclose it as parameters.
+    ///
+    /// # Errors
+    /// If isl fails.
+    pub fn projection(&self, iname: InameId) -> Result<isl::Set, DomainError> {
+        let (name, domain) = &self.inames[iname.index()];
+        let described = ["projection", &self.texts[domain.index()], name].join("\0");
+        isl::Set::make_once(&self.context, &described, || {
+            Ok(self.sets[domain.index()].set_tuple_name(None)?.project_onto(&[name.as_str()])?)
+        })
+    }
+
+    /// The domains of inames, and of those that enclose them.
+    fn domains_of(&self, inames: &InameSet) -> Vec<DomainId> {
         let mut domains: Vec<DomainId> = Vec::new();
         for iname in inames.iter() {
             let own = self.inames[iname.index()].1;
@@ -149,19 +186,40 @@ impl Domains {
         }
         domains.sort_unstable();
         domains.dedup();
-        let names: Vec<&str> = inames.iter().map(|iname| self.inames[iname.index()].0.as_str()).collect();
-        let mut set = if domains.is_empty() {
-            isl::Set::universe(&self.context, &[], &[])?
-        } else {
-            let sets: Vec<isl::Set> = domains.iter().map(|domain| self.sets[domain.index()].clone()).collect();
-            let joint = if sets.len() == 1 { sets[0].clone() } else { isl::Set::combine(&sets)? };
-            joint.set_tuple_name(None)?.project_onto(&names)?
-        };
-        if let Some(assumptions) = &self.assumptions {
-            set = set.intersect_params(assumptions)?;
-        }
-        self.joint.borrow_mut().insert(inames.clone(), set.clone());
-        Ok(set)
+        domains
+    }
+
+    fn names_of(&self, inames: &InameSet) -> Vec<&str> {
+        inames.iter().map(|iname| self.inames[iname.index()].0.as_str()).collect()
+    }
+
+    /// A question about the joint domain of inames, with all that this depends on.
+    fn described(&self, question: &str, inames: &InameSet) -> String {
+        let texts = self.domains_of(inames).into_iter().map(|domain| self.texts[domain.index()].as_str());
+        let (names, assumed) = (self.names_of(inames), self.assumed.as_deref());
+        // isl's notation has no zeros.
+        [question]
+            .into_iter()
+            .chain(texts)
+            .chain([""])
+            .chain(names)
+            .chain([""])
+            .chain(assumed)
+            .collect::<Vec<_>>()
+            .join("\0")
+    }
+
+    /// What was found before of the joint domain of inames; if nothing was, `find` finds it. It must depend on the question and that domain alone.
+    ///
+    /// # Errors
+    /// Those of `find`, which are not kept.
+    pub fn once<T: Clone + 'static>(
+        &self,
+        question: &str,
+        inames: &InameSet,
+        find: impl FnOnce() -> Result<T, DomainError>,
+    ) -> Result<T, DomainError> {
+        self.context.once(&self.described(question, inames), find)
     }
 
     /// All dimensions of the domains of `inames`.
@@ -180,7 +238,10 @@ impl Domains {
         }
         let parts = self.independent(inames);
         let count = match parts.as_slice() {
-            [_] | [] => self.count_set(&self.of(inames)?)?,
+            [_] | [] => {
+                let question = format!("count at {:?}", self.estimates);
+                self.once(&question, inames, || self.count_set(&self.of(inames)?))?
+            }
             parts => {
                 let counts: Vec<Result<BigUint, DomainError>> = parts.iter().map(|part| self.count(part)).collect();
                 // None of one is none at all, whatever the others may be.

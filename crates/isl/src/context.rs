@@ -3,13 +3,15 @@
 //! # Ownership
 //! A [`Context`] is a counted reference; every object holds one, so isl's context is freed after the last
 //! object. isl is not thread-safe within a context: `Context` is neither `Send` nor `Sync`. All contexts of a
-//! thread share one context of isl, so each text is parsed only once ([`crate::parse`]); each `Context` keeps its own limit.
+//! thread share one context of isl, so each text is parsed only once ([`crate::templates`]); each `Context` keeps its own limit.
 //! # Limits
 //! Each call of isl starts counting operations (allocations and pivots) at zero and fails with
 //! [`Error::LimitExceeded`] beyond [`Context::set_max_operations`]. The count bounds one call, not the sum of all.
 #![allow(unsafe_code)]
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_ulong};
 use std::ptr::NonNull;
 use std::rc::Rc;
@@ -31,11 +33,19 @@ struct Inner {
     max_operations: Cell<Option<u64>>,
 }
 
-/// A context of isl and the sets parsed in it.
+/// So many answers are kept; then all are forgotten.
+const MAX_ANSWERS: usize = 1_000;
+
+/// Answers by the limit that they were found under, and by the question.
+type Answers = BTreeMap<(Option<u64>, Box<str>), Box<dyn Any>>;
+
+/// A context of isl, and what was parsed, made and answered in it.
 #[derive(Debug)]
 struct Library {
     ptr: NonNull<ffi::isl_ctx>,
     templates: RefCell<Templates>,
+    made: RefCell<Templates>,
+    answers: RefCell<Answers>,
 }
 
 thread_local! {
@@ -83,6 +93,30 @@ impl Context {
         &self.0.library.templates
     }
 
+    /// The sets made so far on this thread.
+    pub(crate) fn made(&self) -> &RefCell<Templates> {
+        &self.0.library.made
+    }
+
+    /// What was found before on this thread, by a question that says all that the answer depends on; if nothing was, `find` finds it.
+    /// No object of isl may be part of an answer: it would keep the context alive.
+    ///
+    /// # Errors
+    /// Those of `find`, which are not kept.
+    pub fn once<T: Clone + 'static, E>(&self, question: &str, find: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let key = (self.max_operations(), question.into());
+        if let Some(known) = self.0.library.answers.borrow().get(&key).and_then(|known| known.downcast_ref::<T>()) {
+            return Ok(known.clone());
+        }
+        let found = find()?;
+        let mut answers = self.0.library.answers.borrow_mut();
+        if answers.len() >= MAX_ANSWERS {
+            answers.clear();
+        }
+        answers.insert(key, Box::new(found.clone()));
+        Ok(found)
+    }
+
     /// Forgets the last error, and starts counting operations anew, up to this context's limit.
     pub(crate) fn begin(&self) {
         let limit = self.max_operations().map_or(0, |n| c_ulong::try_from(n).unwrap_or(c_ulong::MAX));
@@ -115,7 +149,7 @@ impl Context {
     /// How many references isl objects hold to this context: zero when no object lives. Drops the cached sets, which would count.
     #[cfg(test)]
     pub(crate) fn references(&self) -> i32 {
-        self.templates().borrow_mut().clear();
+        self.0.library.forget();
         // SAFETY: `ref` is the first field of `struct isl_ctx` in the pinned version of isl (isl_ctx_private.h).
         unsafe { self.raw().cast::<i32>().read() }
     }
@@ -142,13 +176,19 @@ impl Library {
         let ptr = NonNull::new(ptr).expect("isl allocates a context unless memory is exhausted");
         // SAFETY: `ptr` is a live context.
         unsafe { ffi::isl_options_set_on_error(ptr.as_ptr(), ON_ERROR_CONTINUE) };
-        Library { ptr, templates: RefCell::default() }
+        Library { ptr, templates: RefCell::default(), made: RefCell::default(), answers: RefCell::default() }
+    }
+
+    fn forget(&self) {
+        self.templates.borrow_mut().clear();
+        self.made.borrow_mut().clear();
+        self.answers.borrow_mut().clear();
     }
 }
 
 impl Drop for Library {
     fn drop(&mut self) {
-        self.templates.get_mut().clear();
+        self.forget();
         // SAFETY: every handle holds a `Context`, so no object refers to this context any more.
         unsafe { ffi::isl_ctx_free(self.ptr.as_ptr()) };
     }

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::ffi::{isl_ctx, isl_map, isl_set, isl_union_map, isl_union_set};
 use crate::handle::{Handle, Object};
+use crate::templates::copy_or_make;
 use crate::text;
 
 #[repr(C)]
@@ -69,17 +70,7 @@ unsafe impl Readable for isl_set {
     }
     /// A set that was read before is copied.
     fn parse(context: &Context, input: &str) -> Result<Handle<isl_set>> {
-        let limit = context.max_operations();
-        let known = context.unlimited(|| context.templates().borrow().copy(limit, input));
-        let copied = match known {
-            Some(copied) => copied,
-            None => {
-                let read = parse::<isl_set>(context, input)?.into_ptr();
-                context.unlimited(|| context.templates().borrow_mut().keep(limit, input, read))
-            }
-        };
-        // SAFETY: the copy is null or owned by us and of this context.
-        unsafe { Handle::from_raw(context, copied) }
+        copy_or_make(context, context.templates(), input, || parse(context, input))
     }
 }
 

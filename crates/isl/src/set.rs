@@ -9,8 +9,11 @@ mod space;
 
 use std::ffi::c_int;
 
+use crate::context::Context;
 use crate::convert::{self, PARAM, SET};
+use crate::error::Error;
 use crate::map::Map;
+use crate::templates::copy_or_make;
 use crate::union::UnionSet;
 use crate::wrap::{methods, object};
 
@@ -40,6 +43,20 @@ impl Dim {
 object! {
     /// A set of integer points, such as `[n] -> { S[i, j] : 0 <= i < n and 0 <= j <= i }`.
     Set, isl_set, set_to_str
+}
+
+impl Set {
+    /// The set that was made before on this thread by a name that says all that it depends on; if there is none, `make` makes it.
+    ///
+    /// # Errors
+    /// Those of `make`, which are not kept.
+    pub fn make_once<E: From<Error>>(
+        context: &Context,
+        name: &str,
+        make: impl FnOnce() -> Result<Set, E>,
+    ) -> Result<Set, E> {
+        copy_or_make(context, context.made(), name, || make().map(|set| set.handle)).map(Set::from)
+    }
 }
 
 methods! { Set:

@@ -1,18 +1,21 @@
-//! Sets that were read, by their text: passes read the same domains again and again, and isl reads slowly.
+//! Sets that were read or made, by what they were made of: passes ask the same of the same domains again and again, and isl is slow.
 //!
 //! # Invariants
 //! A template is used for nothing but copies that share nothing with it: isl changes shared sets in place where that keeps their meaning, and what it
-//! writes of them might then depend on what was done before. A text is read anew under another limit, so that a limit strikes where it would have.
+//! writes of them might then depend on what was done before. A set is made anew under another limit, so that a limit strikes where it would have.
 #![allow(unsafe_code)]
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::mem::take;
 use std::ptr::NonNull;
 
+use crate::context::Context;
+use crate::error::Error;
 use crate::ffi::{isl_map, isl_set};
-use crate::handle::Object;
+use crate::handle::{Handle, Object};
 
-/// So many texts are kept; then all are forgotten.
+/// So many sets are kept; then all are forgotten.
 const MAX_TEMPLATES: usize = 1_000;
 
 #[repr(C)]
@@ -30,24 +33,44 @@ unsafe extern "C" {
     ) -> *mut isl_map;
 }
 
-/// The sets that were read in one context of isl.
+/// A copy of the set of a name; it is made if none was under this limit.
+pub(crate) fn copy_or_make<E: From<Error>>(
+    context: &Context,
+    templates: &RefCell<Templates>,
+    name: &str,
+    make: impl FnOnce() -> Result<Handle<isl_set>, E>,
+) -> Result<Handle<isl_set>, E> {
+    let limit = context.max_operations();
+    let known = context.unlimited(|| templates.borrow().copy(limit, name));
+    let copied = match known {
+        Some(copied) => copied,
+        None => {
+            let made = make()?.into_ptr();
+            context.unlimited(|| templates.borrow_mut().keep(limit, name, made))
+        }
+    };
+    // SAFETY: the copy is null or owned by us and of this context.
+    Ok(unsafe { Handle::from_raw(context, copied) }?)
+}
+
+/// The sets that were read or made in one context of isl.
 #[derive(Debug, Default)]
 pub(crate) struct Templates(BTreeMap<(Option<u64>, Box<str>), NonNull<isl_set>>);
 
 impl Templates {
-    /// A copy of the set that a text is, if it was read under this limit; null where there is no memory.
-    pub(crate) fn copy(&self, limit: Option<u64>, text: &str) -> Option<*mut isl_set> {
-        let template = self.0.get(&(limit, text.into()))?;
+    /// A copy of the set of a name, if it was kept under this limit; null where there is no memory.
+    fn copy(&self, limit: Option<u64>, name: &str) -> Option<*mut isl_set> {
+        let template = self.0.get(&(limit, name.into()))?;
         // SAFETY: the template is live.
         Some(unsafe { deep_copy(template.as_ptr()) })
     }
 
-    /// Keeps a set that was read, and answers with a copy; null where there is no memory.
-    pub(crate) fn keep(&mut self, limit: Option<u64>, text: &str, set: NonNull<isl_set>) -> *mut isl_set {
+    /// Keeps a set, and answers with a copy; null where there is no memory.
+    fn keep(&mut self, limit: Option<u64>, name: &str, set: NonNull<isl_set>) -> *mut isl_set {
         if self.0.len() >= MAX_TEMPLATES {
             self.clear();
         }
-        if let Some(old) = self.0.insert((limit, text.into()), set) {
+        if let Some(old) = self.0.insert((limit, name.into()), set) {
             // SAFETY: the reference is ours.
             unsafe { isl_set::free(old.as_ptr()) };
         }

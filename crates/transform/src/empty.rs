@@ -46,5 +46,5 @@ pub fn eliminate_empty(linearized: LinearizedKernel) -> LinearizedKernel {
 
 /// Whether isl is sure that the inames have no values together.
 pub(crate) fn is_empty(domains: &Domains, inames: &InameSet) -> bool {
-    domains.of(inames).is_ok_and(|set| set.is_empty().unwrap_or(false))
+    domains.once("is empty", inames, || Ok(domains.of(inames)?.is_empty()?)).unwrap_or(false)
 }

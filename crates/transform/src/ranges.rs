@@ -58,7 +58,7 @@ impl Ranges {
             let is_product = inames.len() == 1 || is_product(domains.set(domain))?;
             for &iname in inames {
                 let name = kernel[iname].name.as_str();
-                let projection = domains.set(domain).set_tuple_name(None)?.project_onto(&[name])?;
+                let projection = domains.projection(iname)?;
                 let mut dependencies = InameSet::new();
                 for &outer in &kernel[domain].enclosing {
                     if !is_product || projection.involves(&kernel[outer].name)? {
@@ -181,13 +181,17 @@ impl Range {
         dependencies: InameSet,
         component: InameSet,
     ) -> Result<Self, DomainError> {
-        let own = domains.of(&std::iter::once(iname).collect())?;
-        let bounds = (own.dim_min_val(name).ok().flatten(), own.dim_max_val(name).ok().flatten());
+        let alone = std::iter::once(iname).collect();
+        let own = domains.of(&alone)?;
         let set = own.with_dim_names(&[Ranges::DIM])?;
-        let is_interval = match bounds {
-            (Some(least), Some(greatest)) => holds_all(domains.context(), &set, (least, greatest))?,
-            _ => false,
-        };
+        let (bounds, is_interval) = domains.once("range", &alone, || {
+            let bounds = (own.dim_min_val(name).ok().flatten(), own.dim_max_val(name).ok().flatten());
+            let is_interval = match bounds {
+                (Some(least), Some(greatest)) => holds_all(domains.context(), &set, (least, greatest))?,
+                _ => false,
+            };
+            Ok((bounds, is_interval))
+        })?;
         Ok(Self { bounds, is_interval, dependencies, component, set })
     }
 }
