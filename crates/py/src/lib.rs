@@ -70,11 +70,15 @@ mod _core {
         /// Whether all of it was in the cache.
         #[pyo3(get)]
         from_cache: bool,
-        /// Its C, once it was asked for or where it was kept.
-        made: OnceLock<C>,
-        /// What C is made of, where it was not kept.
-        whole: Option<Arc<nestegg_driver::Optimized>>,
-        n_threads: usize,
+        product: Product,
+    }
+
+    /// The C of a result.
+    enum Product {
+        /// It was kept in a cache.
+        Kept(C),
+        /// It is made of this when somebody asks for it first.
+        Late { whole: Arc<nestegg_driver::Optimized>, n_threads: usize, made: OnceLock<C> },
     }
 
     #[pymethods]
@@ -82,25 +86,28 @@ mod _core {
         /// The C source and its header, where C has words for the kernel.
         #[getter]
         fn c(&self, py: Python<'_>) -> PyResult<Option<(String, String)>> {
-            Ok(self.product(py)?.as_ref().ok().map(|[source, header]| (source.clone(), header.clone())))
+            Ok(self.product.c(py)?.as_ref().ok().map(|[source, header]| (source.clone(), header.clone())))
         }
 
         /// Why there is no C.
         #[getter]
         fn c_refused(&self, py: Python<'_>) -> PyResult<Option<String>> {
-            Ok(self.product(py)?.as_ref().err().cloned())
+            Ok(self.product.c(py)?.as_ref().err().cloned())
         }
     }
 
-    impl Optimized {
-        /// Its C, which is made when somebody asks for it.
-        fn product(&self, py: Python<'_>) -> PyResult<&C> {
-            if let (None, Some(whole)) = (self.made.get(), &self.whole) {
-                let whole = Arc::clone(whole);
-                let made = background::run(py, self.n_threads, None, move |_| Ok(c_of(&whole)))?;
-                return Ok(self.made.get_or_init(|| made));
+    impl Product {
+        fn c(&self, py: Python<'_>) -> PyResult<&C> {
+            let (whole, n_threads, made) = match self {
+                Self::Kept(c) => return Ok(c),
+                Self::Late { whole, n_threads, made } => (whole, *n_threads, made),
+            };
+            if let Some(known) = made.get() {
+                return Ok(known);
             }
-            Ok(self.made.get_or_init(|| Err("it was not kept".to_owned())))
+            let whole = Arc::clone(whole);
+            let found = background::run(py, n_threads, None, move |_| Ok(c_of(&whole)))?;
+            Ok(made.get_or_init(|| found))
         }
     }
 
@@ -144,9 +151,7 @@ mod _core {
                     shared_c,
                     warnings,
                     from_cache: false,
-                    made: OnceLock::new(),
-                    whole: Some(Arc::new(optimized)),
-                    n_threads,
+                    product: Product::Late { whole: Arc::new(optimized), n_threads, made: OnceLock::new() },
                 });
             };
             let make = || {
@@ -172,9 +177,7 @@ mod _core {
                 shared_c: kept.extras.remove(SHARED_C),
                 warnings,
                 from_cache,
-                made: OnceLock::from(kept.c),
-                whole: None,
-                n_threads,
+                product: Product::Kept(kept.c),
             })
         };
         background::run(py, n_threads, progress, work)
