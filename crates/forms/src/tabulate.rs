@@ -7,7 +7,7 @@
 //! more. `None` if there is none.
 //! # Method
 //! Instructions are looked at in their order, so that tables are made of tables. Values are computed in the precision of the temporary, operation by operation, as C
-//! does: they are what the kernel would compute, and differ from exact values by rounding alone.
+//! does: they are what the kernel would compute, and differ from exact values by rounding alone. Conditions do not matter: nobody may read what was not computed.
 //! # Complexity
 //! Linear in the points of the loops, at most [`MAX_POINTS`] for each temporary, times the expression.
 //! Source: pre-evaluation, Luporini, Ham and Kelly, "An algorithm for the optimization of finite element integration loops", ACM TOMS 2017.
@@ -76,8 +76,12 @@ impl Pass {
                         res.push(LoopTree::Loop { iname, body });
                     }
                 }
-                // What is not always computed is not looked at.
-                branch @ LoopTree::Branch { .. } => res.push(branch),
+                LoopTree::Branch { condition, body } => {
+                    let body = self.sequence(body);
+                    if !body.is_empty() {
+                        res.push(LoopTree::Branch { condition, body });
+                    }
+                }
             }
         }
         res
@@ -105,7 +109,7 @@ impl Pass {
             return None;
         };
         let is_own = kernel[*array].is_temporary() && self.n_writers.get(array) == Some(&1);
-        if !is_own || !instruction.predicates.is_empty() || !kernel[*array].dtype.is_float() {
+        if !is_own || !kernel[*array].dtype.is_float() {
             return None;
         }
         let program = Constant::of(kernel, *expression)?;
