@@ -38,7 +38,10 @@ pub fn sum(graph: &mut Graph, terms: impl IntoIterator<Item = (Rational, Id)>) -
                 }
             }
             None => {
-                let (factor, class) = unscaled(graph, class, Rational::is_unit);
+                // What is negative gives its sign to the coefficient.
+                let (factor, class) = unscaled(graph, class, |factor| {
+                    factor.is_unit() || factor.is_negative() && coefficient.times(factor).to_exact_f64().is_some()
+                });
                 variable.push((coefficient.times(&factor), class));
             }
         }
@@ -123,7 +126,7 @@ pub fn product(graph: &mut Graph, factors: impl IntoIterator<Item = (i32, Id)>) 
             constant = folded;
             continue;
         }
-        let (sign, class) = unscaled(graph, class, Rational::is_unit);
+        let (sign, class) = signed(graph, class);
         if sign.is_negative() && exponent % 2 != 0 {
             constant = constant.negated();
         }
@@ -162,6 +165,15 @@ pub fn either_sign(graph: &Graph, class: Id) -> Id {
     graph[class].nodes.iter().filter_map(negated).min().map_or(class, |negated| negated.min(class))
 }
 
+/// `class` as a sign times another class: what is multiplied with a negative number is the negation of another multiple.
+fn signed(graph: &mut Graph, class: Id) -> (Rational, Id) {
+    let (factor, base) = unscaled(graph, class, |factor| factor.is_unit() || factor.is_negative());
+    if factor.is_unit() {
+        return (factor, base);
+    }
+    (Rational::MINUS_ONE, scale(graph, factor.abs(), base))
+}
+
 /// `class` as an accepted factor times another class: (1, itself) if it is no such multiple.
 pub fn unscaled(graph: &Graph, class: Id, accept: impl Fn(&Rational) -> bool) -> (Rational, Id) {
     graph[class]
@@ -195,6 +207,20 @@ mod tests {
         let a = sum(&mut graph, [(Rational::ONE, x), (Rational::MINUS_ONE, y)]);
         let minus_y = scale(&mut graph, Rational::MINUS_ONE, y);
         let b = sum(&mut graph, [(Rational::ONE, minus_y), (Rational::ONE, x)]);
+        assert_eq!(a, b);
+    }
+
+    #[test]
+    fn multiples_meet_their_negation() {
+        let (mut graph, x, y) = graph();
+        let third = |graph: &mut Graph, sign: f64| scale(graph, Rational::from_f64(sign * 0.3).unwrap(), x);
+        let (plus, minus) = (third(&mut graph, 1.0), third(&mut graph, -1.0));
+        let a = sum(&mut graph, [(Rational::MINUS_ONE, plus), (Rational::ONE, y)]);
+        let b = sum(&mut graph, [(Rational::ONE, minus), (Rational::ONE, y)]);
+        assert_eq!(a, b);
+        let a = product(&mut graph, [(1, plus), (1, y)]);
+        let a = scale(&mut graph, Rational::MINUS_ONE, a);
+        let b = product(&mut graph, [(1, minus), (1, y)]);
         assert_eq!(a, b);
     }
 
