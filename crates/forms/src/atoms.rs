@@ -4,7 +4,7 @@
 //! polynomial. Equal atoms are one [`AtomId`]: sums are interned with a canonical sign, and where all their coefficients have one magnitude
 //! with that taken out, so that `a - b` and `b - a` meet. A [`MonomialId`] is a product of whole powers of atoms.
 
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::{Expr, ExprId, Float, FunctionId};
 use rustc_hash::FxBuildHasher;
 
@@ -130,10 +130,11 @@ impl Atoms {
     }
 
     /// A sum as a number times a monomial: one term itself, several as an atom; `None` if a coefficient is not finite.
-    pub(crate) fn sum(&mut self, mut terms: Vec<(MonomialId, f64)>) -> Option<(f64, MonomialId)> {
-        if let [(monomial, coefficient)] = terms.as_slice() {
+    pub(crate) fn sum(&mut self, terms: &[(MonomialId, f64)]) -> Option<(f64, MonomialId)> {
+        if let [(monomial, coefficient)] = terms {
             return Some((*coefficient, *monomial));
         }
+        let mut terms = terms.to_vec();
         terms.sort_by_key(|term| term.0);
         let (sign, magnitude) = terms.first().map_or((1.0, 1.0), |first| (first.1.signum(), first.1.abs()));
         let scale = if terms.iter().all(|term| term.1.abs() == magnitude) { sign * magnitude } else { sign };
@@ -142,6 +143,56 @@ impl Atoms {
         };
         let scalars: Option<Vec<Scalar>> = terms.iter().map(scalar).collect();
         Some((scale, self.intern(Atom::Sum(scalars?))))
+    }
+
+    /// A sum as a number times a monomial, with what its terms have in common taken out; `None` if a coefficient is not finite.
+    pub(crate) fn factored(&mut self, terms: &[(MonomialId, f64)]) -> Option<(f64, MonomialId)> {
+        let common = self.common(terms.iter().map(|term| term.0));
+        let divided: Vec<(MonomialId, f64)> =
+            terms.iter().map(|&(monomial, value)| (self.multiply(monomial, common, -1), value)).collect();
+        let (scale, sum) = self.sum(&divided)?;
+        Some((scale, self.multiply(sum, common, 1)))
+    }
+
+    /// A power of an atom.
+    pub(crate) fn power(&mut self, atom: AtomId, exponent: i32) -> MonomialId {
+        self.monomial(vec![(atom, exponent)])
+    }
+
+    /// The terms of a sum, those of sums in it instead of these; `None` if the atom is no sum.
+    pub(crate) fn terms(&self, atom: AtomId) -> Option<Vec<(MonomialId, f64)>> {
+        let Atom::Sum(_) = self.atom(atom) else { return None };
+        let mut res: IndexMap<MonomialId, f64, FxBuildHasher> = IndexMap::default();
+        let mut pending = vec![(atom, 1.0)];
+        while let Some((atom, factor)) = pending.pop() {
+            let Atom::Sum(terms) = self.atom(atom) else { continue };
+            for term in terms {
+                let value = factor * term.coefficient.get();
+                match self.factors(term.monomial) {
+                    [(inner, 1)] if matches!(self.atom(*inner), Atom::Sum(_)) => pending.push((*inner, value)),
+                    _ => *res.entry(term.monomial).or_default() += value,
+                }
+            }
+        }
+        Some(res.into_iter().collect())
+    }
+
+    /// What monomials have in common: of each atom that all have, with powers of one sign, the least power.
+    fn common(&mut self, mut monomials: impl Iterator<Item = MonomialId>) -> MonomialId {
+        let Some(first) = monomials.next() else { return MonomialId::ONE };
+        let mut res = self.factors(first).to_vec();
+        for next in monomials {
+            let factors = self.factors(next);
+            res.retain_mut(|(atom, power)| {
+                let Ok(at) = factors.binary_search_by_key(atom, |factor| factor.0) else { return false };
+                let other = factors[at].1;
+                if other.abs() < power.abs() {
+                    *power = other;
+                }
+                other.signum() == power.signum()
+            });
+        }
+        self.monomial(res)
     }
 
     /// `|d|**a * d**b` with the fewest factors: `|d|**2 == d**2`.

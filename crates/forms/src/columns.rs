@@ -24,7 +24,8 @@ use crate::atoms::MonomialId;
 use crate::evaluate::Evaluator;
 use crate::families::{self, Directions, Indicators};
 use crate::moments;
-use crate::polynomial::Polynomial;
+use crate::polynomial::{Algebra, Polynomial};
+use crate::scalars::Terms;
 use crate::stores::Found;
 use crate::{Options, Shape, Tolerance};
 
@@ -76,8 +77,8 @@ impl Map {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Columns {
     pub(crate) maps: Vec<Map>,
-    /// For each map the same with moments of coefficients as features, where that has fewer entries.
-    pub(crate) in_moments: Vec<Vec<Map>>,
+    /// For each map the same with other features: moments of coefficients, where that has fewer entries, and products of sums multiplied out.
+    pub(crate) others: Vec<Vec<Map>>,
     pub(crate) tolerance: Tolerance,
 }
 
@@ -114,6 +115,14 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
         }
         values.push((store_idx, value));
     }
+    if !found.evaluator.algebra.has_form() {
+        // No product has kept a sum: what is a sum of products is one.
+        for value in values.iter_mut().filter_map(|(_, value)| value.as_mut()) {
+            if let Some(gathered) = found.evaluator.algebra.gathered(value) {
+                *value = gathered;
+            }
+        }
+    }
     let indicators = families::split(found, &mut values);
     let mut groups: IndexMap<Vec<InameId>, Vec<(usize, Polynomial)>> = IndexMap::new();
     for (store_idx, value) in values {
@@ -125,27 +134,43 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
     for stores in groups.into_values() {
         if let Some(mut map) = matrix(found, &stores) {
             res.cluster(&mut map);
-            let mut in_moments = Vec::new();
+            let mut others = Vec::new();
             if let Some(in_directions) = in_directions(found, &map, &indicators) {
-                in_moments.push(std::mem::replace(&mut map, in_directions));
+                others.push(std::mem::replace(&mut map, in_directions));
             }
             if options.moments && options.shape == Shape::StraightLine && map.n_statements() <= options.max_statements {
-                in_moments.extend(moments::in_moments(
-                    &map,
-                    &mut found.evaluator.algebra.atoms,
-                    &found.evaluator.kernel,
-                ));
+                others.extend(moments::in_moments(&map, &mut found.evaluator.algebra.atoms, &found.evaluator.kernel));
             }
             map.columns = merged(map.columns, &map.limits);
-            for map in &mut in_moments {
+            for map in &mut others {
                 res.cluster(map);
                 map.columns = merged(std::mem::take(&mut map.columns), &map.limits);
             }
+            if options.scalars {
+                let algebra = &mut found.evaluator.algebra;
+                let maps = std::iter::once(&map).chain(&others);
+                let multiplied: Vec<Map> = maps.filter_map(|map| multiplied_out(map, algebra)).collect();
+                others.extend(multiplied);
+            }
             res.maps.push(map);
-            res.in_moments.push(in_moments);
+            res.others.push(others);
         }
     }
     res
+}
+
+/// A map with products of sums in its features multiplied out; `None` if there are none.
+fn multiplied_out(map: &Map, algebra: &mut Algebra) -> Option<Map> {
+    let features: Vec<Option<Terms>> =
+        map.columns.iter().map(|column| algebra.multiplied_out(&column.feature)).collect();
+    if features.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut res = map.clone();
+    for (column, feature) in std::iter::zip(&mut res.columns, features) {
+        column.feature = feature.unwrap_or_else(|| std::mem::take(&mut column.feature));
+    }
+    Some(res)
 }
 
 /// A map with indicators summed up in tables; `None` if it has none.

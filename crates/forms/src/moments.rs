@@ -195,7 +195,7 @@ impl Unfolding {
         let limits = rows.limits.repeat(by_outer.len());
         let by_inner = merged(by_inner.collect(), &limits);
         let mut res = Self {
-            outers: by_outer.into_iter().map(|column| atoms.sum(column.feature)).collect::<Option<_>>()?,
+            outers: by_outer.into_iter().map(|column| atoms.sum(&column.feature)).collect::<Option<_>>()?,
             inners: by_inner.iter().map(|column| column.feature.clone()).collect(),
             at: Vec::with_capacity(limits.len()),
             vectors: Vectors::default(),
@@ -339,7 +339,7 @@ impl Unfolding {
                     }
                 }
             }
-            moments.push(atoms.sum(terms.into_iter().collect())?);
+            moments.push(atoms.sum(&terms.into_iter().collect::<Vec<_>>())?);
         }
         let columns = self.columns(map, rows, &frame.combinations, &moments, atoms);
         let map = Map {

@@ -8,10 +8,11 @@ use std::collections::hash_map::Entry;
 
 use indexmap::IndexMap;
 use nestegg_ir::{Float, InameSet, Kernel};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::Sums;
-use crate::atoms::{Atoms, MonomialId, Scalar};
+use crate::atoms::{AtomId, Atoms, MonomialId, Scalar};
+use crate::scalars::Terms;
 use crate::table::{ProductId, TableStore};
 
 /// How many terms one polynomial may have.
@@ -19,6 +20,9 @@ pub(crate) const MAX_TERMS: usize = 20_000;
 
 /// How many multiplications and additions of numbers a kernel may take.
 pub(crate) const MAX_WORK: u64 = 500_000_000;
+
+/// How many products a sum may be multiplied out to before equal ones meet.
+const MAX_PRODUCTS: usize = 4_096;
 
 /// A sum of numbers times monomials times products of tables.
 #[derive(Clone, Debug, Default)]
@@ -177,26 +181,43 @@ impl Algebra {
 
     /// A factor of a product: its scalars that have the same tables are one atom, if sums are kept.
     fn factor<'a>(&mut self, factor: &'a Polynomial) -> Cow<'a, Polynomial> {
-        if self.sums == Sums::Expanded || factor.len() < 2 {
-            return Cow::Borrowed(factor);
+        self.with_one_scalar(factor, Atoms::sum).map_or(Cow::Borrowed(factor), Cow::Owned)
+    }
+
+    /// The scalars that have the same tables as one term, if sums are kept: what they have in common times an atom. `None` if that changes nothing.
+    pub(crate) fn gathered(&mut self, polynomial: &Polynomial) -> Option<Polynomial> {
+        self.with_one_scalar(polynomial, Atoms::factored)
+    }
+
+    /// One term for each product of tables, its scalar made by `sum`; `None` where sums are expanded or nothing changes.
+    fn with_one_scalar(
+        &mut self,
+        polynomial: &Polynomial,
+        sum: fn(&mut Atoms, &[(MonomialId, f64)]) -> Option<(f64, MonomialId)>,
+    ) -> Option<Polynomial> {
+        if self.sums == Sums::Expanded || polynomial.len() < 2 {
+            return None;
         }
         let mut groups: IndexMap<ProductId, Vec<(MonomialId, f64)>, FxBuildHasher> = IndexMap::default();
-        for (monomial, product, coefficient) in factor.terms() {
+        for (monomial, product, coefficient) in polynomial.terms() {
             groups.entry(product).or_default().push((monomial, coefficient));
         }
-        if groups.len() == factor.len() {
-            return Cow::Borrowed(factor);
+        if groups.len() == polynomial.len() {
+            return None;
         }
         let mut res = Polynomial::zero();
         for (product, terms) in groups {
-            self.n_kept += usize::from(terms.len() > 1);
-            match self.atoms.sum(terms.clone()) {
-                Some((scale, sum)) => res.add_term(scale, sum, product),
+            let gathered = if terms.len() > 1 { sum(&mut self.atoms, &terms) } else { None };
+            match gathered {
+                Some((scale, monomial)) => {
+                    self.n_kept += 1;
+                    res.add_term(scale, monomial, product);
+                }
                 // A coefficient that is not finite cannot be written down; the terms stay as they are.
                 None => terms.iter().for_each(|&(monomial, value)| res.add_term(value, monomial, product)),
             }
         }
-        Cow::Owned(res)
+        Some(res)
     }
 
     /// The sum over reduction inames; `None` beyond a limit.
@@ -218,11 +239,102 @@ impl Algebra {
         if polynomial.len() < 2 || polynomial.terms().any(|(_, product, _)| product != ProductId::ONE) {
             return polynomial;
         }
-        let terms = polynomial.terms().map(|(monomial, _, coefficient)| (monomial, coefficient)).collect();
+        let terms: Terms = polynomial.terms().map(|(monomial, _, coefficient)| (monomial, coefficient)).collect();
         // A coefficient that is not finite cannot be written down; the terms stay as they are.
-        match self.atoms.sum(terms) {
+        match self.atoms.sum(&terms) {
             Some((scale, sum)) => Polynomial::term(scale, sum, ProductId::ONE),
             None => polynomial,
         }
+    }
+
+    /// A sum of scalars, and the sums in it, with [products multiplied out](Self::products_multiplied_out); `None` if there are none.
+    pub(crate) fn multiplied_out(&mut self, terms: &[(MonomialId, f64)]) -> Option<Terms> {
+        let (mut res, mut is_changed) = (Vec::with_capacity(terms.len()), false);
+        for &(monomial, coefficient) in terms {
+            let mut next = (monomial, coefficient);
+            for (atom, power) in self.atoms.factors(monomial).to_vec() {
+                let Some(inner) = self.atoms.terms(atom) else { continue };
+                let found = self.products_multiplied_out(&inner).and_then(|terms| self.atoms.sum(&terms));
+                if let Some((scale, sum)) = found {
+                    is_changed = true;
+                    let before = self.atoms.power(atom, power);
+                    next.0 = self.atoms.multiply(next.0, before, -1);
+                    next = (self.atoms.multiply(next.0, sum, power), next.1 * scale.powi(power));
+                }
+            }
+            res.push(next);
+        }
+        match self.products_multiplied_out(&res) {
+            Some(terms) => Some(terms),
+            None => is_changed.then_some(res),
+        }
+    }
+
+    /// A sum in which products of sums of the same values are multiplied out, each such sum of products an atom, where that pays: sums over
+    /// points that were written out multiply the same values at each point. `None` if it pays nowhere.
+    fn products_multiplied_out(&mut self, terms: &[(MonomialId, f64)]) -> Option<Terms> {
+        let alike = self.sums_of_the_same(terms);
+        if alike.is_empty() {
+            return None;
+        }
+        let mut groups: IndexMap<MonomialId, Terms, FxBuildHasher> = IndexMap::default();
+        for &(monomial, coefficient) in terms {
+            let (products, rest) = self.atoms.parted(monomial, |atom, _| alike.contains(&atom));
+            groups.entry(rest).or_default().push((products, coefficient));
+        }
+        let (mut res, mut is_changed) = (Vec::new(), false);
+        for (rest, products) in groups {
+            let multiplied_out = self.expanded(&products).and_then(|terms| self.atoms.sum(&terms));
+            is_changed |= multiplied_out.is_some();
+            let terms = multiplied_out.map_or(products, |(scale, sum)| vec![(sum, scale)]);
+            res.extend(terms.into_iter().map(|(monomial, value)| (self.atoms.multiply(monomial, rest, 1), value)));
+        }
+        is_changed.then_some(res)
+    }
+
+    /// The sums in the terms that others of them share all their values with.
+    fn sums_of_the_same(&self, terms: &[(MonomialId, f64)]) -> FxHashSet<AtomId> {
+        let factors = terms.iter().flat_map(|&(monomial, _)| self.atoms.factors(monomial));
+        let sums: FxHashSet<AtomId> = factors.filter(|factor| factor.1 > 0).map(|factor| factor.0).collect();
+        let mut by_values: FxHashMap<Vec<MonomialId>, Vec<AtomId>> = FxHashMap::default();
+        for sum in sums {
+            if let Some(terms) = self.atoms.terms(sum) {
+                let mut values: Vec<MonomialId> = terms.into_iter().map(|term| term.0).collect();
+                values.sort_unstable();
+                by_values.entry(values).or_default().push(sum);
+            }
+        }
+        by_values.into_values().filter(|sums| sums.len() > 1).flatten().collect()
+    }
+
+    /// A sum of products of sums multiplied out; `None` if that makes more terms than there are, or if fewer than half of the products meet another.
+    fn expanded(&mut self, terms: &[(MonomialId, f64)]) -> Option<Terms> {
+        let mut res = Polynomial::zero();
+        let mut seen: FxHashSet<AtomId> = FxHashSet::default();
+        let (mut n_products, mut n_terms) = (0, terms.len());
+        for &(monomial, coefficient) in terms {
+            let mut products = vec![(MonomialId::ONE, coefficient)];
+            for (atom, power) in self.atoms.factors(monomial).to_vec() {
+                let terms = self.atoms.terms(atom).filter(|_| power > 0)?;
+                n_terms += if seen.insert(atom) { terms.len() } else { 0 };
+                for _ in 0..power {
+                    if products.len() * terms.len() > MAX_PRODUCTS {
+                        return None;
+                    }
+                    products = std::mem::take(&mut products)
+                        .into_iter()
+                        .flat_map(|(left, x)| terms.iter().map(move |&(right, y)| (left, right, x * y)))
+                        .map(|(left, right, value)| (self.atoms.multiply(left, right, 1), value))
+                        .collect();
+                }
+            }
+            n_products += products.len();
+            if n_products > MAX_PRODUCTS {
+                return None;
+            }
+            products.into_iter().for_each(|(monomial, value)| res.add_term(value, monomial, ProductId::ONE));
+        }
+        let pays = res.len() > 1 && 2 * res.len() <= n_products && res.len() <= n_terms;
+        pays.then(|| res.terms().map(|(monomial, _, coefficient)| (monomial, coefficient)).collect())
     }
 }

@@ -69,13 +69,13 @@ pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option
     let (mut kernel, Algebra { atoms, tables, .. }) = (evaluator.kernel, evaluator.algebra);
     let n_maps = columns.maps.len();
     let is_too_long = columns.maps.iter().map(Map::n_statements).sum::<usize>() > options.max_statements;
-    let plans: Option<Vec<Plan>> = std::iter::zip(&columns.maps, &columns.in_moments)
-        .map(|(map, in_moments)| {
+    let plans: Option<Vec<Plan>> = std::iter::zip(&columns.maps, &columns.others)
+        .map(|(map, others)| {
             let is_long = is_too_long && map.n_statements() * n_maps > options.max_statements;
             if options.shape == Shape::StraightLine && is_long {
                 return in_components(map, &stores, &tables, options);
             }
-            Some(cheapest(map, in_moments, &stores, &tables, &atoms, options))
+            Some(cheapest(map, others, &stores, &tables, &atoms, options))
         })
         .collect();
     let plans = plans?;
@@ -138,10 +138,10 @@ pub(crate) fn write(found: Found, columns: Columns, options: &Options) -> Option
     })
 }
 
-/// The map, or the same in a basis of its columns or with moments of coefficients, whichever takes fewest operations.
+/// The map, or the same with other features or in a basis of its columns, whichever takes fewest operations.
 fn cheapest(
     map: &Map,
-    in_moments: &[Map],
+    others: &[Map],
     stores: &[Store],
     tables: &TableStore,
     atoms: &Atoms,
@@ -150,7 +150,7 @@ fn cheapest(
     let mut plans = Vec::new();
     match options.shape {
         Shape::StraightLine => {
-            let maps: Vec<&Map> = std::iter::once(map).chain(in_moments).collect();
+            let maps: Vec<&Map> = std::iter::once(map).chain(others).collect();
             let fewest = maps.iter().map(|map| map.n_entries()).min().unwrap_or(0);
             let sparse: Vec<&Map> =
                 maps.into_iter().filter(|map| map.n_entries() <= fewest.saturating_mul(MAX_TIMES_ENTRIES)).collect();
