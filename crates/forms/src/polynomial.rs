@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::{Float, InameSet, Kernel};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
@@ -34,6 +34,9 @@ pub(crate) struct Polynomial {
 }
 
 type Term = (MonomialId, ProductId, f64);
+
+/// What makes a number times a monomial of a sum.
+type SumOf = fn(&mut Atoms, &[(MonomialId, f64)]) -> Option<(f64, MonomialId)>;
 
 /// The order of terms does not matter.
 impl PartialEq for Polynomial {
@@ -190,11 +193,7 @@ impl Algebra {
     }
 
     /// One term for each product of tables, its scalar made by `sum`; `None` where sums are expanded or nothing changes.
-    fn with_one_scalar(
-        &mut self,
-        polynomial: &Polynomial,
-        sum: fn(&mut Atoms, &[(MonomialId, f64)]) -> Option<(f64, MonomialId)>,
-    ) -> Option<Polynomial> {
+    fn with_one_scalar(&mut self, polynomial: &Polynomial, sum: SumOf) -> Option<Polynomial> {
         if self.sums == Sums::Expanded || polynomial.len() < 2 {
             return None;
         }
@@ -295,7 +294,8 @@ impl Algebra {
     /// The sums in the terms that others of them share all their values with.
     fn sums_of_the_same(&self, terms: &[(MonomialId, f64)]) -> FxHashSet<AtomId> {
         let factors = terms.iter().flat_map(|&(monomial, _)| self.atoms.factors(monomial));
-        let sums: FxHashSet<AtomId> = factors.filter(|factor| factor.1 > 0).map(|factor| factor.0).collect();
+        let sums: IndexSet<AtomId, FxBuildHasher> =
+            factors.filter(|factor| factor.1 > 0).map(|factor| factor.0).collect();
         let mut by_values: FxHashMap<Vec<MonomialId>, Vec<AtomId>> = FxHashMap::default();
         for sum in sums {
             if let Some(terms) = self.atoms.terms(sum) {

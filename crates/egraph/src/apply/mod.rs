@@ -8,6 +8,7 @@ pub mod contract;
 pub mod factor;
 pub mod group;
 pub mod linear;
+pub mod multiple;
 pub mod nested;
 
 use std::collections::BTreeSet;
@@ -185,6 +186,12 @@ pub static APPLIERS: &[Applier] = &[
         doc: "Terms of a sum with a common factor, a value or a number, become one product; the most profitable factors first, and after one another.",
         limits: &[("terms", 64, 2..=4096), ("factors", 4, 1..=64)],
         apply: factor::common_factor,
+    },
+    Applier {
+        name: "shared-multiple",
+        doc: "Products that have a number and a factor in common multiply the factor by the number once.",
+        limits: &[],
+        apply: multiple::shared_multiple,
     },
     Applier {
         name: "linear-form",
