@@ -51,13 +51,10 @@ impl<'t> File<'t> {
             Self { text, macros, types: Types::default(), functions: Vec::new(), variables: FxHashMap::default() };
         file.types.define_macros(macros);
         let mut open: Vec<Node<'t>> = vec![tree.root_node()];
-        let mut defined: Vec<&'t str> = Vec::new();
         while let Some(node) = open.pop() {
             match node.kind() {
                 "translation_unit" | "declaration_list" => open.extend(children(node).into_iter().rev()),
                 "linkage_specification" => open.extend(node.child_by_field_name("body")),
-                "preproc_def" => defined.extend(node.child_by_field_name("name").map(|name| file.slice(name))),
-                "preproc_ifdef" => open.extend(file.chosen(node, &defined).into_iter().rev()),
                 "type_definition" => file.define_type(node),
                 "function_definition" => file.function(node),
                 "declaration" => file.declare(node),
@@ -69,20 +66,6 @@ impl<'t> File<'t> {
 
     fn slice(&self, node: Node<'_>) -> &'t str {
         self.text.get(node.byte_range()).unwrap_or_default()
-    }
-
-    /// What is left of `#ifdef` and `#ifndef`.
-    fn chosen(&self, node: Node<'t>, defined: &[&str]) -> Vec<Node<'t>> {
-        let name = node.child_by_field_name("name");
-        let is_defined = name.is_some_and(|name| defined.contains(&self.slice(name)));
-        let wants_defined = node.child(0).is_some_and(|word| word.kind() == "#ifdef");
-        let alternative = node.child_by_field_name("alternative");
-        if is_defined == wants_defined {
-            let skipped = [name, alternative];
-            children(node).into_iter().filter(|&child| !skipped.contains(&Some(child))).collect()
-        } else {
-            alternative.filter(|other| other.kind() == "preproc_else").map(children).unwrap_or_default()
-        }
     }
 
     fn define_type(&mut self, node: Node<'t>) {
@@ -137,9 +120,9 @@ impl<'t> File<'t> {
         self.functions.iter().copied().find(|function| function.name == name && !function.takes_arrays)
     }
 
-    /// The names of functions that take numbers only.
-    pub(crate) fn helpers(&self) -> impl Iterator<Item = &'t str> {
-        self.functions.iter().filter(|function| !function.takes_arrays).map(|function| function.name)
+    /// Whether a function or a type has that name, but for the case of letters.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.functions.iter().any(|function| function.name.eq_ignore_ascii_case(name)) || self.types.has(name)
     }
 
     /// The type that a function takes and returns, and how many arguments it takes, if it is declared to compute floats of one type from floats alone.

@@ -17,6 +17,29 @@ pub(crate) fn syntax(message: &str, at: Span) -> Box<ReadError> {
     )
 }
 
+/// Directives that make no conditional, or refuse the text.
+pub(crate) fn conditional(what: &str, at: Span, help: &str) -> Box<ReadError> {
+    Problem::error("c::conditional", what.to_owned(), "here", at, help)
+}
+
+/// A function that stands partly in a conditional.
+pub(crate) fn cut_conditional(name: &str, at: Span) -> Box<ReadError> {
+    let help = "put the whole function inside of the conditional, or outside; or write the result to a file of its own: `--emit text` or `--emit dump`, and that as C";
+    conditional(&format!("a conditional begins or ends inside of the function `{name}`"), at, help)
+}
+
+/// A condition of the preprocessor without a value.
+pub(crate) fn condition(reason: &str, at: Span) -> Box<ReadError> {
+    Problem::error(
+        "c::condition",
+        format!("this condition of the preprocessor has no value: {reason}"),
+        "here",
+        at,
+        "conditions are made of integers, `defined`, and macros that the file defines before; headers are not read. Define the macro in this file, or run \
+         the preprocessor first: `cc -E -P`",
+    )
+}
+
 /// Something that is C but no part of a kernel.
 pub(crate) fn unsupported(what: &str, at: Span, help: &str) -> Box<ReadError> {
     Problem::error("c::unsupported", format!("{what} cannot be part of a kernel"), "this", at, help)

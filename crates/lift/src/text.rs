@@ -1,10 +1,11 @@
-//! C text as tree-sitter takes it, and what the preprocessor would have done.
+//! C text as tree-sitter takes it, and what macros expand to.
 //!
 //! Spellings that the grammar does not know are replaced by others of the same length, so that every place stays where it is.
 
 use nestegg_span::Span;
 use tree_sitter::{Node, Parser, Tree};
 
+use crate::preprocess::{Definition, Preprocessed, preprocess};
 use crate::problem::{self, Lifted};
 
 /// Words that C text begins with.
@@ -23,7 +24,7 @@ pub(crate) fn is_c(name: &str, text: &str) -> bool {
         return false;
     }
     let text = text.trim_start();
-    let directives = ["#include", "#define", "#pragma", "#ifndef", "#ifdef", "#if "];
+    let directives = ["#include", "#define", "#pragma", "#if"];
     if text.starts_with("//") || text.starts_with("/*") || directives.iter().any(|word| text.starts_with(word)) {
         return true;
     }
@@ -31,18 +32,37 @@ pub(crate) fn is_c(name: &str, text: &str) -> bool {
     FIRST_WORDS.contains(&word)
 }
 
-/// The same text, of the same length, in the words of the grammar; macros that expand to nothing or to a pragma are blank.
-pub(crate) fn prepared(text: &str) -> String {
-    let mut hints: Vec<&str> = Vec::new();
-    for line in text.lines() {
-        let Some(rest) = line.trim_start().strip_prefix('#').map(str::trim_start) else { continue };
-        let Some(rest) = rest.strip_prefix("define ").map(str::trim_start) else { continue };
-        let end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
-        let value = rest[end..].trim();
-        if end > 0 && (value.is_empty() || value.starts_with("_Pragma") || value.starts_with("__attribute__")) {
-            hints.push(&rest[..end]);
-        }
+/// A text as the grammar takes it.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// What the preprocessor leaves, of the same length, in the words of the grammar; macros that expand to nothing or to a pragma are blank.
+    pub(crate) text: String,
+    /// The names of macros that the file defines anywhere.
+    pub(crate) macro_names: Vec<String>,
+    /// The places of the directives of each conditional.
+    pub(crate) conditionals: Vec<Vec<Span>>,
+    definitions: Vec<Definition>,
+}
+
+impl Prepared {
+    /// The macros that are defined in what is left.
+    pub(crate) fn macros(&self) -> Vec<Macro> {
+        self.definitions.iter().map(Macro::new).collect()
     }
+}
+
+/// Prepares a text; `defined` are names that the compiler defines.
+pub(crate) fn prepared(text: &str, defined: &[&str]) -> Lifted<Prepared> {
+    let Preprocessed { text, definitions, names, conditionals } = preprocess(text, defined)?;
+    let is_hint = |value: &str| value.is_empty() || value.starts_with("_Pragma") || value.starts_with("__attribute__");
+    let hints: Vec<&str> =
+        definitions.iter().filter(|known| is_hint(&known.value)).map(|known| known.name.as_str()).collect();
+    let text = in_words_of_grammar(&text, &hints);
+    Ok(Prepared { text, macro_names: names, conditionals, definitions })
+}
+
+/// The same text, of the same length, in the words of the grammar, and without these words.
+fn in_words_of_grammar(text: &str, hints: &[&str]) -> String {
     let mut res = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         if line.trim_start().starts_with('#') {
@@ -181,6 +201,14 @@ pub(crate) struct Macro {
 }
 
 impl Macro {
+    fn new(definition: &Definition) -> Self {
+        let Definition { name, parameters, value, .. } = definition.clone();
+        let wrapped = format!("void f(void) {{ ({value}); }}");
+        let is_expression = |tree: &Tree| !value.is_empty() && !tree.root_node().has_error();
+        let tree = tree(&wrapped).filter(is_expression).map(|tree| (wrapped, tree));
+        Self { name, parameters, value, tree }
+    }
+
     /// The text of which [`Macro::expression`] is a part.
     pub(crate) fn text(&self) -> &str {
         self.tree.as_ref().map_or("", |(text, _)| text)
@@ -194,39 +222,4 @@ impl Macro {
         // The parentheses are not the macro's own.
         (statement.kind() == "expression_statement").then(|| statement.named_child(0)?.named_child(0)).flatten()
     }
-}
-
-/// The macros that a file defines.
-pub(crate) fn macros(text: &str, tree: &Tree) -> Vec<Macro> {
-    let mut res: Vec<Macro> = Vec::new();
-    let mut cursor = tree.walk();
-    loop {
-        let node = cursor.node();
-        if matches!(node.kind(), "preproc_def" | "preproc_function_def") {
-            res.extend(read_macro(text, node));
-        }
-        if node.kind() != "preproc_def" && cursor.goto_first_child() {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return res;
-            }
-        }
-    }
-}
-
-fn read_macro(text: &str, node: Node<'_>) -> Option<Macro> {
-    let slice = |node: Node<'_>| text.get(node.byte_range()).unwrap_or_default();
-    let name = slice(node.child_by_field_name("name")?).to_owned();
-    let parameters = node
-        .child_by_field_name("parameters")
-        .map(|list| children(list).into_iter().map(|parameter| slice(parameter).to_owned()).collect());
-    let value = node.child_by_field_name("value").map(slice).unwrap_or_default().trim();
-    let value = value.split("//").next().unwrap_or_default();
-    let value = value.split("/*").next().unwrap_or_default().replace("\\\n", " ").trim().to_owned();
-    let wrapped = format!("void f(void) {{ ({value}); }}");
-    let tree =
-        tree(&wrapped).filter(|tree| !value.is_empty() && !tree.root_node().has_error()).map(|tree| (wrapped, tree));
-    Some(Macro { name, parameters, value, tree })
 }

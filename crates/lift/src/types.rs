@@ -31,6 +31,11 @@ impl Types {
         self.named.insert(name.to_owned(), (base, spelled.to_owned()));
     }
 
+    /// Whether a type has that name, but for the case of letters.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.named.keys().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
     /// How the type of that name is spelled without it.
     pub(crate) fn spelled(&self, name: &str) -> Option<&str> {
         self.named.get(name).map(|(_, spelled)| spelled.as_str())

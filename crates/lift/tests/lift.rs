@@ -408,6 +408,11 @@ const PIECES: &[&str] = &[
     "é",
     "while (1)",
     "#if 1\n",
+    "#ifdef N\n",
+    "#elif defined(M) && M(1)\n",
+    "#else\n",
+    "#if N\n",
+    "\n",
     "#endif\n",
     "u->v[0]",
     "struct s *u",
@@ -447,4 +452,295 @@ fn deep_text_is_refused() {
     }
     let sum = vec!["a[0]"; 20_000].join(" + ");
     assert!(lifted(&format!("void f(double *a) {{ a[0] = {sum}; }}")).starts_with("kernel f"));
+}
+
+/// The value that `f` stores, of a text with `VALUE` in it, or what is wrong.
+fn chosen(text: &str) -> String {
+    let written = lifted(&format!("{text}\n"));
+    let value = |line: &str| Some(line.trim().strip_prefix("a[0] = ")?.split_once(' ')?.0.to_owned());
+    written.lines().find_map(value).unwrap_or(written)
+}
+
+#[test]
+fn conditionals_choose_what_a_compiler_without_extensions_reads() {
+    for (text, expected) in [
+        ("void f(double *a) {\n#if defined(__GNUC__)\nv4 x = *(v4 *)a;\n#else\na[0] = 2;\n#endif\n}", "2"),
+        ("#ifdef __clang__\ntypedef\n#elif defined __GNUC__\n@\n#else\nvoid f(double *a) { a[0] = 3; }\n#endif", "3"),
+        // Groups nest, and what is not chosen chooses nothing inside.
+        (
+            "void f(double *a) { a[0] =\n#if 0\n#if 1\n1\n#else\n2\n#endif\n#elif 1\n#if 0\n3\n#else\n4\n#endif\n#else\n5\n#endif\n; }",
+            "4",
+        ),
+        // The first that holds is chosen; conditions after it need no value.
+        ("void f(double *a) { a[0] =\n#if 1\n1\n#elif 1/0\n2\n#elif g(\n3\n#else\n4\n#endif\n; }", "1"),
+        (
+            "void f(double *a) { a[0] =\n#if 0\n#elif X(\n#endif\n1; }",
+            "c::condition 3:7: this condition of the preprocessor has no value: `X(…)` cannot be expanded: `X`\n",
+        ),
+        // What the file defines, where it does.
+        (
+            "#define N 3\n#undef N\n#ifndef N\n#define N 5\n#endif\nvoid f(double *a) { a[0] =\n#if N == 5\n1\n#else\n2\n#endif\n; }",
+            "1",
+        ),
+        ("void f(double *a) { a[0] =\n#ifdef N\n1\n#else\n2\n#endif\n; }\n#define N", "2"),
+        ("#if 0\n#define N 7\n#else\n#define N 8\n#endif\nvoid f(double *a) { a[0] = N; }", "8"),
+        // Comments and lines that go on.
+        (
+            "void f(double *a) { a[0] =\n#if /* 1 */ 0 \\\n + 1 // and so on\n1\n/*\n#else\n*/\n# else /* of the\n condition */\n2\n#/**/endif\n; }",
+            "1",
+        ),
+        ("#if 0\ndon't \"\n#endif\nvoid f(double *a) { a[0] = 1; }", "1"),
+        // A name that nothing defines is 0.
+        ("void f(double *a) { a[0] =\n#if UNKNOWN\n1\n#else\n2\n#endif\n; }", "2"),
+    ] {
+        assert_eq!(chosen(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn conditions_are_those_of_c() {
+    let defined = "#define ONE 1\n#define EMPTY\n#define SUM 1 + 1\n#define TWICE(x) ((x)*2)\n#define FIRST(a, b) a\n#define SELF SELF + 1\n\
+                   #define HAS_ONE (defined(ONE) && !defined NONE)\n#define NAME TWICE\n#define NONE_GIVEN() 4\n";
+    for (condition, expected) in [
+        ("1", true),
+        ("0x10 == 16 && 010 == 8 && 'a' == 97 && 0b11 == 3", true),
+        ("defined(ONE) && defined ONE && !defined(TWO) && defined EMPTY", true),
+        ("ONE + SUM * 2 == 4", true),
+        ("TWICE(SUM) == 4 && TWICE(TWICE(1)) == 4", true),
+        ("FIRST((ONE), (2, 3)) == 1", true),
+        ("FIRST(ONE, (2, 3)) == 1", true),
+        ("SELF == 1", true),
+        ("HAS_ONE", true),
+        ("NAME(3) == 6", true),
+        ("NONE_GIVEN() == 4", true),
+        ("TWICE == 0", true),
+        ("1 ? 2 : 1/0", true),
+        ("0 && 1/0 || !(1 || 1/0)", false),
+        ("7 / 2 == 3 && -7 / 2 == -3 && -7 % 2 == -1 && (1 << 3 | 1) == 9 && (6 & 3 ^ 1) == 3", true),
+        ("-1 < 0 && !(-1 < 0u) && ~0 == -1", true),
+        ("2 - 1 - 1", false),
+        ("18446744073709551615u + 1 == 0", true),
+        ("__STDC__ && __STDC_VERSION__ >= 199901L", true),
+        ("true && !false", true),
+    ] {
+        let text = format!("{defined}void f(double *a) {{ a[0] =\n#if {condition}\n1\n#else\n2\n#endif\n; }}");
+        assert_eq!(chosen(&text), if expected { "1" } else { "2" }, "{condition}");
+    }
+}
+
+#[test]
+fn what_cannot_be_evaluated_is_refused_at_its_place() {
+    let rest = "\n1\n#endif\nvoid f(double *a) { a[0] = 1; }";
+    for (text, expected) in [
+        (
+            "#if",
+            expect![[r#"
+            c::condition 1:1: this condition of the preprocessor has no value: an operand is missing: `#if`
+        "#]],
+        ),
+        (
+            "#if 1 +",
+            expect![[r#"
+            c::condition 1:1: this condition of the preprocessor has no value: an operand is missing: `#if 1 +`
+        "#]],
+        ),
+        (
+            "#if (1",
+            expect![[r#"
+            c::condition 1:5: this condition of the preprocessor has no value: this is not closed: `(`
+        "#]],
+        ),
+        (
+            "#if 1 2",
+            expect![[r#"
+            c::condition 1:7: this condition of the preprocessor has no value: `2` is not expected here: `2`
+        "#]],
+        ),
+        (
+            "#if 1.5",
+            expect![[r#"
+            c::condition 1:5: this condition of the preprocessor has no value: `1.5` is no integer: `1.5`
+        "#]],
+        ),
+        (
+            "#if \"a\"",
+            expect![[r#"
+            c::condition 1:5: this condition of the preprocessor has no value: `"a"` is no integer: `"a"`
+        "#]],
+        ),
+        (
+            "#if 1 ? 2",
+            expect![[r#"
+            c::condition 1:7: this condition of the preprocessor has no value: `?` lacks its `:`: `?`
+        "#]],
+        ),
+        (
+            "#if 2/(1 - 1)",
+            expect![[r#"
+                c::condition 1:6: this condition of the preprocessor has no value: `/` has no result of 64 bits: `/`
+            "#]],
+        ),
+        (
+            "#if 9223372036854775807 + 1",
+            expect![[r#"
+                c::condition 1:25: this condition of the preprocessor has no value: `+` has no result of 64 bits: `+`
+            "#]],
+        ),
+        (
+            "#if 99999999999999999999",
+            expect![[r#"
+            c::condition 1:5: this condition of the preprocessor has no value: `99999999999999999999` is no integer: `99999999999999999999`
+        "#]],
+        ),
+        (
+            "#if defined(3)",
+            expect![[r#"
+            c::condition 1:5: this condition of the preprocessor has no value: `defined` asks for one name: `defined`
+        "#]],
+        ),
+        (
+            "#ifdef",
+            expect![[r#"
+            c::condition 1:1: this condition of the preprocessor has no value: `#ifdef` asks for a name: `#ifdef`
+        "#]],
+        ),
+        (
+            "#if 1 && __has_include(<math.h>)",
+            expect![[r#"
+                c::condition 1:10: this condition of the preprocessor has no value: `__has_include(…)` cannot be expanded: `__has_include`
+            "#]],
+        ),
+        (
+            "#define F(x) x\n#if F(1",
+            expect![[r#"
+            c::condition 2:5: this condition of the preprocessor has no value: the arguments of `F` have no end: `F`
+        "#]],
+        ),
+        (
+            "#define F(x) x\n#if F(1, 2)",
+            expect![[r#"
+                c::condition 2:5: this condition of the preprocessor has no value: `F` takes 1 argument, not 2: `F`
+            "#]],
+        ),
+        (
+            "#define F(x) x ## 1\n#if F(1)",
+            expect![[r#"
+                c::condition 2:5: this condition of the preprocessor has no value: `F(…)` cannot be expanded: `F`
+            "#]],
+        ),
+        (
+            "#include <limits.h>\n#if INT_MAX > 40000",
+            expect![[r#"
+            c::condition 2:5: this condition of the preprocessor has no value: the value of `INT_MAX` may stand in a header: `INT_MAX`
+        "#]],
+        ),
+        (
+            "#include \"sizes.h\"\n#if N > 3",
+            expect![[r#"
+            c::condition 2:5: this condition of the preprocessor has no value: the value of `N` may stand in a header: `N`
+        "#]],
+        ),
+        (
+            "#include <math.h>\n#if N > 3\n#error no",
+            expect![[r#"
+            kernel f linearized
+            arg a : float64[1] write
+            a[0] = 1  {id=insn0}
+        "#]],
+        ),
+        (
+            "#if N == 0\n  #error N is not given",
+            expect![[r#"
+            c::conditional 2:3: `#error` refuses this file: `#error N is not given`
+        "#]],
+        ),
+        (
+            "#if 1\n#ifdef A\n#endif",
+            expect![[r#"
+            c::conditional 1:1: this conditional has no `#endif`: `#if 1`
+        "#]],
+        ),
+        (
+            "#ifndef A\n#else\n#else\n",
+            expect![[r#"
+            c::conditional 3:1: `#else` comes after `#else`: `#else`
+        "#]],
+        ),
+        (
+            "#ifndef A\n#else\n#elif 1\n",
+            expect![[r#"
+            c::conditional 3:1: `#elif` comes after `#else`: `#elif 1`
+        "#]],
+        ),
+        (
+            "#endif\n#if 1",
+            expect![[r#"
+            c::conditional 1:1: `#endif` belongs to no conditional: `#endif`
+        "#]],
+        ),
+    ] {
+        let last = if text.starts_with("#if 1\n#ifdef") { rest.replace("#endif", "") } else { rest.to_owned() };
+        check(&format!("{text}{last}"), expected);
+    }
+}
+
+#[test]
+fn places_after_conditionals_stay_right() {
+    check(
+        "#if defined(__GNUC__) /* é */\nint é;\n#endif\nvoid f(double *a)\n{\n#ifdef __GNUC__\n    *a = é;\n#else\n    a[0] = b;\n#endif\n    a[1] = c;\n}\n",
+        expect![[r#"
+            c::unknown_name 9:12: the name `b` is not defined: `b`
+            c::unknown_name 11:12: the name `c` is not defined: `c`
+        "#]],
+    );
+}
+
+#[test]
+fn endless_macros_are_refused() {
+    let mut text = String::from("#define A0(x) x x\n");
+    for n in 1..40 {
+        writeln!(text, "#define A{n}(x) A{}(A{}(x))", n - 1, n - 1).unwrap();
+    }
+    assert!(
+        lifted(&format!("{text}#if A39(1)\n#endif\nvoid f(double *a) {{ a[0] = 1; }}")).starts_with("c::condition")
+    );
+    let nested = format!("#if {}1{}\n#endif\n", "(".repeat(5_000), ")".repeat(5_000));
+    assert!(lifted(&nested).starts_with("c::condition"));
+    let calls = format!("#define F(x) x\n#if {}1{}\n#endif\n", "F(".repeat(3_000), ")".repeat(3_000));
+    assert!(lifted(&calls).starts_with("c::condition"));
+    assert!(lifted(&"#if 1\n".repeat(50_000)).starts_with("c::conditional"));
+}
+
+#[test]
+fn conditionals_stay_around_functions() {
+    let text = "void f(double *a)\n{\n#ifdef X\n    a[0] = 1;\n#else\n    a[0] = 2;\n#endif\n}\n#ifdef X\nvoid g(double *a)\n#else\nvoid g(float *a)\n#endif\n{\n    a[0] = 3;\n}\n\
+                #ifdef X\nvoid h(int *a) {\n#else\nvoid h(double *a) {\n#endif\n    a[0] = 4;\n}\n";
+    let source = Source::new("k.c", text);
+    let names: Vec<String> = nestegg_lift::functions(&source).unwrap().into_iter().map(|found| found.name).collect();
+    assert_eq!(names, ["f", "g", "h"]);
+    for name in names {
+        let one = nestegg_lift::only(&source, &name).unwrap();
+        assert!(nestegg_lift::read(&one).is_ok(), "{name}:\n{}", one.text);
+    }
+    let new = |name: &str| [(name.to_owned(), format!("void {name}(double *a) {{ a[0] = 5; }}"))];
+    let replaced = nestegg_lift::replaced(&source, &new("f")).unwrap();
+    assert!(replaced.starts_with("void f(double *a) { a[0] = 5; }\n#ifdef X\nvoid g("), "{replaced}");
+    for name in ["g", "h"] {
+        let errors = nestegg_lift::replaced(&source, &new(name)).unwrap_err();
+        expect!["a conditional begins or ends inside of the function `NAME`"]
+            .assert_eq(&errors.errors()[0].to_string().replace(&format!("`{name}`"), "`NAME`"));
+    }
+}
+
+#[test]
+fn helpers_of_compilers_with_vectors_are_known() {
+    let text = "#if defined(__GNUC__)\nstatic inline void tile_turn(double *r) { r[0] = 1; }\n#endif\nvoid f(double *a) { a[0] = 1; }\n";
+    let new = "#ifndef NESTEGG_HAS_TILE_TURN\n#endif\n#ifndef NESTEGG_HAS_PAIR_F64\n#endif\nvoid f(double *a) { a[0] = 2; }\n";
+    let source = Source::new("k.c", text);
+    let replaced = nestegg_lift::replaced(&source, &[("f".to_owned(), new.to_owned())]).unwrap();
+    assert!(
+        replaced.contains("#endif\n#ifndef NESTEGG_HAS_TILE_TURN\n#define NESTEGG_HAS_TILE_TURN\n#endif\n#ifndef"),
+        "{replaced}"
+    );
+    assert!(!replaced.contains("#define NESTEGG_HAS_PAIR_F64"), "{replaced}");
 }

@@ -79,10 +79,6 @@ impl<'f> Lift<'f> {
             "break_statement" | "continue_statement" | "goto_statement" | "labeled_statement" | "switch_statement" => {
                 Err(problem::unsupported("a jump", self.span(node), "write it with `if` and `else`"))
             }
-            "preproc_if" | "preproc_ifdef" => {
-                let help = "run the preprocessor first: `cc -E -P`";
-                Err(problem::unsupported("conditional compilation inside of a function", self.span(node), help))
-            }
             kind => Err(problem::unsupported(&format!("this ({})", kind.replace('_', " ")), self.span(node), "")),
         }
     }
