@@ -12,6 +12,7 @@
 mod address;
 mod expression;
 mod operation;
+mod skip;
 mod unit;
 
 use indexmap::IndexSet;
@@ -168,7 +169,9 @@ impl<'c, 'a, 'k> Builder<'c, 'a, 'k> {
 
     pub(crate) fn finish(self, chunk: Option<Chunk>) -> Block {
         let Self { sets, nodes, units, n_clocks, .. } = self;
-        Block { chunk, sets, nodes: nodes.into_iter().collect(), units, n_clocks }
+        let mut block = Block { chunk, sets, nodes: nodes.into_iter().collect(), units, n_clocks };
+        skip::complete(&mut block);
+        block
     }
 
     // Sets and dependences.

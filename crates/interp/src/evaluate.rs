@@ -35,6 +35,8 @@ pub(crate) struct State<F> {
     /// When a set's points last changed other than by a shift.
     pub(crate) shape_at: Vec<u64>,
     pub(crate) groups_at: Vec<u64>,
+    /// For each group the points of its unit at which its values are there.
+    pub(crate) held: Vec<Range>,
     gathers: Gathers,
 }
 
@@ -51,6 +53,7 @@ impl<F: Copy + Default> State<F> {
             points_at: vec![0; block.sets.len()],
             shape_at: vec![0; block.sets.len()],
             groups_at: vec![0; block.n_clocks],
+            held: vec![Range::NONE; block.n_clocks],
             gathers: FxHashMap::default(),
         }
     }
@@ -87,10 +90,26 @@ pub(crate) struct Reader<'a, W: Batch> {
 }
 
 /// Points `lo..hi` of a set.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) lo: usize,
     pub(crate) hi: usize,
+}
+
+impl Range {
+    /// No points.
+    pub(crate) const NONE: Self = Self { lo: 0, hi: 0 };
+    /// All points, however many there are.
+    pub(crate) const ALL: Self = Self { lo: 0, hi: usize::MAX };
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.lo >= self.hi
+    }
+
+    /// Whether the other's points are among these.
+    pub(crate) fn holds(self, other: Self) -> bool {
+        other.is_empty() || (self.lo <= other.lo && other.hi <= self.hi)
+    }
 }
 
 fn operand<'s, T: Copy + Default>(values: &'s [T], is_scalar: bool, range: Range) -> Operand<'s, T> {
@@ -143,6 +162,15 @@ impl<W: Batch> Reader<'_, W> {
         }
     }
 
+    /// The points of `from` that lie over `range` of `to`, whose inames are the first of its own.
+    pub(crate) fn over(&self, state: &mut State<W::Float>, from: SetId, to: SetId, range: Range) -> Range {
+        if from == to || range == Range::ALL {
+            return Range { lo: range.lo, hi: range.hi.min(state.points[from.index()].len) };
+        }
+        let key = self.gather(state, from, to);
+        over(&state.gathers[&key].1, range)
+    }
+
     fn is_scalar(&self, state: &State<W::Float>, operand: NodeId, set: SetId) -> bool {
         let own = self.block.nodes[operand.index()].set;
         own != set || state.points[own.index()].columns.is_empty()
@@ -176,4 +204,10 @@ impl<W: Batch> Reader<'_, W> {
         }
         key
     }
+}
+
+/// Where positions that never become less lie in a range.
+fn over(positions: &[u32], range: Range) -> Range {
+    let before = |end: usize| positions.partition_point(|&position| (position as usize) < end);
+    Range { lo: before(range.lo), hi: before(range.hi) }
 }

@@ -4,12 +4,17 @@
 //! group of nodes when it was last evaluated. A group runs again only if one of its dependences is newer. Values that do not
 //! depend on the loops around them are therefore computed once, wherever they stand.
 //!
+//! Where the mask of a unit fails, what only the unit needs is left out: before the first point and after the last at which it runs. Such points are
+//! counted as if they were evaluated, so that a run takes the same steps.
+//!
 //! A world may have no value for an operation that C does have one for, as the prime field for a quotient by zero. It is
 //! undefined, and so is what is computed from it, element by element of the arrays; what an undefined condition
 //! decides on is undefined as a whole: all elements that may be written under it, and all that an undefined index may mean.
 
 mod call;
 mod store;
+#[cfg(test)]
+mod tests;
 mod traps;
 
 use nestegg_ir::{ArrayId, InameId, InsnId, Kernel};
@@ -19,7 +24,7 @@ use crate::error::{Error, Trap};
 use crate::evaluate::{Range, Reader, State};
 use crate::machine::call::Scalar;
 use crate::memory::Storage;
-use crate::node::{Action, Block, Dep, Group, Step};
+use crate::node::{Action, Block, Dep, Group, GroupAt, NodeId, Step, Unit};
 use crate::plan::Code;
 use crate::world::Batch;
 
@@ -50,6 +55,9 @@ pub(crate) struct Watch {
     pub(crate) last_writer: Option<InsnId>,
     /// Steps of the run.
     pub(crate) n_steps: u64,
+    /// Points at which nodes were evaluated, those of chains apart.
+    #[cfg(test)]
+    n_evaluated: u64,
 }
 
 impl Watch {
@@ -177,12 +185,17 @@ impl<W: Batch> Machine<'_, W> {
         let block = &self.code.blocks[block_idx];
         self.refresh_points(block_idx, block, chunk)?;
         for unit in &block.units {
-            self.run_groups(block_idx, &unit.mask_groups)?;
-            self.run_groups(block_idx, &unit.groups)?;
+            self.make_up_for(block_idx, &unit.skip.before_mask);
+            self.run_groups(block_idx, unit, &unit.mask_groups, Range::ALL)?;
+            let range = self.running(block_idx, unit);
+            if !range.is_empty() {
+                self.make_up_for(block_idx, &unit.skip.before);
+            }
+            self.run_groups(block_idx, unit, &unit.groups, range)?;
             match &unit.action {
                 Action::Values(_) => {}
-                Action::Store { chain, .. } if chain.is_empty() => self.store(block_idx, unit)?,
-                Action::Store { .. } => self.store_chain(block_idx, unit)?,
+                Action::Store { chain, .. } if chain.is_empty() => self.store(block_idx, unit, range)?,
+                Action::Store { .. } => self.store_chain(block_idx, unit, range)?,
             }
         }
         Ok(())
@@ -220,11 +233,11 @@ impl<W: Batch> Machine<'_, W> {
         Ok(())
     }
 
-    fn run_groups(&mut self, block_idx: usize, groups: &[Group]) -> Result<(), Error> {
+    /// Evaluates groups at the points `range` of their unit. Steps are counted as if it were at all points.
+    fn run_groups(&mut self, block_idx: usize, unit: &Unit, groups: &[Group], range: Range) -> Result<(), Error> {
         let mut steps = 0;
-        let state = &mut self.states[block_idx];
-        let block = &self.code.blocks[block_idx];
-        for group in groups {
+        for (position, group) in groups.iter().enumerate() {
+            let (state, block) = (&mut self.states[block_idx], &self.code.blocks[block_idx]);
             let at = state.groups_at[group.clock];
             let is_old = at == 0
                 || group.deps.iter().any(|dep| match dep {
@@ -232,24 +245,65 @@ impl<W: Batch> Machine<'_, W> {
                     Dep::Array(array) => self.array_at[array.index()] > at,
                     Dep::Points(set) => state.points_at[set.index()] > at,
                 });
-            if !is_old {
-                continue;
+            if is_old {
+                let len = |node: &NodeId| state.points[block.nodes[node.index()].set.index()].len as u64;
+                steps += group.nodes.iter().map(len).sum::<u64>();
+                state.groups_at[group.clock] = self.clock;
+                state.held[group.clock] = Range::NONE;
             }
-            let reader = Reader {
-                world: self.world,
-                block,
-                layouts: &self.code.layouts,
-                functions: &self.code.functions,
-                memory: &self.memory,
-                env: &self.env,
-            };
-            for &node in &group.nodes {
-                let len = state.points[block.nodes[node.index()].set.index()].len;
-                steps += len as u64;
-                reader.evaluate(state, node, Range { lo: 0, hi: len });
+            if !state.held[group.clock].holds(range) {
+                let is_shared = unit.skip.is_shared.get(position) == Some(&true);
+                self.evaluate(block_idx, unit, group, if is_shared { Range::ALL } else { range });
             }
-            state.groups_at[group.clock] = self.clock;
         }
         self.count(steps)
+    }
+
+    /// Evaluates groups of other units that these have left out, wholly or in part.
+    fn make_up_for(&mut self, block_idx: usize, groups: &[GroupAt]) {
+        for &(unit, position) in groups {
+            let unit = &self.code.blocks[block_idx].units[unit];
+            let group = &unit.groups[position];
+            if !self.states[block_idx].held[group.clock].holds(Range::ALL) {
+                self.evaluate(block_idx, unit, group, Range::ALL);
+            }
+        }
+    }
+
+    fn evaluate(&mut self, block_idx: usize, unit: &Unit, group: &Group, range: Range) {
+        let (state, block) = (&mut self.states[block_idx], &self.code.blocks[block_idx]);
+        let reader = Reader {
+            world: self.world,
+            block,
+            layouts: &self.code.layouts,
+            functions: &self.code.functions,
+            memory: &self.memory,
+            env: &self.env,
+        };
+        for &node in &group.nodes {
+            let set = block.nodes[node.index()].set;
+            let follows = range != Range::ALL && unit.skip.follows[set.index()];
+            let range = reader.over(state, set, unit.set, if follows { range } else { Range::ALL });
+            reader.evaluate(state, node, range);
+            #[cfg(test)]
+            {
+                self.watch.n_evaluated += (range.hi - range.lo) as u64;
+            }
+        }
+        state.held[group.clock] = range;
+    }
+
+    /// The points from the first to the last at which a unit runs, or at which nobody knows whether it does.
+    fn running(&self, block_idx: usize, unit: &Unit) -> Range {
+        let Some(mask) = unit.mask else { return Range::ALL };
+        let state = &self.states[block_idx];
+        let len = state.points[unit.set.index()].len;
+        let runs =
+            |&point: &usize| (state.n_poisoned > 0 && state.poison_at(mask, point) != 0) || state.truth(mask, point);
+        match ((0..len).find(runs), (0..len).rfind(runs)) {
+            (Some(lo), Some(hi)) if unit.skip.follows.is_empty() || (lo, hi + 1) == (0, len) => Range::ALL,
+            (Some(lo), Some(hi)) => Range { lo, hi: hi + 1 },
+            _ => Range::NONE,
+        }
     }
 }

@@ -219,6 +219,24 @@ pub(crate) struct Unit {
     pub(crate) mask_groups: Vec<Group>,
     pub(crate) groups: Vec<Group>,
     pub(crate) action: Action,
+    pub(crate) skip: Skip,
+}
+
+/// A group of an earlier unit: the position of the unit, and that of the group in it.
+pub(crate) type GroupAt = (usize, usize);
+
+/// What a unit needs where units with masks leave out points at which they do not run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Skip {
+    /// Groups of other units with masks that its mask needs, in the order of evaluation.
+    pub(crate) before_mask: Vec<GroupAt>,
+    /// The same for all else.
+    pub(crate) before: Vec<GroupAt>,
+    /// For each of its groups whether others need it: then it is evaluated at all points or none.
+    pub(crate) is_shared: Vec<bool>,
+    /// For each set of the block whether its points follow those of the unit's, so that points of the unit next to one another have
+    /// points next to one another there. Empty if the unit is evaluated at all points or none.
+    pub(crate) follows: Vec<bool>,
 }
 
 /// The outermost loop of a block, cut into pieces.

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::builder::{Builder, DepsId, Entry, Refusal, Typed, Value};
 use crate::error::Error;
-use crate::node::{Action, Binary, Group, NodeId, SCALAR, SetId, Unit};
+use crate::node::{Action, Binary, Group, NodeId, SCALAR, SetId, Skip, Unit};
 
 impl Builder<'_, '_, '_> {
     /// Adds a unit that only computes values, at one point: a condition, or what a call needs.
@@ -28,7 +28,8 @@ impl Builder<'_, '_, '_> {
         }
         let groups = self.schedule(&roots);
         let action = Action::Values(roots);
-        self.units.push(Unit { insn, set: scalar, mask: None, mask_groups: Vec::new(), groups, action });
+        let skip = Skip::default();
+        self.units.push(Unit { insn, set: scalar, mask: None, mask_groups: Vec::new(), groups, action, skip });
         Ok(())
     }
 
@@ -88,7 +89,8 @@ impl Builder<'_, '_, '_> {
         }
         let groups = self.schedule(&roots);
         let action = Action::Store { array: assignee.array, address, value, chain };
-        self.units.push(Unit { insn: Some(entry.insn), set, mask, mask_groups, groups, action });
+        let skip = Skip::default();
+        self.units.push(Unit { insn: Some(entry.insn), set, mask, mask_groups, groups, action, skip });
 
         self.next_version += 1;
         self.versions.insert(assignee.array, self.next_version);

@@ -120,9 +120,11 @@ impl<W: Batch> Reader<'_, W> {
                 }
             }
             Op::Reduce(op, body) => {
+                let inside = self.over(state, self.block.nodes[body.index()].set, node.set, range);
                 let map = self.gather(state, self.block.nodes[body.index()].set, node.set);
-                let values = &state.floats[body.index()];
-                let map = &state.gathers[&map].1;
+                let values = &state.floats[body.index()][inside.lo..inside.hi];
+                let map = &state.gathers[&map].1[inside.lo..inside.hi];
+                let joined = || map.iter().map(|&to| to as usize - range.lo).zip(values);
                 let is_single = W::ROUNDS && node.ty == Type::Float32;
                 out.fill(match op {
                     ReduceOp::Sum => world.literal(0.0),
@@ -131,24 +133,24 @@ impl<W: Batch> Reader<'_, W> {
                     ReduceOp::Max => world.infinity(true),
                 });
                 let fold = |join: &dyn Fn(W::Float, W::Float) -> W::Float, out: &mut [W::Float]| {
-                    for (&to, &value) in map.iter().zip(values) {
-                        out[to as usize] = join(out[to as usize], value);
+                    for (to, &value) in joined() {
+                        out[to] = join(out[to], value);
                     }
                 };
                 let round = |value| if is_single { world.round_single(value) } else { value };
                 match op {
                     ReduceOp::Sum if is_single => fold(&|a, b| round(world.add(a, b)), out),
                     ReduceOp::Sum => {
-                        for (&to, &value) in map.iter().zip(values) {
-                            out[to as usize] = world.add(out[to as usize], value);
+                        for (to, &value) in joined() {
+                            out[to] = world.add(out[to], value);
                         }
                     }
                     ReduceOp::Product => fold(&|a, b| round(world.mul(a, b)), out),
                     ReduceOp::Min | ReduceOp::Max => {
                         let mut is_first = vec![true; out.len()];
-                        for (&to, &value) in map.iter().zip(values) {
-                            let out = &mut out[to as usize];
-                            *out = match (std::mem::replace(&mut is_first[to as usize], false), op) {
+                        for (to, &value) in joined() {
+                            let out = &mut out[to];
+                            *out = match (std::mem::replace(&mut is_first[to], false), op) {
                                 (true, _) => value,
                                 (false, ReduceOp::Min) => world.min(*out, value),
                                 (false, _) => world.max(*out, value),

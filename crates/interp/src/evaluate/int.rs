@@ -162,12 +162,13 @@ impl<W: Batch> Reader<'_, W> {
             }
             Op::Call { .. } => unreachable!("functions give floats"),
             Op::Reduce(op, body) => {
+                let inside = self.over(state, self.block.nodes[body.index()].set, node.set, range);
                 let map = self.gather(state, self.block.nodes[body.index()].set, node.set);
-                let values = &state.ints[body.index()];
-                let map = &state.gathers[&map].1;
+                let values = &state.ints[body.index()][inside.lo..inside.hi];
+                let map = &state.gathers[&map].1[inside.lo..inside.hi];
                 out.fill(neutral(*op, node.ty));
                 for (&to, &value) in map.iter().zip(values) {
-                    let out = &mut out[to as usize];
+                    let out = &mut out[to as usize - range.lo];
                     let next = match op {
                         ReduceOp::Sum => out.checked_add(value),
                         ReduceOp::Product => out.checked_mul(value),

@@ -12,11 +12,12 @@ use crate::node::{Action, Address, Block, NodeId, Unit};
 use crate::world::Batch;
 
 impl<W: Batch> Machine<'_, W> {
-    pub(super) fn store(&mut self, block_idx: usize, unit: &Unit) -> Result<(), Error> {
+    /// Stores at the points `range`, at none of which others the unit runs.
+    pub(super) fn store(&mut self, block_idx: usize, unit: &Unit, range: Range) -> Result<(), Error> {
         let Action::Store { array, address, .. } = &unit.action else { return Ok(()) };
         let block = &self.code.blocks[block_idx];
         let state = &self.states[block_idx];
-        let len = state.points[unit.set.index()].len;
+        let range = Range { hi: range.hi.min(state.points[unit.set.index()].len), ..range };
         let mut target = std::mem::replace(&mut self.memory[array.index()], Storage::full(Data::Ints(Vec::new())));
         let reader = Reader {
             world: self.world,
@@ -26,10 +27,10 @@ impl<W: Batch> Machine<'_, W> {
             memory: &self.memory,
             env: &self.env,
         };
-        let places = reader.places(state, array.index(), address, unit.set, Range { lo: 0, hi: len });
+        let places = reader.places(state, array.index(), address, unit.set, range);
         let mut failure = None;
-        for point in 0..len {
-            match self.stored(block, state, unit, point, || places.get(point)) {
+        for point in range.lo..range.hi {
+            match self.stored(block, state, unit, point, || places.get(point - range.lo)) {
                 Ok(stored) => {
                     self.put(&mut target, (block_idx, unit), state, point, &stored);
                     stored.show(&mut self.watch, *array, unit);
@@ -50,13 +51,16 @@ impl<W: Batch> Machine<'_, W> {
     }
 
     /// Evaluates the chain and stores, point by point.
-    pub(super) fn store_chain(&mut self, block_idx: usize, unit: &Unit) -> Result<(), Error> {
+    pub(super) fn store_chain(&mut self, block_idx: usize, unit: &Unit, range: Range) -> Result<(), Error> {
         let Action::Store { array, address, chain, .. } = &unit.action else { return Ok(()) };
         let block = &self.code.blocks[block_idx];
         let len = self.states[block_idx].points[unit.set.index()].len;
         self.count(len as u64 * chain.len() as u64)?;
-        for point in 0..len {
+        for point in range.lo..range.hi.min(len) {
             let state = &mut self.states[block_idx];
+            if unit.mask.is_some_and(|mask| state.poison_at(mask, point) == 0 && !state.truth(mask, point)) {
+                continue;
+            }
             let reader = Reader {
                 world: self.world,
                 block,
