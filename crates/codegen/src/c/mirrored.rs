@@ -6,7 +6,7 @@
 //! # Output
 //! The same elements, equal to the bit: element `[j, i]` is the same operations on the same numbers as `[i, j]`. Tiles of 4 by 4 are computed in vectors of gcc and clang, written, transposed, and
 //! written again on the other side of the diagonal; other compilers get loops over the elements of a tile. The numbers that are read stand in one new table, in the order
-//! in which they are read, so that about half of the numbers are loaded, through one pointer. Rows that are left over are written along the row
+//! in which they are read, so that about half of the numbers are loaded, by vectors through one pointer. Rows that are left over are written along the row
 //! and along the column.
 //! # Complexity
 //! Linear in the numbers of the tables.
@@ -272,44 +272,36 @@ impl Writer<'_> {
         elements.map(line).collect()
     }
 
-    /// The statements without vectors.
+    /// The statements without vectors. Where the numbers of a tile begin follows from its row and column, as it must for C that is read back.
     fn one_by_one(&self, matrix: &Mirrored, names: &Names) -> Vec<Code> {
         let Mirrored { array, operator, n, tables, .. } = matrix;
         let Names { row, column, next, tile, table } = names;
         let (n_tables, whole) = (tables.len(), n / TILE * TILE);
-        let lane = |first: usize| {
-            let value = self.value(matrix, &|table| {
-                format!("{next}[{tile}/{TILE}*{} + {tile}%{TILE} + {}]", TILE * n_tables, first + TILE * table)
-            });
-            format!("{value};")
-        };
+        // The rows above hold `n_tables*(n - row)` numbers each, but for those left of the diagonal tiles.
+        let before = format!("{n_tables}*{row}*({} - {row}/2)", n + TILE / 2);
+        let begin = format!("const int32_t {next} = {before} + {}*({column} - {row});", TILE * n_tables);
+        let value = self.value(matrix, &|at| {
+            format!("{table}[{next} + {tile}/{TILE}*{} + {tile}%{TILE} + {}]", TILE * n_tables, TILE * at)
+        });
         let (i, j) = (format!("({row} + {tile}/{TILE})"), format!("({column} + {tile}%{TILE})"));
-        let element = Code::line(format!("{array}[{n}*{i} + {j}] {operator} {}", lane(0)));
-        let mirror = Code::line(format!("{array}[{n}*{j} + {i}] {operator} {}", lane(0)));
+        let element = Code::line(format!("{array}[{n}*{i} + {j}] {operator} {value};"));
+        let mirror = Code::line(format!("{array}[{n}*{j} + {i}] {operator} {value};"));
         let each = vec![element, Code::Block { head: format!("if ({column} > {row})"), body: vec![mirror] }];
         let head = |n: usize| format!("for (int32_t {tile} = 0; {tile} < {n}; ++{tile})");
-        let inner = vec![
-            Code::Block { head: head(TILE * TILE), body: each },
-            Code::line(format!("{next} += {};", TILE * TILE * n_tables)),
-        ];
+        let inner = vec![Code::line(begin.clone()), Code::Block { head: head(TILE * TILE), body: each }];
         let mut outer = vec![Code::Block { head: tiles(column, row, whole), body: inner }];
         if whole < *n {
-            let value = self.value(matrix, &|table| format!("{next}[{tile} + {}]", TILE * table));
+            let value = self.value(matrix, &|at| format!("{table}[{next} + {tile} + {}]", TILE * at));
             let both = vec![
                 Code::line(format!("{array}[{n}*{column} + {row} + {tile}] {operator} {value};")),
                 Code::line(format!("{array}[{n}*({row} + {tile}) + {column}] {operator} {value};")),
             ];
-            let rest = vec![
-                Code::Block { head: head(TILE), body: both },
-                Code::line(format!("{next} += {};", TILE * n_tables)),
-            ];
+            let rest = vec![Code::line(begin), Code::Block { head: head(TILE), body: both }];
             outer.push(Code::Block { head: rows(column, whole, *n), body: rest });
         }
-        let mut res = vec![
-            Code::line(format!("const double *{next} = {table};")),
-            Code::Block { head: tiles(row, "0", whole), body: outer },
-        ];
-        res.extend(self.corner(matrix, &|at| format!("{next}[{at}]")));
+        let corner = n_tables * whole * (n + TILE / 2 - whole / 2);
+        let mut res = vec![Code::Block { head: tiles(row, "0", whole), body: outer }];
+        res.extend(self.corner(matrix, &|at| format!("{table}[{}]", corner + at)));
         res
     }
 }
@@ -318,7 +310,7 @@ impl Writer<'_> {
 struct Names {
     row: String,
     column: String,
-    /// The pointer to the numbers that are read next.
+    /// The numbers that are read next: a pointer to them, or their place.
     next: String,
     tile: String,
     table: String,
