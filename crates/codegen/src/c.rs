@@ -14,7 +14,7 @@
 //! # Complexity
 //! Linear in the operations of the instructions, plus isl's work for each distinct loop.
 //! # Not done
-//! Nothing is optimized: no loop is moved, no operation rewritten, unless [symmetric matrices](COptions::mirrors) or [pairs](COptions::pairs) are asked for. `vec` is vectors where the iname is the lane of a block ([`lanes`]), else
+//! Nothing is optimized: no loop is moved, no operation rewritten, unless [symmetric matrices](COptions::mirrors), [pairs](COptions::pairs) or [neighbours](COptions::neighbours) are asked for. `vec` is vectors where the iname is the lane of a block ([`lanes`]), else
 //! a comment, as `parallel` is unless [threads](COptions::parallel) are asked for. Inames that an inlined rule binds are not renamed.
 
 use std::collections::BTreeMap;
@@ -30,6 +30,7 @@ mod bounds;
 mod error;
 mod evaluate;
 mod facts;
+mod flat;
 pub mod harness;
 mod helpers;
 mod interface;
@@ -40,6 +41,7 @@ mod loops;
 mod math;
 mod mirrored;
 mod names;
+mod neighbours;
 mod operation;
 mod packing;
 mod pairs;
@@ -76,6 +78,8 @@ pub struct COptions {
     pub parallel: Vec<Parallel>,
     /// Whether loops that write a symmetric matrix compute only one half of it, in tiles: the same values in less time.
     pub mirrors: bool,
+    /// Whether straight-line code stores neighbouring elements together, and short rows run one after the other: the same values in less time.
+    pub neighbours: bool,
     /// Whether real and imaginary parts are computed side by side, in vectors of two: the same values in less time.
     pub pairs: bool,
 }

@@ -72,10 +72,11 @@ pub fn shared_c(optimized: &Optimized) -> Result<String, Error> {
     Ok(text.source)
 }
 
-/// What all C of a result has in common: its notes, and symmetric matrices in tiles and complex numbers in vectors where time is made small.
+/// What all C of a result has in common: its notes, and where time is made small symmetric matrices in tiles, complex numbers in vectors, and
+/// neighbouring elements together.
 fn options(optimized: &Optimized) -> COptions {
     let is_fast = optimized.report.estimate.is_some();
-    COptions { notes: notes(optimized), mirrors: is_fast, pairs: is_fast, ..COptions::default() }
+    COptions { notes: notes(optimized), mirrors: is_fast, neighbours: is_fast, pairs: is_fast, ..COptions::default() }
 }
 
 fn notes(optimized: &Optimized) -> BTreeMap<String, String> {

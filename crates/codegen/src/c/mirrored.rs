@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 
 use nestegg_ir::walk::below;
-use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, InameId, InsnId, InstructionKind, LoopTree, Number, Op};
+use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, Exprs, InameId, InsnId, InstructionKind, LoopTree, Number, Op};
 
 use super::arrays::{Extent, Storage};
 use super::layout::{self, Code};
@@ -110,15 +110,7 @@ impl Writer<'_> {
             return None;
         }
         let is_target = |id: ExprId| matches!(&kernel.exprs[id], Expr::Access { array, indices } if *array == assignee.array && is_here(indices));
-        // `(a + b) + x` is `x + (a + b)`, but `(x + a) + b` is not.
-        let (operator, sum) = match &kernel.exprs[*expression] {
-            Expr::Op { op: Op::Add, operands } => match operands.as_ref() {
-                [before @ .., last] if is_target(*last) => ("+=", before.to_vec()),
-                [first, last] if is_target(*first) => ("+=", vec![*last]),
-                _ => ("=", vec![*expression]),
-            },
-            _ => ("=", vec![*expression]),
-        };
+        let (operator, sum) = update(&kernel.exprs, *expression, &is_target);
         let mut operations = below(&kernel.exprs, sum.iter().copied());
         operations.sort_unstable();
         let mut tables = BTreeMap::new();
@@ -158,7 +150,7 @@ impl Writer<'_> {
     }
 
     /// How often a loop runs, if it begins at 0, depends on no other, and has no tag.
-    fn extent(&self, iname: InameId) -> Option<usize> {
+    pub(crate) fn extent(&self, iname: InameId) -> Option<usize> {
         if !self.kernel[iname].tags.is_empty() {
             return None;
         }
@@ -192,28 +184,39 @@ impl Writer<'_> {
 
     /// The sum, given the text of the number of each table.
     fn value(&self, matrix: &Mirrored, number: &dyn Fn(usize) -> String) -> String {
-        let kernel = self.kernel;
+        let access = |id: ExprId| match (matrix.tables.keys().position(|&table| table == id), &self.kernel.exprs[id]) {
+            (Some(at), _) => Text::primary(number(at)),
+            (None, Expr::Access { array, .. }) => {
+                super::facts::read_element(self.kernel, &self.symbols, &self.arrays, *array, &[])
+            }
+            _ => unreachable!("only accesses are asked for"),
+        };
+        self.sum_of(&matrix.operations, &matrix.sum, &access).text
+    }
+
+    /// The text of a sum of sums, differences, products, quotients and signs of floats, operands first, given that of each access.
+    pub(crate) fn sum_of(&self, operations: &[ExprId], sum: &[ExprId], access: &dyn Fn(ExprId) -> Text) -> Text {
         let mut texts: BTreeMap<ExprId, Text> = BTreeMap::new();
-        for &id in &matrix.operations {
+        for &id in operations {
             let of = |operands: &[ExprId]| operands.iter().map(|operand| texts[operand].clone()).collect::<Vec<Text>>();
-            let text = match &kernel.exprs[id] {
-                Expr::Access { array, .. } => match matrix.tables.keys().position(|&table| table == id) {
-                    Some(at) => Text::primary(number(at)),
-                    None => super::facts::read_element(kernel, &self.symbols, &self.arrays, *array, &[]),
-                },
-                Expr::Number(number) => literal(*number, Dtype::Float64),
+            let text = match &self.kernel.exprs[id] {
+                Expr::Access { .. } => access(id),
+                Expr::Number(number) => literal(*number, self.facts.dtype(id)),
                 Expr::Op { op: Op::Add, operands } => Text::sum(&of(operands)),
                 Expr::Op { op: Op::Mul, operands } => Text::product(&of(operands)),
                 Expr::Op { op: Op::Sub, operands } => {
                     Text::difference(texts[&operands[0]].clone(), texts[&operands[1]].clone())
                 }
+                Expr::Op { op: Op::Div, operands } => {
+                    Text::quotient(texts[&operands[0]].clone(), texts[&operands[1]].clone())
+                }
                 Expr::Op { op: Op::Neg, operands } => Text::negation(texts[&operands[0]].clone()),
-                _ => unreachable!("a matrix has no other operations"),
+                _ => unreachable!("there are no other operations"),
             };
             texts.insert(id, text);
         }
-        let sum: Vec<Text> = matrix.sum.iter().map(|operand| texts[operand].clone()).collect();
-        if sum.len() == 1 { sum[0].text.clone() } else { Text::sum(&sum).text }
+        let sum: Vec<Text> = sum.iter().map(|operand| texts[operand].clone()).collect();
+        if sum.len() == 1 { sum[0].clone() } else { Text::sum(&sum) }
     }
 
     /// The statements with vectors.
@@ -303,6 +306,18 @@ impl Writer<'_> {
         let mut res = vec![Code::Block { head: tiles(row, "0", whole), body: outer }];
         res.extend(self.corner(matrix, &|at| format!("{table}[{}]", corner + at)));
         res
+    }
+}
+
+/// The operator, `=` or `+=`, and the operands that are added on its right side. `(a + b) + x` is `x + (a + b)`, but `(x + a) + b` is not.
+pub(crate) fn update(exprs: &Exprs, value: ExprId, is_target: &dyn Fn(ExprId) -> bool) -> (&'static str, Vec<ExprId>) {
+    match &exprs[value] {
+        Expr::Op { op: Op::Add, operands } => match operands.as_ref() {
+            [before @ .., last] if is_target(*last) => ("+=", before.to_vec()),
+            [first, last] if is_target(*first) => ("+=", vec![*last]),
+            _ => ("=", vec![value]),
+        },
+        _ => ("=", vec![value]),
     }
 }
 

@@ -27,6 +27,7 @@ use nestegg_ir::{ArrayId, InsnId};
 use rustc_hash::FxHashMap;
 
 use nodes::Node;
+pub(crate) use order::conditions_in;
 
 /// What an instruction is in pairs.
 #[derive(Clone, Debug)]

@@ -13,6 +13,7 @@ use nestegg_ir::linearization::runs_in;
 use nestegg_ir::{
     ArrayId, Assignee, Dtype, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, LoopTree, Op,
 };
+use rustc_hash::FxHashMap;
 
 use super::error::CodegenError;
 use super::evaluate::Evaluated;
@@ -20,6 +21,7 @@ use super::facts::element;
 use super::lanes::Way;
 use super::layout::{Code, harmless};
 use super::loops::Loop;
+use super::neighbours::Part;
 use super::pairs::Role;
 use super::plan::{ROOT, RegionId};
 use super::temporaries::{Declaration, Place};
@@ -47,6 +49,7 @@ impl Writer<'_> {
         open: &mut Vec<InameId>,
     ) -> Result<Vec<Code>, CodegenError> {
         let mut code = Vec::new();
+        let groups = if open.is_empty() { self.groups(tree) } else { FxHashMap::default() };
         for node in tree {
             match node {
                 LoopTree::Loop { iname, body } if self.lanes.as_ref().is_some_and(|lanes| lanes.lane == *iname) => {
@@ -54,8 +57,8 @@ impl Writer<'_> {
                     code.extend(self.lanes_of(*iname, body, temporaries, open)?);
                 }
                 LoopTree::Loop { iname, body } => {
-                    if let Some(mirrored) = self.mirrored(*iname, body) {
-                        code.extend(mirrored);
+                    if let Some(other) = self.mirrored(*iname, body).or_else(|| self.flat(*iname, body)) {
+                        code.extend(other);
                         continue;
                     }
                     let one = self.loop_over(*iname, open)?;
@@ -78,6 +81,10 @@ impl Writer<'_> {
                     let body = self.statements(body, temporaries, open)?;
                     code.push(Code::Block { head: format!("if ({})", condition.text), body });
                 }
+                LoopTree::Run(insn) if let Some(part) = groups.get(insn) => match part {
+                    Part::Leads(group) => code.extend(self.together(group, open)?),
+                    Part::Waits => {}
+                },
                 LoopTree::Run(insn) => match self.pairs.clone().as_ref().and_then(|pairs| pairs.roles.get(insn)) {
                     None => code.extend(self.instruction(*insn, temporaries, open)?),
                     Some(Role::Leads(couple)) => code.extend(self.couple(couple, temporaries, open)?),

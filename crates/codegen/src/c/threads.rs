@@ -39,6 +39,11 @@ impl Threads {
         Self { loops, ..Self::default() }
     }
 
+    /// Whether no loop goes to threads.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.loops.is_empty()
+    }
+
     /// The next loop is not written as a loop.
     pub(crate) fn pass(&mut self) {
         self.n_visited += 1;

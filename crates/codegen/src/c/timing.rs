@@ -92,7 +92,8 @@ const FLAGS_OF_MAIN: &str = "-O2";
 /// # Errors
 /// If C has no words for something.
 pub fn fast_function(program: &LinearizedKernel, symbol: &str) -> Result<CText, CodegenError> {
-    emit(program, &COptions { symbol: Some(symbol.to_owned()), mirrors: true, pairs: true, ..COptions::default() })
+    let symbol = Some(symbol.to_owned());
+    emit(program, &COptions { symbol, mirrors: true, neighbours: true, pairs: true, ..COptions::default() })
 }
 
 /// The C of a program, as a function of that name.

@@ -112,6 +112,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) mirrors: bool,
     /// The tables of those written so far.
     pub(crate) mirrored_tables: Vec<String>,
+    /// Whether [neighbouring elements](super::neighbours) are stored together, and [short rows](super::flat) run one after the other.
+    pub(crate) neighbours: bool,
     /// What is written as vectors of two, if something is.
     pub(crate) pairs: Option<Rc<Pairs>>,
 }
@@ -167,6 +169,7 @@ impl<'a> Writer<'a> {
             // Tiles of one iteration are rows of others.
             mirrors: options.mirrors && options.parallel.is_empty(),
             mirrored_tables: Vec::new(),
+            neighbours: options.neighbours,
             pairs,
         })
     }

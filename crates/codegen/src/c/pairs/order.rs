@@ -187,7 +187,7 @@ impl<'a> Order<'a> {
 }
 
 /// The conditions at and below a node.
-pub(super) fn conditions_in(node: &LoopTree) -> Vec<ExprId> {
+pub(crate) fn conditions_in(node: &LoopTree) -> Vec<ExprId> {
     let mut res = Vec::new();
     let mut pending = vec![node];
     while let Some(node) = pending.pop() {
