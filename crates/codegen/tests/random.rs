@@ -5,12 +5,23 @@ mod compiled;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use compiled::check_program;
+use compiled::{check_program, check_written};
+use nestegg_codegen::c::{COptions, emit};
+use nestegg_ir::Program;
 use nestegg_testgen::{Knobs, generate_seed};
 
 /// How many kernels of each kind; `NESTEGG_RANDOM_KERNELS` asks for more.
 fn n_kernels() -> u64 {
     std::env::var("NESTEGG_RANDOM_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(5)
+}
+
+/// Checks what is written where time is made small.
+fn check_fast(program: &Program, parameters: &[(&str, i64)]) {
+    let linearized = program.clone().into_linearized().unwrap();
+    let symbol = Some("subject".to_owned());
+    let options = COptions { symbol, mirrors: true, neighbours: true, pairs: true, ..COptions::default() };
+    let text = emit(&linearized, &options).unwrap();
+    check_written(program, (linearized, text), parameters, "");
 }
 
 #[test]
@@ -21,7 +32,10 @@ fn random_kernels_compute_what_the_interpreter_says() {
             let generated = generate_seed(seed, &knobs);
             let parameters: Vec<(&str, i64)> =
                 generated.parameters.iter().map(|(name, v)| (name.as_str(), *v)).collect();
-            let check = || check_program(&generated.program, &parameters, "");
+            let check = || {
+                check_program(&generated.program, &parameters, "");
+                check_fast(&generated.program, &parameters);
+            };
             if catch_unwind(AssertUnwindSafe(check)).is_err() {
                 failed.push(format!("{kind} {seed}"));
             }
