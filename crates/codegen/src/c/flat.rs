@@ -7,7 +7,7 @@
 //! One loop. Each element is the same operations on the same numbers, so it is equal to the bit.
 //! # Method
 //! A row of ten numbers is two vectors of four and a rest, and the vectors of every other row lie across two lines of the cache: ten rows one after
-//! the other are 25 vectors, all in one line. Long loops are marked to be unrolled, since compilers do that to short rows, but not to them.
+//! the other are 25 vectors, all in one line. Long loops that do little are marked to be unrolled, since compilers do that to short rows, but not to them.
 //! # Complexity
 //! Linear in the operations.
 //! # Not done
@@ -27,6 +27,8 @@ use super::writer::Writer;
 const VECTOR: u64 = 32;
 /// Elements of the matrix from which on the loop is marked; shorter ones compilers unroll completely.
 const MIN_MARKED: usize = 65;
+/// The most elements that a marked loop reads beside the one it writes: where it reads more, entering the next iteration takes no time of its own.
+const MAX_LOADS: usize = 2;
 /// The most elements: where they are more, rows are long.
 const MAX_ELEMENTS: usize = 4096;
 /// The deepest expression.
@@ -88,7 +90,7 @@ impl Writer<'_> {
         }
         let target = self.in_memory(assignee.array, &at, target);
         let mut res = vec![Code::Comment(format!("rows of {n_columns} one after the other"))];
-        if n >= MIN_MARKED {
+        if n >= MIN_MARKED && offsets.len() <= MAX_LOADS {
             self.lane_functions.entry(UNROLL.to_owned()).or_insert_with(|| MARK.to_owned());
             res.push(Code::line(UNROLL));
         }
