@@ -43,6 +43,17 @@ impl Code {
         Self::Line(text.into())
     }
 
+    /// Code for compilers that have the vectors of gcc, and for all others.
+    pub(crate) fn either(vectors: Vec<Self>, scalars: Vec<Self>) -> Vec<Self> {
+        let raw = |line: &str| Self::Raw(line.to_owned());
+        let mut res = vec![raw("#if defined(__GNUC__)")];
+        res.extend(vectors);
+        res.push(raw("#else"));
+        res.extend(scalars);
+        res.push(raw("#endif"));
+        res
+    }
+
     /// How many blocks are inside each other.
     pub(crate) fn depth(codes: &[Self]) -> usize {
         let mut deepest = 0;

@@ -74,16 +74,14 @@ impl Writer<'_> {
             tile: self.symbols.names.fresh("tile"),
             table,
         };
-        Some(vec![
-            Code::Comment(
-                "a symmetric matrix: tiles above the diagonal are computed once and written twice".to_owned(),
-            ),
-            Code::Raw("#if defined(__GNUC__)".to_owned()),
-            Code::Block { head: String::new(), body: self.in_vectors_of_rows(&matrix, &names) },
-            Code::Raw("#else".to_owned()),
-            Code::Block { head: String::new(), body: self.one_by_one(&matrix, &names) },
-            Code::Raw("#endif".to_owned()),
-        ])
+        let comment = "a symmetric matrix: tiles above the diagonal are computed once and written twice";
+        let block = |body| vec![Code::Block { head: String::new(), body }];
+        let mut res = vec![Code::Comment(comment.to_owned())];
+        res.extend(Code::either(
+            block(self.in_vectors_of_rows(&matrix, &names)),
+            block(self.one_by_one(&matrix, &names)),
+        ));
+        Some(res)
     }
 
     /// The matrix, if the instruction writes one.

@@ -5,7 +5,7 @@
 //! `A[7] = A[7] + x`, `A[7] = x + y + A[7]`, `A[7] = A[7] - x`, `A[7] = -(x - A[7])`.
 //! # Output
 //! For each such assignment that has neighbours, what it is in their group: the last of a group stands for all. Values stay scalars, which a small
-//! function puts together; compilers without vectors get a function that writes one element after the other.
+//! function puts together; compilers without vectors get one assignment after the other.
 //! # Correctness
 //! Elements are what they were, to the bit, but for the sign of a zero. An assignment moves down to the last of its group: none between writes
 //! what it reads, and none between touches its array in another way than by such an assignment to another element.
@@ -194,18 +194,36 @@ impl Writer<'_> {
         let instruction = &self.kernel[stored[0].insn];
         let InstructionKind::Assignment { assignee, .. } = &instruction.kind else { return Ok(Vec::new()) };
         let dtype = self.kernel[assignee.array].dtype;
-        let mut roots: Vec<(ExprId, RegionId)> = assignee.indices.iter().map(|&index| (index, ROOT)).collect();
+        let indices_of = |stored: &Stored| match &self.kernel[stored.insn].kind {
+            InstructionKind::Assignment { assignee, .. } => &assignee.indices[..],
+            _ => &[],
+        };
+        let mut roots: Vec<(ExprId, RegionId)> =
+            stored.iter().flat_map(indices_of).map(|&index| (index, ROOT)).collect();
         roots.extend(stored.iter().flat_map(|stored| &stored.terms).map(|&term| (term, ROOT)));
         let place = || format!("instruction `{}`", instruction.id);
         let Evaluated { mut regions, roots: texts } = self.evaluate(&roots, 0, open, &place)?;
         let mut code = std::mem::take(&mut regions[ROOT]);
         let mut texts = texts.into_iter();
-        let indices: Vec<Text> = texts.by_ref().take(assignee.indices.len()).collect();
-        let mut list = vec![format!("&{}", element(&self.symbols, &self.arrays, assignee.array, &indices).text)];
-        for Stored { terms, .. } in stored {
+        let elements: Vec<String> = stored
+            .iter()
+            .map(|_| {
+                let indices: Vec<Text> = texts.by_ref().take(assignee.indices.len()).collect();
+                element(&self.symbols, &self.arrays, assignee.array, &indices).text
+            })
+            .collect();
+        let mut list = vec![format!("&{}", elements[0])];
+        let mut singles = Vec::new();
+        for (Stored { terms, how, is_negated, .. }, element) in std::iter::zip(stored, elements) {
             let mut values: Vec<Text> =
                 terms.iter().zip(texts.by_ref()).map(|(&term, text)| self.convert(term, text, dtype)).collect();
             let value = if values.len() == 1 { values.swap_remove(0) } else { Text::sum(&values) };
+            let operator = match (how, is_negated) {
+                (How::Store | How::Alone, _) => "=",
+                (How::Add, false) => "+=",
+                (How::Add, true) => "-=",
+            };
+            singles.push(Code::line(format!("{element} {operator} {};", value.text)));
             list.push(value.text);
         }
         let n_negated = stored.iter().filter(|stored| stored.is_negated).count();
@@ -219,7 +237,7 @@ impl Writer<'_> {
             list.extend(stored.iter().map(|stored| if stored.is_negated { "-1" } else { "1" }.to_owned()));
         }
         let (name, definition) = function(what, dtype, stored.len());
-        code.push(Code::line(format!("{name}({});", list.join(", "))));
+        code.extend(Code::either(vec![Code::line(format!("{name}({});", list.join(", ")))], singles));
         self.lane_functions.entry(name).or_insert(definition);
         Ok(code)
     }
@@ -329,19 +347,14 @@ fn function(what: What, dtype: Dtype, n: usize) -> (String, String) {
     if is_signed {
         whole = format!("{}*{whole}", vector(&signs));
     }
-    let single = |at: usize| {
-        let value = if is_signed { format!("{}*{}", signs[at], values[at]) } else { values[at].clone() };
-        format!("    to[{at}] {operator} {value};\n")
-    };
     let name = format!("lanes_{verb}_{n}_{suffix}");
     let bytes = n as u64 * size;
     let definition = format!(
         "/* {comment} */\n#if defined(__GNUC__)\n{INLINE} void {name}(\n    {ty} *to, {parameters})\n{{\n    \
          typedef {ty} row __attribute__((vector_size({bytes})));\n    \
          typedef {ty} loose __attribute__((vector_size({bytes}), aligned({size}), may_alias));\n    \
-         *(loose *)to {operator} {whole};\n}}\n#else\nstatic inline void {name}(\n    {ty} *to, {parameters})\n{{\n{singles}}}\n#endif\n",
+         *(loose *)to {operator} {whole};\n}}\n#endif\n",
         parameters = parameters.join(", "),
-        singles = (0..n).map(single).collect::<String>(),
     );
     (name, definition)
 }

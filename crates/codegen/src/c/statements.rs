@@ -57,10 +57,11 @@ impl Writer<'_> {
                     code.extend(self.lanes_of(*iname, body, temporaries, open)?);
                 }
                 LoopTree::Loop { iname, body } => {
-                    if let Some(other) = self.mirrored(*iname, body).or_else(|| self.flat(*iname, body)) {
-                        code.extend(other);
+                    if let Some(tiles) = self.mirrored(*iname, body) {
+                        code.extend(tiles);
                         continue;
                     }
+                    let flat = self.flat(*iname, body);
                     let one = self.loop_over(*iname, open)?;
                     let lines = self.enter_loop(*iname, temporaries);
                     open.push(*iname);
@@ -70,7 +71,11 @@ impl Writer<'_> {
                         body = self.packed(body)?;
                     }
                     self.leave_loop(&lines);
-                    code.extend(one.after(lines, body));
+                    let plain = one.after(lines, body);
+                    code.extend(match flat {
+                        Some(flat) => Code::either(flat, plain),
+                        None => plain,
+                    });
                 }
                 LoopTree::Branch { condition, body } => {
                     let place = || "a condition of the linearization".to_owned();
