@@ -67,6 +67,8 @@ const SHAPES: &str = "
 (rule shape-common (+ (* ?a ?x) (* ?b ?x) ?rest...) 0)
 ;; Multiples.
 (rule shape-multiples (+ (* 2 ?a) (* 2 ?b) ?rest...) 0)
+;; Multiples of products with a common factor.
+(rule shape-shared (+ (* 3 ?a ?x) (* 3 ?a ?y) ?rest...) 0)
 ;; Quotients.
 (rule shape-quotients (+ (/ ?a ?x) (/ ?b ?x) ?rest...) 0)
 ;; A sum.
