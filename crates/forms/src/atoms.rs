@@ -8,6 +8,9 @@ use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::{Expr, ExprId, Float, FunctionId};
 use rustc_hash::FxBuildHasher;
 
+/// How many terms a sum may have with those of the sums in it, to be looked at as one.
+const MAX_FLAT: usize = 256;
+
 /// An interned atom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct AtomId(u32);
@@ -159,13 +162,16 @@ impl Atoms {
         self.monomial(vec![(atom, exponent)])
     }
 
-    /// The terms of a sum, those of sums in it instead of these; `None` if the atom is no sum.
+    /// The terms of a sum, those of sums in it instead of these; `None` if the atom is no sum, or if they are many.
     pub(crate) fn terms(&self, atom: AtomId) -> Option<Vec<(MonomialId, f64)>> {
         let Atom::Sum(_) = self.atom(atom) else { return None };
         let mut res: IndexMap<MonomialId, f64, FxBuildHasher> = IndexMap::default();
         let mut pending = vec![(atom, 1.0)];
+        let mut n_left = MAX_FLAT;
         while let Some((atom, factor)) = pending.pop() {
             let Atom::Sum(terms) = self.atom(atom) else { continue };
+            // Sums of sums that share sums have paths without end.
+            n_left = n_left.checked_sub(terms.len())?;
             for term in terms {
                 let value = factor * term.coefficient.get();
                 match self.factors(term.monomial) {

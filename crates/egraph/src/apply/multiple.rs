@@ -32,19 +32,20 @@ struct Multiple {
 /// The number of a multiple, without its sign, and one of its factors.
 type Key = (Rational, (i32, Id));
 
+/// Products by their factors: the e-class of the multiple, and whether its number is negative.
+type Products = IndexMap<Vec<(i32, Id)>, (Id, bool), FxBuildHasher>;
+
 /// `c·(a·x) == (c·a)·x` where other values are `c·(a·y)`.
 pub fn shared_multiple(pass: &mut Pass<'_>) {
-    let mut multiples: IndexMap<Key, Vec<Multiple>, FxBuildHasher> = IndexMap::default();
+    let mut multiples: IndexMap<Key, Products, FxBuildHasher> = IndexMap::default();
     for &class in pass.classes {
         if Kind::of(pass.graph[class].data.dtype) != Kind::Float {
             continue;
         }
         for multiple in of_class(pass.graph, class) {
             for &factor in &multiple.factors {
-                let of_factor = multiples.entry((multiple.number.abs(), factor)).or_default();
-                if of_factor.iter().all(|other| other.factors != multiple.factors) {
-                    of_factor.push(multiple.clone());
-                }
+                let products = multiples.entry((multiple.number.abs(), factor)).or_default();
+                products.entry(multiple.factors.clone()).or_insert((multiple.class, multiple.number.is_negative()));
             }
         }
     }
@@ -52,7 +53,7 @@ pub fn shared_multiple(pass: &mut Pass<'_>) {
         if multiples.len() < 2 {
             continue;
         }
-        for Multiple { class, number, factors } in multiples {
+        for (factors, (class, is_negative)) in multiples {
             if pass.is_full() {
                 return;
             }
@@ -60,7 +61,7 @@ pub fn shared_multiple(pass: &mut Pass<'_>) {
             let multiplied = build::product(pass.graph, [(1, magnitude), factor]);
             let others = factors.into_iter().filter(|other| *other != factor);
             let product = build::product(pass.graph, others.chain([(1, multiplied)]));
-            let sign = if number.is_negative() { Rational::MINUS_ONE } else { Rational::ONE };
+            let sign = if is_negative { Rational::MINUS_ONE } else { Rational::ONE };
             let form = build::scale(pass.graph, sign, product);
             pass.equate(class, form);
         }
