@@ -8,7 +8,7 @@ use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::{Expr, ExprId, Float, FunctionId};
 use rustc_hash::FxBuildHasher;
 
-/// How many terms a sum may have with those of the sums in it, to be looked at as one.
+/// The most terms that a sum may have once the sums in it are flattened.
 const MAX_FLAT: usize = 256;
 
 /// An interned atom.
@@ -162,7 +162,7 @@ impl Atoms {
         self.monomial(vec![(atom, exponent)])
     }
 
-    /// The terms of a sum, those of sums in it instead of these; `None` if the atom is no sum, or if they are many.
+    /// The terms of a sum, the sums in it flattened; `None` if the atom is no sum, or has too many terms.
     pub(crate) fn terms(&self, atom: AtomId) -> Option<Vec<(MonomialId, f64)>> {
         let Atom::Sum(_) = self.atom(atom) else { return None };
         let mut res: IndexMap<MonomialId, f64, FxBuildHasher> = IndexMap::default();
@@ -170,7 +170,7 @@ impl Atoms {
         let mut n_left = MAX_FLAT;
         while let Some((atom, factor)) = pending.pop() {
             let Atom::Sum(terms) = self.atom(atom) else { continue };
-            // Sums of sums that share sums have paths without end.
+            // Nested sums that share sums have exponentially many paths.
             n_left = n_left.checked_sub(terms.len())?;
             for term in terms {
                 let value = factor * term.coefficient.get();

@@ -24,7 +24,7 @@ use crate::atoms::MonomialId;
 use crate::evaluate::Evaluator;
 use crate::families::{self, Directions, Indicators};
 use crate::moments;
-use crate::polynomial::{Algebra, Polynomial};
+use crate::polynomial::{Algebra, MultipliedOut, Polynomial};
 use crate::scalars::Terms;
 use crate::stores::Found;
 use crate::{Options, Shape, Tolerance};
@@ -116,7 +116,7 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
         values.push((store_idx, value));
     }
     if !found.evaluator.algebra.has_form() {
-        // No product has kept a sum: what is a sum of products is one.
+        // No product kept a sum, so the scalars of each product of tables are gathered here.
         for value in values.iter_mut().filter_map(|(_, value)| value.as_mut()) {
             if let Some(gathered) = found.evaluator.algebra.gathered(value) {
                 *value = gathered;
@@ -130,7 +130,7 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
             groups.entry(found.stores[store_idx].outer.clone()).or_default().push((store_idx, value));
         }
     }
-    let mut res = Columns::default();
+    let (mut res, mut known) = (Columns::default(), MultipliedOut::default());
     for stores in groups.into_values() {
         if let Some(mut map) = matrix(found, &stores) {
             res.cluster(&mut map);
@@ -146,10 +146,10 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
                 res.cluster(map);
                 map.columns = merged(std::mem::take(&mut map.columns), &map.limits);
             }
-            if options.scalars {
+            if options.scalars && options.shape == Shape::StraightLine {
                 let algebra = &mut found.evaluator.algebra;
                 let maps = std::iter::once(&map).chain(&others);
-                let multiplied: Vec<Map> = maps.filter_map(|map| multiplied_out(map, algebra)).collect();
+                let multiplied: Vec<Map> = maps.filter_map(|map| multiplied_out(map, algebra, &mut known)).collect();
                 others.extend(multiplied);
             }
             res.maps.push(map);
@@ -160,9 +160,9 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
 }
 
 /// A map with products of sums in its features multiplied out; `None` if there are none.
-fn multiplied_out(map: &Map, algebra: &mut Algebra) -> Option<Map> {
+fn multiplied_out(map: &Map, algebra: &mut Algebra, known: &mut MultipliedOut) -> Option<Map> {
     let features: Vec<Option<Terms>> =
-        map.columns.iter().map(|column| algebra.multiplied_out(&column.feature)).collect();
+        map.columns.iter().map(|column| algebra.multiplied_out(&column.feature, known)).collect();
     if features.iter().all(Option::is_none) {
         return None;
     }

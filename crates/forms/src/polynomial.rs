@@ -35,6 +35,9 @@ pub(crate) struct Polynomial {
 
 type Term = (MonomialId, ProductId, f64);
 
+/// What atoms that are sums become, as a number times a monomial, where their products are [multiplied out](Algebra::multiplied_out).
+pub(crate) type MultipliedOut = FxHashMap<AtomId, Option<(f64, MonomialId)>>;
+
 /// What makes a number times a monomial of a sum.
 type SumOf = fn(&mut Atoms, &[(MonomialId, f64)]) -> Option<(f64, MonomialId)>;
 
@@ -247,17 +250,15 @@ impl Algebra {
     }
 
     /// A sum of scalars, and the sums in it, with [products multiplied out](Self::products_multiplied_out); `None` if there are none.
-    pub(crate) fn multiplied_out(&mut self, terms: &[(MonomialId, f64)]) -> Option<Terms> {
+    pub(crate) fn multiplied_out(&mut self, terms: &[(MonomialId, f64)], known: &mut MultipliedOut) -> Option<Terms> {
         let (mut res, mut is_changed) = (Vec::with_capacity(terms.len()), false);
         for &(monomial, coefficient) in terms {
             let mut next = (monomial, coefficient);
             for (atom, power) in self.atoms.factors(monomial).to_vec() {
-                let Some(inner) = self.atoms.terms(atom) else { continue };
-                let found = self.products_multiplied_out(&inner).and_then(|terms| self.atoms.sum(&terms));
-                if let Some((scale, sum)) = found {
+                if let Some((scale, sum)) = self.sum_multiplied_out(atom, known) {
                     is_changed = true;
-                    let before = self.atoms.power(atom, power);
-                    next.0 = self.atoms.multiply(next.0, before, -1);
+                    let before = self.atoms.power(atom, -power);
+                    next.0 = self.atoms.multiply(next.0, before, 1);
                     next = (self.atoms.multiply(next.0, sum, power), next.1 * scale.powi(power));
                 }
             }
@@ -267,6 +268,17 @@ impl Algebra {
             Some(terms) => Some(terms),
             None => is_changed.then_some(res),
         }
+    }
+
+    /// The same of a sum that is an atom, as a number times a monomial.
+    fn sum_multiplied_out(&mut self, atom: AtomId, known: &mut MultipliedOut) -> Option<(f64, MonomialId)> {
+        if let Some(&found) = known.get(&atom) {
+            return found;
+        }
+        let terms = self.atoms.terms(atom).and_then(|terms| self.products_multiplied_out(&terms));
+        let found = terms.and_then(|terms| self.atoms.sum(&terms));
+        known.insert(atom, found);
+        found
     }
 
     /// A sum in which products of sums of the same values are multiplied out, each such sum of products an atom, where that pays: sums over
@@ -291,7 +303,7 @@ impl Algebra {
         is_changed.then_some(res)
     }
 
-    /// The sums in the terms that others of them share all their values with.
+    /// The sums in the terms that have the same values as another of them.
     fn sums_of_the_same(&self, terms: &[(MonomialId, f64)]) -> FxHashSet<AtomId> {
         let factors = terms.iter().flat_map(|&(monomial, _)| self.atoms.factors(monomial));
         let sums: IndexSet<AtomId, FxBuildHasher> =

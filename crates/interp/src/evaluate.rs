@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::error::Trap;
 use crate::memory::{Layout, Storage};
 use crate::node::{Block, NodeId, Op, SetId, Unary};
+use crate::plan::Code;
 use crate::points::{Points, gather};
 use crate::world::{Batch, Function, Operand};
 
@@ -87,6 +88,19 @@ pub(crate) struct Reader<'a, W: Batch> {
     pub(crate) functions: &'a [Function],
     pub(crate) memory: &'a [Storage<W::Float>],
     pub(crate) env: &'a [i64],
+}
+
+impl<'a, W: Batch> Reader<'a, W> {
+    /// What evaluation of a block of `code` reads.
+    pub(crate) fn new(
+        world: &'a W,
+        code: &'a Code,
+        block: &'a Block,
+        memory: &'a [Storage<W::Float>],
+        env: &'a [i64],
+    ) -> Self {
+        Self { world, block, layouts: &code.layouts, functions: &code.functions, memory, env }
+    }
 }
 
 /// Points `lo..hi` of a set.

@@ -272,14 +272,7 @@ impl<W: Batch> Machine<'_, W> {
 
     fn evaluate(&mut self, block_idx: usize, unit: &Unit, group: &Group, range: Range) {
         let (state, block) = (&mut self.states[block_idx], &self.code.blocks[block_idx]);
-        let reader = Reader {
-            world: self.world,
-            block,
-            layouts: &self.code.layouts,
-            functions: &self.code.functions,
-            memory: &self.memory,
-            env: &self.env,
-        };
+        let reader = Reader::new(self.world, self.code, block, &self.memory, &self.env);
         for &node in &group.nodes {
             let set = block.nodes[node.index()].set;
             let follows = range != Range::ALL && unit.skip.follows[set.index()];

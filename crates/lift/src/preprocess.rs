@@ -60,7 +60,7 @@ type Definitions = FxHashMap<String, Definition>;
 pub(crate) struct Preprocessed {
     /// What is left.
     pub(crate) text: String,
-    /// The macros that are defined in what is left, in their order.
+    /// The macros that the chosen text defines, in order.
     pub(crate) definitions: Vec<Definition>,
     /// The names of macros that are defined anywhere.
     pub(crate) names: Vec<String>,

@@ -45,7 +45,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// The macros that are defined in what is left.
+    /// The macros that the chosen text defines.
     pub(crate) fn macros(&self) -> Vec<Macro> {
         self.definitions.iter().map(Macro::new).collect()
     }

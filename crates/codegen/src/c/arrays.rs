@@ -5,7 +5,7 @@
 //! vectors as elements; an argument that does has a copy of one block.
 
 use nestegg_ir::affine::{self, Affine, Var};
-use nestegg_ir::{ArgumentAccess, Array, ArrayId, ArrayKind, Dtype, ExprId, Kernel};
+use nestegg_ir::{ArgumentAccess, Array, ArrayId, ArrayKind, Dtype, ExprId, Exprs, Kernel};
 
 use std::rc::Rc;
 
@@ -55,6 +55,22 @@ pub(crate) struct Layout {
     pub(crate) storage: Storage,
     /// Its sizes.
     pub(crate) extents: Vec<Extent>,
+}
+
+impl Layout {
+    /// How many elements of row-major memory lie before the one at these indices, if that is affine.
+    pub(crate) fn place(&self, exprs: &Exprs, indices: &[ExprId]) -> Option<Affine> {
+        let mut res = Affine::constant(0);
+        for (at, (&index, extent)) in indices.iter().zip(&self.extents).enumerate() {
+            let size = match extent {
+                Extent::Number(size) => *size,
+                _ if at == 0 => 1,
+                _ => return None,
+            };
+            res = res.times(size)?.plus(&affine::of(exprs, index)?, 1)?;
+        }
+        Some(res)
+    }
 }
 
 /// The copy of a block of an argument, as vectors.

@@ -4,7 +4,7 @@
 //! Two loops from 0 around one assignment, each access in which either stays the same in both, or goes through memory without a gap as they run:
 //! `A[i, j]`, `T[i, j]`, `B[6*i + j]` in rows of 6. Rows are no whole number of vectors.
 //! # Output
-//! One loop. Each element is the same operations on the same numbers, so it is equal to the bit.
+//! One loop, for compilers that have the vectors of gcc; all others get the two. Each element is the same operations on the same numbers, so it is equal to the bit.
 //! # Method
 //! A row of ten numbers is two vectors of four and a rest, and the vectors of every other row lie across two lines of the cache: ten rows one after
 //! the other are 25 vectors, all in one line. Long loops that do little are marked to be unrolled, since compilers do that to short rows, but not to them.
@@ -13,11 +13,11 @@
 //! # Not done
 //! Several assignments, functions, and conditions.
 
-use nestegg_ir::affine::{self, Affine, Var};
+use nestegg_ir::affine::Var;
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InstructionKind, LoopTree, Number, Op};
 use rustc_hash::FxHashMap;
 
-use super::arrays::{Extent, Storage};
+use super::arrays::Storage;
 use super::layout::Code;
 use super::mirrored::update;
 use super::text::Text;
@@ -151,15 +151,7 @@ impl Writer<'_> {
         {
             return None;
         }
-        let mut place = Affine::constant(0);
-        for (at, (&index, extent)) in indices.iter().zip(&layout.extents).enumerate() {
-            let size = match extent {
-                Extent::Number(size) => *size,
-                _ if at == 0 => 1,
-                _ => return None,
-            };
-            place = place.times(size)?.plus(&affine::of(&self.kernel.exprs, index)?, 1)?;
-        }
+        let place = layout.place(&self.kernel.exprs, indices)?;
         let n_columns = i64::try_from(rows.n_columns).ok()?;
         let is_dense = place.terms.len() == 2
             && place.coefficient(Var::Iname(rows.row)) == n_columns

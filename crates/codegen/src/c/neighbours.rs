@@ -12,7 +12,7 @@
 //! # Method
 //! gcc looks for vectors from the stores down, and takes a whole run of them at once: it computes all their values before it stores the first, and
 //! keeps on the stack what does not fit the registers. Groups of four tell it what to store together, and when.
-//! A run begins with what is left over if then fewer groups are needed.
+//! Leftover elements come first where that takes fewer groups.
 //! # Complexity
 //! `n log n` in the statements of a block.
 //! # Not done
@@ -22,12 +22,10 @@ use std::collections::BTreeMap;
 
 use nestegg_ir::linearization::runs_in;
 use nestegg_ir::walk::{arrays_below, below, reads};
-use nestegg_ir::{
-    ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, InameId, InsnId, InstructionKind, LoopTree, Op, affine,
-};
+use nestegg_ir::{ArrayId, ArrayKind, Dtype, Expr, ExprId, InameId, InsnId, InstructionKind, LoopTree, Op};
 use rustc_hash::FxHashMap;
 
-use super::arrays::{Extent, Storage};
+use super::arrays::Storage;
 use super::error::CodegenError;
 use super::evaluate::Evaluated;
 use super::facts::{element, literal_of};
@@ -35,7 +33,7 @@ use super::layout::Code;
 use super::packing::INLINE;
 use super::pairs::conditions_in;
 use super::plan::{ROOT, RegionId};
-use super::statements::update_of;
+use super::statements::{Temporaries, update_of};
 use super::text::Text;
 use super::writer::Writer;
 
@@ -141,7 +139,11 @@ impl Writer<'_> {
         {
             return None;
         }
-        let place = self.place(assignee)?;
+        let layout = self.arrays.layout(id);
+        if layout.storage != Storage::Flat {
+            return None;
+        }
+        let place = layout.place(exprs, &assignee.indices)?.as_constant()?;
         let is_target = |of: ExprId| matches!(&exprs[of], Expr::Access { array, indices } if *array == id && *indices == assignee.indices);
         let operands = |of: ExprId| match &exprs[of] {
             Expr::Op { op, operands } => Some((*op, operands.as_ref())),
@@ -169,61 +171,29 @@ impl Writer<'_> {
         Some((id, place, Stored { insn, at, how, is_negated, terms }))
     }
 
-    /// The place of an element in memory, if that is a number.
-    fn place(&self, assignee: &Assignee) -> Option<i64> {
-        let layout = self.arrays.layout(assignee.array);
-        if layout.storage != Storage::Flat {
-            return None;
-        }
-        let mut res = 0_i64;
-        for (at, (&index, extent)) in assignee.indices.iter().zip(&layout.extents).enumerate() {
-            let size = match extent {
-                Extent::Number(size) => *size,
-                _ if at == 0 => 1,
-                _ => return None,
-            };
-            let index = affine::of(&self.kernel.exprs, index)?.as_constant()?;
-            res = res.checked_mul(size)?.checked_add(index)?;
-        }
-        Some(res)
-    }
-
-    /// The statement of a group.
-    pub(crate) fn together(&mut self, group: &Group, open: &[InameId]) -> Result<Vec<Code>, CodegenError> {
+    /// The statement of a group, beside those of its assignments.
+    pub(crate) fn together(
+        &mut self,
+        group: &Group,
+        temporaries: &Temporaries,
+        open: &[InameId],
+    ) -> Result<Vec<Code>, CodegenError> {
         let Group(stored) = group;
         let instruction = &self.kernel[stored[0].insn];
         let InstructionKind::Assignment { assignee, .. } = &instruction.kind else { return Ok(Vec::new()) };
         let dtype = self.kernel[assignee.array].dtype;
-        let indices_of = |stored: &Stored| match &self.kernel[stored.insn].kind {
-            InstructionKind::Assignment { assignee, .. } => &assignee.indices[..],
-            _ => &[],
-        };
-        let mut roots: Vec<(ExprId, RegionId)> =
-            stored.iter().flat_map(indices_of).map(|&index| (index, ROOT)).collect();
+        let mut roots: Vec<(ExprId, RegionId)> = assignee.indices.iter().map(|&index| (index, ROOT)).collect();
         roots.extend(stored.iter().flat_map(|stored| &stored.terms).map(|&term| (term, ROOT)));
         let place = || format!("instruction `{}`", instruction.id);
         let Evaluated { mut regions, roots: texts } = self.evaluate(&roots, 0, open, &place)?;
-        let mut code = std::mem::take(&mut regions[ROOT]);
+        let mut vectors = std::mem::take(&mut regions[ROOT]);
         let mut texts = texts.into_iter();
-        let elements: Vec<String> = stored
-            .iter()
-            .map(|_| {
-                let indices: Vec<Text> = texts.by_ref().take(assignee.indices.len()).collect();
-                element(&self.symbols, &self.arrays, assignee.array, &indices).text
-            })
-            .collect();
-        let mut list = vec![format!("&{}", elements[0])];
-        let mut singles = Vec::new();
-        for (Stored { terms, how, is_negated, .. }, element) in std::iter::zip(stored, elements) {
+        let indices: Vec<Text> = texts.by_ref().take(assignee.indices.len()).collect();
+        let mut list = vec![format!("&{}", element(&self.symbols, &self.arrays, assignee.array, &indices).text)];
+        for Stored { terms, .. } in stored {
             let mut values: Vec<Text> =
                 terms.iter().zip(texts.by_ref()).map(|(&term, text)| self.convert(term, text, dtype)).collect();
             let value = if values.len() == 1 { values.swap_remove(0) } else { Text::sum(&values) };
-            let operator = match (how, is_negated) {
-                (How::Store | How::Alone, _) => "=",
-                (How::Add, false) => "+=",
-                (How::Add, true) => "-=",
-            };
-            singles.push(Code::line(format!("{element} {operator} {};", value.text)));
             list.push(value.text);
         }
         let n_negated = stored.iter().filter(|stored| stored.is_negated).count();
@@ -237,9 +207,13 @@ impl Writer<'_> {
             list.extend(stored.iter().map(|stored| if stored.is_negated { "-1" } else { "1" }.to_owned()));
         }
         let (name, definition) = function(what, dtype, stored.len());
-        code.extend(Code::either(vec![Code::line(format!("{name}({});", list.join(", ")))], singles));
+        vectors.push(Code::line(format!("{name}({});", list.join(", "))));
         self.lane_functions.entry(name).or_insert(definition);
-        Ok(code)
+        let mut scalars = Vec::new();
+        for Stored { insn, .. } in stored {
+            scalars.extend(self.instruction(*insn, temporaries, open)?);
+        }
+        Ok(Code::either(vectors, scalars))
     }
 }
 

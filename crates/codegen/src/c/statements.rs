@@ -87,7 +87,7 @@ impl Writer<'_> {
                     code.push(Code::Block { head: format!("if ({})", condition.text), body });
                 }
                 LoopTree::Run(insn) if let Some(part) = groups.get(insn) => match part {
-                    Part::Leads(group) => code.extend(self.together(group, open)?),
+                    Part::Leads(group) => code.extend(self.together(group, temporaries, open)?),
                     Part::Waits => {}
                 },
                 LoopTree::Run(insn) => match self.pairs.clone().as_ref().and_then(|pairs| pairs.roles.get(insn)) {
@@ -161,7 +161,7 @@ impl Writer<'_> {
         self.convert(id, text, Dtype::Bool)
     }
 
-    fn instruction(
+    pub(super) fn instruction(
         &mut self,
         insn: InsnId,
         temporaries: &Temporaries,

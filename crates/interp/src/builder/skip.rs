@@ -3,7 +3,7 @@
 //! # Input
 //! A block, complete but for [`Skip`].
 //! # Output
-//! The groups of units with masks that each other unit needs: the machine evaluates them at last where they are needed. And for each unit with a mask
+//! For each unit the groups of other, masked units that it reads: the machine completes these before it runs the unit. And for each masked unit
 //! the sets whose points can be cut to a range of its own.
 //! # Correctness
 //! A unit evaluated on a range of its points reads other nodes there only. Where a node that cannot be cut reads one that can, or where what `and` and `or`

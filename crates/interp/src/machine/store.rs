@@ -19,14 +19,7 @@ impl<W: Batch> Machine<'_, W> {
         let state = &self.states[block_idx];
         let range = Range { hi: range.hi.min(state.points[unit.set.index()].len), ..range };
         let mut target = std::mem::replace(&mut self.memory[array.index()], Storage::full(Data::Ints(Vec::new())));
-        let reader = Reader {
-            world: self.world,
-            block,
-            layouts: &self.code.layouts,
-            functions: &self.code.functions,
-            memory: &self.memory,
-            env: &self.env,
-        };
+        let reader = Reader::new(self.world, self.code, block, &self.memory, &self.env);
         let places = reader.places(state, array.index(), address, unit.set, range);
         let mut failure = None;
         for point in range.lo..range.hi {
@@ -61,14 +54,7 @@ impl<W: Batch> Machine<'_, W> {
             if unit.mask.is_some_and(|mask| state.poison_at(mask, point) == 0 && !state.truth(mask, point)) {
                 continue;
             }
-            let reader = Reader {
-                world: self.world,
-                block,
-                layouts: &self.code.layouts,
-                functions: &self.code.functions,
-                memory: &self.memory,
-                env: &self.env,
-            };
+            let reader = Reader::new(self.world, self.code, block, &self.memory, &self.env);
             let range = Range { lo: point, hi: point + 1 };
             for &node in chain {
                 reader.evaluate(state, node, range);

@@ -37,7 +37,7 @@ const NONE: [i64; 8] = [0; 8];
 const ALL: [i64; 8] = [1; 8];
 const SOME: [i64; 8] = [0, 0, 1, 0, 1, 0, 0, 0];
 
-/// Runs a kernel with masks that hold nowhere, at some points and everywhere: how much of what is evaluated everywhere is left out.
+/// How many evaluations a kernel saves whose masks fail at all points, and at most of them.
 fn left_out(body: &str) -> [i64; 2] {
     let all = run(body, ALL, 512);
     let left_out = |m: [i64; 8]| {
