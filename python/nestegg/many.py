@@ -7,34 +7,19 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from nestegg import _core
 from nestegg.cache import Cache, folder
 from nestegg.errors import Error, Unsupported
 from nestegg.options import COST, LEVEL, Cost, PathLike, options
-from nestegg.text import Result, result
+from nestegg.text import Made, Result, result
 from nestegg.units import Kernel, dump
 
 if TYPE_CHECKING:
     from nestegg._core import Optimized, Options
 
 ManyProgress: TypeAlias = "bool | Callable[[int, int], object]"
-
-
-@dataclass(frozen=True)
-class _Texts:
-    """What comes back from another process: a result in texts."""
-
-    kernel_text: str
-    json: str
-    report_text: str
-    report_json: str
-    c: tuple[str, str] | None
-    c_refused: str | None
-    warnings: list[str]
-    from_cache: bool
 
 
 def optimize_many(
@@ -129,7 +114,7 @@ def _on(
     executor: Executor, kernels: list[Kernel], told: Options, place: str | None, progress: ManyProgress
 ) -> list[Result | Error]:
     res: list[Result | Error | None] = [None] * len(kernels)
-    futures: dict[Future[_Texts | Error], int] = {}
+    futures: dict[Future[Made | Error], int] = {}
     for idx, kernel in enumerate(kernels):
         try:
             text = kernel if isinstance(kernel, str) else dump(kernel)
@@ -162,22 +147,13 @@ def _on(
     return [one if one is not None else Error("a kernel was forgotten; this is a bug of nestegg") for one in res]
 
 
-def _work(text: str, name: str, told: Options, place: str | None) -> _Texts | Error:
+def _work(text: str, name: str, told: Options, place: str | None) -> Made | Error:
     """Optimize one kernel, wherever this runs."""
     try:
         done: Optimized = _core.optimize(text, name, told, None, place)
     except Error as error:
         return error
-    return _Texts(
-        done.kernel_text,
-        done.json,
-        done.report_text,
-        done.report_json,
-        done.c,
-        done.c_refused,
-        done.warnings,
-        done.from_cache,
-    )
+    return Made.of(done)
 
 
 def _lost(error: Exception) -> Error:

@@ -76,7 +76,9 @@ class Report:
         """The story as the command line tells it."""
         return self.text.rstrip("\n")
 
-    def _summary(self) -> str:
+    @property
+    def summary(self) -> str:
+        """Operations before and after, on one line."""
         before, after = self.before.total, self.after.total
         return f"{before} → {after} operations, {self.ratio:.3g} of the input ({self.data['strategy']})"
 
@@ -95,7 +97,7 @@ class Report:
             for temporary in self.data["temporaries"]
         ]
         parts = [
-            f"<p><b>{escape(self.data['kernel'])}</b>: {escape(self._summary())}</p>",
+            f"<p><b>{escape(self.data['kernel'])}</b>: {escape(self.summary)}</p>",
             _table(["operations", "before", "after"], counts),
         ]
         if temporaries:
@@ -104,7 +106,7 @@ class Report:
         return "\n".join(parts)
 
     def _repr_markdown_(self) -> str:
-        return f"**{self.data['kernel']}**: {self._summary()}\n\n```text\n{self}\n```\n"
+        return f"**{self.data['kernel']}**: {self.summary}\n\n```text\n{self}\n```\n"
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:

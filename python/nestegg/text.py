@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -21,19 +21,7 @@ if TYPE_CHECKING:
     from nestegg._core import Options
 
 
-class Product(Protocol):
-    """The C of a result."""
-
-    @property
-    def c(self) -> tuple[str, str] | None:
-        """The C source and its header."""
-
-    @property
-    def c_refused(self) -> str | None:
-        """Why there is no C."""
-
-
-class Texts(Product, Protocol):
+class Texts(Protocol):
     """A result in texts, as the core and other processes give it."""
 
     @property
@@ -53,6 +41,14 @@ class Texts(Product, Protocol):
         """The story for programs."""
 
     @property
+    def c(self) -> tuple[str, str] | None:
+        """The C source and its header."""
+
+    @property
+    def c_refused(self) -> str | None:
+        """Why there is no C."""
+
+    @property
     def warnings(self) -> list[str]:
         """What is worth a warning."""
 
@@ -62,35 +58,50 @@ class Texts(Product, Protocol):
 
 
 @dataclass(frozen=True)
-class _Product:
-    """C that was made."""
-
-    c: tuple[str, str] | None
-    c_refused: str | None
-
-
-@dataclass(frozen=True)
-class Result:
-    """An optimized kernel with its story.
-
-    Attributes
-    ----------
-    kernel_text
-        The kernel in the text form.
-    json
-        The kernel in JSON.
-    report
-        The story of the run.
-    from_cache
-        Whether it was in the cache; the story is then that of the run that made it.
-    """
+class Made:
+    """Texts that were all made, for another process: the core makes its own when it is asked for them."""
 
     kernel_text: str
     json: str
-    report: Report
+    report_text: str
+    report_json: str
+    c: tuple[str, str] | None
+    c_refused: str | None
+    warnings: list[str]
     from_cache: bool
-    _texts: Product = field(repr=False, compare=False)
-    _like: lp.TranslationUnit | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, texts: Texts) -> Made:
+        """Make all texts of a result."""
+        return cls(**{one.name: getattr(texts, one.name) for one in fields(cls)})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """An optimized kernel with its story; each text is made when somebody asks for it."""
+
+    _texts: Texts
+    _like: lp.TranslationUnit | None = None
+
+    @cached_property
+    def kernel_text(self) -> str:
+        """The kernel in the text form."""
+        return self._texts.kernel_text
+
+    @cached_property
+    def json(self) -> str:
+        """The kernel in JSON."""
+        return self._texts.json
+
+    @cached_property
+    def report(self) -> Report:
+        """The story of the run."""
+        return Report(self._texts.report_text, self._texts.report_json)
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether it was in the cache; the story is then that of the run that made it."""
+        return self._texts.from_cache
 
     @property
     def before(self) -> Operations:
@@ -132,15 +143,28 @@ class Result:
         return load(self.json) if self._like is None else load_like(self.json, self._like)
 
     def _product(self) -> tuple[str, str]:
-        # The core makes it when it is asked for.
         product = self._texts.c
         if product is None:
             raise Error(self._texts.c_refused or "there is no C of this kernel")
         return product
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process gets: the C too, which only this one can make."""
-        return {**self.__dict__, "_texts": _Product(self._texts.c, self._texts.c_refused)}
+        """What another process gets: all texts, which only this one can make."""
+        return {**self.__dict__, "_texts": Made.of(self._texts)}
+
+    def __eq__(self, other: object) -> bool:
+        """Whether kernel and story are the same."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        return (self.json, self.report) == (other.json, other.report)
+
+    def __hash__(self) -> int:
+        """A hash of the kernel."""
+        return hash(self.json)
+
+    def __repr__(self) -> str:
+        """The kernel's name and what was won."""
+        return f"<nestegg.Result {self.report.data['kernel']}: {self.report.summary}>"
 
     def __str__(self) -> str:
         """The kernel in the text form."""
@@ -315,14 +339,7 @@ def result(done: Texts, like: lp.TranslationUnit | None) -> Result:
     """Make a result of its texts, and warn of what they warn of."""
     for warning in done.warnings:
         warnings.warn(warning, NotValidated, stacklevel=4)
-    return Result(
-        kernel_text=done.kernel_text,
-        json=done.json,
-        report=Report(done.report_text, done.report_json),
-        from_cache=done.from_cache,
-        _texts=done,
-        _like=like,
-    )
+    return Result(done, like)
 
 
 def count_text(text: str, *, parameters: Mapping[str, int] | None = None, name: str = "<text>") -> Count:

@@ -32,6 +32,16 @@ def test_a_result_has_its_texts() -> None:
     assert "force" in result.c
     assert "force" in result.header
     assert nestegg.validate_text(FORCE, result.json)
+    assert repr(result) == "<nestegg.Result force: 300 → 200 operations, 0.667 of the input (O1)>"
+
+
+def test_another_process_gets_all_texts() -> None:
+    result = nestegg.optimize_text(FORCE)
+    again = pickle.loads(pickle.dumps(result))
+    assert again == result
+    assert hash(again) == hash(result)
+    assert (again.kernel_text, again.c, again.header) == (result.kernel_text, result.c, result.header)
+    assert again != nestegg.optimize_text(FORCE, level="O0")
 
 
 def test_reports_are_shown_in_notebooks() -> None:

@@ -57,7 +57,7 @@ const FURTHER_CYCLES: usize = 2;
 const MAX_STEPS_OF_ELEMENT: u64 = 5_000_000;
 const MAX_STEPS_OF_ELEMENT_FURTHER: u64 = 1_000_000;
 
-/// Sizes after the first whose values are all at most this are compared side by side: their arrays are small.
+/// Sizes after the first whose values are all at most this are compared beside it: their arrays are small.
 const MAX_SIDE_BY_SIDE: i64 = 16;
 
 /// What comparing two programs found.
@@ -223,9 +223,8 @@ fn compare_in(
     let is_small = |values: &&Vec<(String, i64)>| values.iter().all(|(_, value)| *value <= MAX_SIDE_BY_SIDE);
     let n_small = sizes.iter().skip(1).take_while(is_small).count();
     let numbered: Vec<(usize, &Vec<(String, i64)>)> = sizes.iter().enumerate().collect();
-    let (first_size, further) = numbered.split_at(numbered.len().min(1));
-    let (small, large) = further.split_at(n_small);
-    let groups = [first_size, small].into_iter().chain(large.chunks(1));
+    let (together, large) = numbered.split_at(numbered.len().min(1 + n_small));
+    let groups = std::iter::once(together).chain(large.chunks(1));
     let verdicts = groups.flat_map(|group| {
         let verdicts: Vec<Result<Verdict, nestegg_interp::Error>> =
             group.par_iter().map(|&(size_idx, values)| verdict_at(size_idx, values)).collect();

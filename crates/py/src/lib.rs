@@ -46,21 +46,9 @@ mod _core {
     /// The C source and its header, or why there is none.
     type C = Result<[String; 2], String>;
 
-    /// A result and its story, all of it as text.
+    /// A result and its story in texts, each made when somebody asks for it.
     #[pyclass(frozen, module = "nestegg._core")]
     struct Optimized {
-        /// The kernel in the text form.
-        #[pyo3(get)]
-        kernel_text: String,
-        /// The kernel in JSON.
-        #[pyo3(get)]
-        json: String,
-        /// The story for people.
-        #[pyo3(get)]
-        report_text: String,
-        /// The story for programs.
-        #[pyo3(get)]
-        report_json: String,
         /// The C of one element for a file with other functions, where that was asked for and C has words for the kernel.
         #[pyo3(get)]
         shared_c: Option<String>,
@@ -70,37 +58,74 @@ mod _core {
         /// Whether all of it was in the cache.
         #[pyo3(get)]
         from_cache: bool,
-        product: Product,
+        origin: Origin,
     }
 
-    /// The C of a result.
-    enum Product {
-        /// It was kept in a cache.
-        Kept(C),
-        /// It is made of this when somebody asks for it first.
-        Late { whole: Arc<nestegg_driver::Optimized>, n_threads: usize, made: OnceLock<C> },
+    /// What the texts of a result come from.
+    enum Origin {
+        /// All but the reports were kept in a cache.
+        Kept(Box<Kept>),
+        /// The result itself; its C takes long enough to be kept once it is made.
+        Whole { whole: Arc<nestegg_driver::Optimized>, n_threads: usize, c: OnceLock<C> },
     }
 
     #[pymethods]
     impl Optimized {
+        /// The kernel in the text form.
+        #[getter]
+        fn kernel_text(&self) -> String {
+            match &self.origin {
+                Origin::Kept(kept) => kept.text.clone(),
+                Origin::Whole { whole, .. } => emit::text(whole.runs()).text,
+            }
+        }
+
+        /// The kernel in JSON.
+        #[getter]
+        fn json(&self) -> String {
+            match &self.origin {
+                Origin::Kept(kept) => kept.json.clone(),
+                Origin::Whole { whole, .. } => emit::dump(whole.runs()).text,
+            }
+        }
+
+        /// The story for people.
+        #[getter]
+        fn report_text(&self) -> String {
+            self.origin.report().to_string()
+        }
+
+        /// The story for programs.
+        #[getter]
+        fn report_json(&self) -> String {
+            self.origin.report().to_json()
+        }
+
         /// The C source and its header, where C has words for the kernel.
         #[getter]
         fn c(&self, py: Python<'_>) -> PyResult<Option<(String, String)>> {
-            Ok(self.product.c(py)?.as_ref().ok().map(|[source, header]| (source.clone(), header.clone())))
+            Ok(self.origin.c(py)?.as_ref().ok().map(|[source, header]| (source.clone(), header.clone())))
         }
 
         /// Why there is no C.
         #[getter]
         fn c_refused(&self, py: Python<'_>) -> PyResult<Option<String>> {
-            Ok(self.product.c(py)?.as_ref().err().cloned())
+            Ok(self.origin.c(py)?.as_ref().err().cloned())
         }
     }
 
-    impl Product {
+    impl Origin {
+        fn report(&self) -> &Report {
+            match self {
+                Self::Kept(kept) => &kept.report,
+                Self::Whole { whole, .. } => &whole.report,
+            }
+        }
+
         fn c(&self, py: Python<'_>) -> PyResult<&C> {
             let (whole, n_threads, made) = match self {
-                Self::Kept(c) => return Ok(c),
-                Self::Late { whole, n_threads, made } => (whole, *n_threads, made),
+                Self::Kept(kept) => return Ok(&kept.c),
+                Self::Whole { whole, n_threads, c } => (whole, *n_threads, c),
             };
             if let Some(known) = made.get() {
                 return Ok(known);
@@ -113,7 +138,7 @@ mod _core {
 
     /// Optimizes a kernel in JSON or text. `progress` is called with the stage that runs and its seed. Results are kept in the folder `cache`, if
     /// one is given. `shares_file` asks for the C of a function that shares a file with others.
-    /// Other C is made when somebody asks for it, but for a cache, which keeps it.
+    /// Other texts are made when somebody asks for them; a cache keeps them.
     #[pyfunction]
     #[pyo3(signature = (text, name, options, progress=None, cache=None, shares_file=false))]
     fn optimize(
@@ -141,18 +166,9 @@ mod _core {
             };
             let Some(folder) = cache else {
                 let (optimized, shared_c) = make()?;
-                let report = &optimized.report;
-                warnings.extend(about_failures(report));
-                return Ok(Optimized {
-                    kernel_text: emit::text(optimized.runs()).text,
-                    json: emit::dump(optimized.runs()).text,
-                    report_text: report.to_string(),
-                    report_json: report.to_json(),
-                    shared_c,
-                    warnings,
-                    from_cache: false,
-                    product: Product::Late { whole: Arc::new(optimized), n_threads, made: OnceLock::new() },
-                });
+                warnings.extend(about_failures(&optimized.report));
+                let origin = Origin::Whole { whole: Arc::new(optimized), n_threads, c: OnceLock::new() };
+                return Ok(Optimized { shared_c, warnings, from_cache: false, origin });
             };
             let make = || {
                 let (optimized, shared) = make()?;
@@ -169,16 +185,8 @@ mod _core {
                 Fetched::Busy => return Err(Problem::bug("a cache is busy for who waits").into()),
             };
             warnings.extend(about_failures(&kept.report));
-            Ok(Optimized {
-                kernel_text: kept.text,
-                json: kept.json,
-                report_text: kept.report.to_string(),
-                report_json: kept.report.to_json(),
-                shared_c: kept.extras.remove(SHARED_C),
-                warnings,
-                from_cache,
-                product: Product::Kept(kept.c),
-            })
+            let shared_c = kept.extras.remove(SHARED_C);
+            Ok(Optimized { shared_c, warnings, from_cache, origin: Origin::Kept(Box::new(kept)) })
         };
         background::run(py, n_threads, progress, work)
     }
