@@ -191,14 +191,19 @@ pub(crate) fn without_rules(
     told: Told<'_>,
     stages: &mut Stages,
 ) -> Result<Option<Candidate>, Error> {
-    let mut strategy = told.strategy.clone();
-    strategy.phases.clear();
     let seed = Seed { name: WITHOUT_RULES.to_owned(), ..seeds::rolled(form) };
-    match optimized(&seed, &Passes::new(form, &told), &strategy, Cost::ZERO, stages) {
+    match optimized(&seed, &Passes::new(form, &told), &without_phases(told.strategy), Cost::ZERO, stages) {
         Ok((candidates, _)) => Ok(candidates.into_iter().next()),
         Err(error) if error.is_of_one_form() => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// A strategy that runs no rule.
+fn without_phases<'b>(strategy: &ResolvedStrategy<'b>) -> ResolvedStrategy<'b> {
+    let mut res = strategy.clone();
+    res.phases.clear();
+    res
 }
 
 /// How often a kernel is brought to value form again because constants decided something.
@@ -444,6 +449,9 @@ impl<'a> Race<'a> {
         let together = stages.run("parts", || together::seeds(&alternatives, values, semantics));
         let Some(seeds) = self.done("together", together)? else { return Ok(()) };
         self.enter_all(&seeds, pass, strategy, stages)?;
+        let found = stages.run("parts", || together::as_found(&alternatives, semantics.licence));
+        let Some(found) = self.done("together", found)? else { return Ok(()) };
+        self.enter_all(&found, pass, &without_phases(strategy), stages)?;
         Ok(())
     }
 

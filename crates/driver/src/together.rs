@@ -6,7 +6,7 @@
 //! # Output
 //! Seeds of the whole: one takes the alternative of each group that minimizes the total cost; another does the same
 //! among the alternatives that equal the kernel exactly. Where seeds have temporary arrays, two more run the cheapest seeds
-//! of the groups, as they were tried, one after the other.
+//! of the groups, as they were tried, one after the other, and two more their cheapest results.
 //! # Method
 //! The value forms of all alternatives become one kernel and one e-graph, in which equal values are one;
 //! [`nestegg_extract::together`] chooses among them. The choice is brought to value form, so values that several groups
@@ -14,13 +14,15 @@
 //!
 //! A value form has no temporary arrays, so it loses what `shifted` keeps in them. Seeds as they were tried still have these
 //! arrays, and the e-graph of the joint kernel shares everything else.
+//!
+//! The cheapest results, with these arrays, are also shared as they were found: no rule runs again, so each group keeps its form.
 //! # Complexity
 //! One e-graph of at most [`MAX_ALTERNATIVES`] kernels for each group, without rules.
 
 use nestegg_egraph::encode;
 use nestegg_ir::domains::Domains;
 use nestegg_ir::join::in_sequence;
-use nestegg_ir::{Array, InsnId, LinearizedKernel, Semantics};
+use nestegg_ir::{Array, InsnId, Licence, LinearizedKernel, Semantics};
 
 use crate::error::Error;
 use crate::search::Selected;
@@ -35,6 +37,9 @@ const CHOSEN: &str = "together";
 /// The name of seeds that are put together as they were tried.
 const AS_TRIED: &str = "together as tried";
 
+/// The name of results that are put together as they were found.
+const AS_FOUND: &str = "together as found";
+
 /// The seeds that the alternatives of all groups make; none if a group has none. Each group is sorted, its cheapest alternative first.
 pub(crate) fn seeds(
     groups: &[Vec<Selected>],
@@ -48,14 +53,54 @@ pub(crate) fn seeds(
     Ok(distinct(std::iter::once(all).chain(exact).chain(as_tried.into_iter().flatten()).collect()))
 }
 
+/// The cheapest results of all groups, and the cheapest that equal the kernel exactly, for a search without rules: they keep the temporary arrays of
+/// their seeds, and all else is computed where it is used. None where no seed has a temporary array.
+pub(crate) fn as_found(groups: &[Vec<Selected>], licence: Licence) -> Result<Vec<Seed>, Error> {
+    let mut res = Vec::new();
+    for is_exact in [false, true] {
+        let is_allowed = |selected: &&Selected| !is_exact || selected.result.tolerance.is_none();
+        let cheapest: Option<Vec<&Selected>> = groups.iter().map(|group| group.iter().find(is_allowed)).collect();
+        let Some(cheapest) = cheapest else { continue };
+        if !cheapest.iter().any(|selected| has_temporary(&selected.tried.linearized)) {
+            continue;
+        }
+        let kernels = cheapest.iter().map(|selected| in_arrays_of_its_seed(selected, licence));
+        let kernels = kernels.collect::<Result<Vec<LinearizedKernel>, Error>>()?;
+        let Some(sequence) = in_sequence(&kernels.iter().collect::<Vec<_>>()) else { continue };
+        let seeds: Vec<&Seed> = cheapest.iter().map(|selected| &selected.result).collect();
+        res.push(joint(AS_FOUND, &seeds, sequence));
+    }
+    Ok(distinct(res))
+}
+
+/// A result with no temporaries but the arrays of its seed.
+fn in_arrays_of_its_seed(selected: &Selected, licence: Licence) -> Result<LinearizedKernel, Error> {
+    let arrays = &selected.tried.linearized.kernel.arrays;
+    let keeps = |array: &Array| arrays.iter().any(|own| own.is_temporary() && own.name == array.name);
+    let result = selected.result.linearized.clone();
+    let kernel = result.kernel.name.clone();
+    nestegg_transform::normalise_keeping(result, licence, keeps).map_err(|source| Error::Refused {
+        pass: "together",
+        kernel,
+        source: Box::new(source),
+    })
+}
+
 /// The cheapest seed of each group that satisfies a predicate, one after the other; `None` if a group has none, and if
 /// none has a temporary array.
 fn cheapest_as_tried(groups: &[Vec<Selected>], is_allowed: impl Fn(&Selected) -> bool) -> Option<Seed> {
     let cheapest = groups.iter().map(|group| Some(&group.iter().find(|selected| is_allowed(selected))?.tried));
     let cheapest: Vec<&Seed> = cheapest.collect::<Option<_>>()?;
     let kernels: Vec<&LinearizedKernel> = cheapest.iter().map(|seed| &seed.linearized).collect();
-    let has_temporary = |linearized: &&LinearizedKernel| linearized.kernel.arrays.iter().any(Array::is_temporary);
-    if kernels.iter().any(has_temporary) { Some(joint(AS_TRIED, &cheapest, in_sequence(&kernels)?)) } else { None }
+    if kernels.iter().any(|kernel| has_temporary(kernel)) {
+        Some(joint(AS_TRIED, &cheapest, in_sequence(&kernels)?))
+    } else {
+        None
+    }
+}
+
+fn has_temporary(linearized: &LinearizedKernel) -> bool {
+    linearized.kernel.arrays.iter().any(Array::is_temporary)
 }
 
 /// A seed of the whole that does what these seeds do one after the other.

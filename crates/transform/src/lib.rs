@@ -78,7 +78,7 @@ pub use join_domains::join_domains;
 pub use join_reductions::join_reductions;
 pub use multiply_out::{EqualTerms, multiply_out};
 pub use nest::NestError;
-pub use normalise::{NormaliseError, normalise, normalise_under};
+pub use normalise::{NormaliseError, normalise, normalise_keeping, normalise_under};
 pub use parts::parts;
 pub use roll_up::roll_up;
 pub use shift::{ShiftError, share_shifted};

@@ -30,7 +30,7 @@ mod writers;
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::inline::RecursiveRule;
 use nestegg_ir::walk::OperandsFirst;
-use nestegg_ir::{Expr, ExprId, InsnId, InstructionKind, Item, Licence, LinearizedKernel, ReduceOp};
+use nestegg_ir::{Array, Expr, ExprId, InsnId, InstructionKind, Item, Licence, LinearizedKernel, ReduceOp};
 use rustc_hash::FxHashMap;
 
 use crate::dead::eliminate_dead;
@@ -87,7 +87,20 @@ pub fn normalise(linearized: LinearizedKernel) -> Result<LinearizedKernel, Norma
 /// # Errors
 /// If the kernel is not well-formed, or reads a temporary that nothing writes.
 pub fn normalise_under(linearized: LinearizedKernel, licence: Licence) -> Result<LinearizedKernel, NormaliseError> {
-    let resolved = Normaliser::new(linearized, licence)?.run()?;
+    normalise_keeping(linearized, licence, |_| false)
+}
+
+/// The same, but temporaries that satisfy a predicate stay in memory.
+///
+/// # Errors
+/// If the kernel is not well-formed, or reads a temporary that nothing writes.
+pub fn normalise_keeping(
+    linearized: LinearizedKernel,
+    licence: Licence,
+    keeps: impl Fn(&Array) -> bool,
+) -> Result<LinearizedKernel, NormaliseError> {
+    let kept = linearized.kernel.arrays.iter().map(keeps).collect();
+    let resolved = Normaliser::new(linearized, kept, licence)?.run()?;
     let linearized = hoist::hoist_accumulations(eliminate_dead(resolved), licence)?;
     let linearized = merge_digits(join_stores(run_up(linearized, licence)?, licence)?, licence)?;
     let mut linearized = conditions_to_predicates(eliminate_dead(linearized));
@@ -112,6 +125,8 @@ struct Normaliser {
     work: Workspace,
     nest: Nest,
     linearization: Vec<Item>,
+    /// For each array whether it stays in memory.
+    kept: Vec<bool>,
     /// For each array the positions of its writers.
     writers: Vec<Vec<usize>>,
     /// For each array its writers so far, by what they write.
@@ -127,7 +142,7 @@ struct Normaliser {
 }
 
 impl Normaliser {
-    fn new(linearized: LinearizedKernel, licence: Licence) -> Result<Self, NormaliseError> {
+    fn new(linearized: LinearizedKernel, kept: Vec<bool>, licence: Licence) -> Result<Self, NormaliseError> {
         let (mut work, linearization) = prepare::prepare(linearized)?;
         work.licence = licence;
         let kernel = &work.kernel;
@@ -153,6 +168,7 @@ impl Normaliser {
             work,
             nest,
             linearization,
+            kept,
             written: vec![Writers::default(); writers.len()],
             writers,
             stored: vec![None; n_insns],
@@ -262,7 +278,8 @@ impl Normaliser {
                         let array = self.work.kernel[*array].name.clone();
                         return Err(NormaliseError::Undefined { insn: place.to_owned(), array });
                     }
-                    self.resolve(reader, *array, indices)
+                    let is_kept = self.kept.get(array.index()).is_some_and(|&is_kept| is_kept);
+                    if is_kept { None } else { self.resolve(reader, *array, indices) }
                 }
                 _ => None,
             };
