@@ -16,8 +16,8 @@
 
 use nestegg_egraph::encode;
 use nestegg_extract::cheapest_trees;
-use nestegg_ir::Semantics;
 use nestegg_ir::domains::Domains;
+use nestegg_ir::{LinearizedKernel, Semantics};
 use rayon::prelude::*;
 
 use crate::budget::{self, SEED_RATIO};
@@ -96,7 +96,17 @@ fn estimates(seeds: &[Seed], semantics: Semantics, values: &[(String, i64)]) -> 
 
 /// `None` where a pass refuses the seed: what comes of it says why.
 fn estimate(seed: &Seed, semantics: Semantics, values: &[(String, i64)]) -> Option<Estimate> {
-    let form = nestegg_transform::name_bound_inames(seed.linearized.clone()).ok()?;
+    let (cost, slack) = before_rules(&seed.linearized, semantics, values)?;
+    Some(Estimate { cost, slack, is_exact: seed.tolerance.is_none(), is_unrolled: !seed.unrolled.is_empty() })
+}
+
+/// What a kernel in value form costs before any rule, and the factor that contraction may save; `None` where a pass refuses it.
+pub(crate) fn before_rules(
+    linearized: &LinearizedKernel,
+    semantics: Semantics,
+    values: &[(String, i64)],
+) -> Option<(u128, u128)> {
+    let form = nestegg_transform::name_bound_inames(linearized.clone()).ok()?;
     if crate::search::violations(&form.kernel, Some(&form.linearization)).is_some() {
         return None;
     }
@@ -104,8 +114,7 @@ fn estimate(seed: &Seed, semantics: Semantics, values: &[(String, i64)]) -> Opti
     let domains = Domains::new(&context, &form.kernel).ok()?.with_values(values);
     let encoded = encode::encode(&form, &domains, semantics).ok()?;
     let (cost, slack) = cheapest_trees(&encoded, &domains).ok()?;
-    let (is_exact, is_unrolled) = (seed.tolerance.is_none(), !seed.unrolled.is_empty());
-    Some(Estimate { cost: cost.operations(), slack, is_exact, is_unrolled })
+    Some((cost.operations(), slack))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use nestegg_ir::{Licence, LinearizedKernel};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
-    EqualTerms, SplitOptions, eliminate_dead, factor_sums, isolate_stores, multiply_out, normalise_under,
+    EqualTerms, SplitOptions, eliminate_dead, factor_sums, flatten_sums, isolate_stores, multiply_out, normalise_under,
     restrict_to_bands, roll_up, split_at_zeros, write_out_components,
 };
 use rayon::prelude::*;
@@ -31,6 +31,7 @@ use crate::error::Error;
 use crate::lineage::Lineages;
 use crate::report::LimitHit;
 use crate::same::is_same;
+use crate::screen;
 use crate::search::Told;
 use crate::unrolled::{Names, Unrolled, smallest, unrolled};
 
@@ -39,6 +40,9 @@ const PIECES: [usize; 4] = [16, 4, 3, 2];
 
 /// Results with more expressions than this, in value form, are not looked at for values that recur.
 const MAX_RESULT_EXPRESSIONS: usize = 6_000;
+
+/// A kernel is factored for whole-expression forms if it costs less than one over this for it.
+const MIN_GAIN: u128 = 2;
 
 /// The name of the seed that is the kernel itself.
 const AS_IT_IS: &str = "rolled";
@@ -90,10 +94,8 @@ pub(crate) fn add_fired<'a>(to: &mut Fired, more: impl IntoIterator<Item = (&'a 
 }
 
 /// The seeds that a run asks for, and the limits that left some out; the kernel itself if nothing else is.
-pub(crate) fn seeds(
-    form: &LinearizedKernel,
-    Told { strategy, semantics, values, config, .. }: Told<'_>,
-) -> Result<(Vec<Seed>, Vec<LimitHit>), Error> {
+pub(crate) fn seeds(form: &LinearizedKernel, told: Told<'_>) -> Result<(Vec<Seed>, Vec<LimitHit>), Error> {
+    let Told { strategy, semantics, values, config, .. } = told;
     let mut wishes = Wishes::of(strategy, config.max_statements);
     if config.cost == CostModel::Time {
         wishes.kinds.extend(words(strategy, "time-seeds"));
@@ -113,7 +115,7 @@ pub(crate) fn seeds(
         let tolerance = changed(tolerance);
         work.extend(of_traces.into_iter().map(|work| Task { tolerance, ..Task::from(work) }));
     }
-    for (name, base) in respelled(&maker, form)? {
+    for (name, base) in respelled(&maker, form, told)? {
         let of_base = maker.work(name, &base, &mut limits)?;
         // Sums that factoring made are not those in which digits cancel, and maps of them take long to find.
         let is_of_other_sums =
@@ -164,11 +166,27 @@ fn has_shorter(task: &Task, work: &[Task], made: &[Vec<Seed>]) -> bool {
 }
 
 /// The kernel written in other ways, as far as a strategy asks for them, each with its name.
-fn respelled(maker: &Maker, form: &LinearizedKernel) -> Result<Vec<(&'static str, LinearizedKernel)>, Error> {
+fn respelled(
+    maker: &Maker,
+    form: &LinearizedKernel,
+    Told { semantics, values, .. }: Told<'_>,
+) -> Result<Vec<(&'static str, LinearizedKernel)>, Error> {
     let mut res = Vec::new();
     if maker.wishes.wants("rolled-up") {
         let rolled = maker.done("roll up", roll_up(form))?;
         res.extend(rolled.map(|rolled| (ROLLED_UP, rolled)));
+    }
+    if maker.wishes.wants("flattened") {
+        let flattened = maker.done("flatten sums", flatten_sums(form))?;
+        res.extend(flattened.map(|flattened| ("flattened", flattened)));
+    }
+    if maker.wishes.wants("factored-if-cheaper") {
+        let cost = |kernel: &LinearizedKernel| Some(screen::before_rules(kernel, semantics, values)?.0);
+        let limit = cost(form);
+        let is_cheaper = |kernel: &LinearizedKernel| {
+            cost(kernel).zip(limit).is_some_and(|(cost, limit)| cost.saturating_mul(MIN_GAIN) < limit)
+        };
+        res.extend(factored(form).into_iter().filter(|(_, kernel)| is_cheaper(kernel)));
     }
     res.extend(refactored(maker, form));
     Ok(res)
@@ -177,16 +195,21 @@ fn respelled(maker: &Maker, form: &LinearizedKernel) -> Result<Vec<(&'static str
 /// The kernel with its products multiplied out, and with its sums factored, as far as a strategy asks for that, each with its name.
 fn refactored(maker: &Maker, form: &LinearizedKernel) -> Vec<(&'static str, LinearizedKernel)> {
     let mut res = Vec::new();
-    let gathered = || multiply_out(form, EqualTerms::Gathered);
     if maker.wishes.wants("factored") {
-        res.extend(factor_sums(form).map(|factored| ("factored", factored)));
-        let out = multiply_out(form, EqualTerms::Kept).or_else(gathered);
-        res.extend(out.as_ref().and_then(factor_sums).map(|factored| ("factored anew", factored)));
+        res.extend(factored(form));
     }
     if maker.wishes.wants("multiplied-out") {
-        res.extend(gathered().map(|out| ("multiplied out", out)));
+        res.extend(multiply_out(form, EqualTerms::Gathered).map(|out| ("multiplied out", out)));
     }
     res
+}
+
+/// The kernel with its sums factored, as they are and once its products are multiplied out, each with its name.
+fn factored(form: &LinearizedKernel) -> Vec<(&'static str, LinearizedKernel)> {
+    let out = multiply_out(form, EqualTerms::Kept).or_else(|| multiply_out(form, EqualTerms::Gathered));
+    let as_it_is = factor_sums(form).map(|factored| ("factored", factored));
+    let anew = out.as_ref().and_then(factor_sums).map(|factored| ("factored anew", factored));
+    as_it_is.into_iter().chain(anew).collect()
 }
 
 /// What a strategy asks to be made of the tables of a kernel that selection made; `None` if that is nothing.

@@ -171,13 +171,11 @@ fn of_store(map: &Map, store: &Store, first_row: usize, tables: &TableStore) -> 
 /// For each axis the one that it can be swapped with, all at once: half of them stand in each index, and all columns are symmetric within the
 /// tolerance for tables. `None` if they cannot be.
 pub(crate) fn partners(store: &Store, shape: &[usize], columns: &[Column], limits: &[f64]) -> Option<Vec<usize>> {
-    let [first, second] = store.indices.as_slice() else { return None };
-    let of_index = |index: &Affine| -> Vec<usize> {
-        (0..shape.len()).filter(|&axis| index.coefficient(Var::Iname(store.axes[axis])) != 0).collect()
+    let places = |axes: Vec<InameId>| -> Vec<usize> {
+        axes.iter().filter_map(|axis| store.axes.iter().position(|own| own == axis)).collect()
     };
-    let (tests, trials) = (of_index(first), of_index(second));
-    let is_partition = tests.iter().all(|axis| !trials.contains(axis)) && tests.len() + trials.len() == shape.len();
-    if !is_partition || tests.len() != trials.len() || tests.iter().zip(&trials).any(|(&j, &k)| shape[j] != shape[k]) {
+    let [tests, trials] = store.sides()?.map(places);
+    if tests.len() != trials.len() || tests.iter().zip(&trials).any(|(&j, &k)| shape[j] != shape[k]) {
         return None;
     }
     let mut partners: Vec<usize> = vec![0; shape.len()];

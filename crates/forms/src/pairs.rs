@@ -129,10 +129,8 @@ impl Bilinear {
     /// The form of a store, and the kernel with the expressions that were made on the way.
     fn of(kernel: &Kernel, store: &Store, extents: &[Option<usize>]) -> Option<(Self, Kernel)> {
         let axes: InameSet = store.axes.iter().copied().collect();
-        let [test_index, trial_index] = store.indices.as_slice() else { return None };
-        let tests: InameSet = test_index.inames().filter(|&iname| axes.contains(iname)).collect();
-        let trials: InameSet = trial_index.inames().filter(|&iname| axes.contains(iname)).collect();
-        if !store.is_accumulation || !tests.is_disjoint(&trials) || tests.union(&trials) != axes {
+        let [tests, trials] = store.sides()?.map(InameSet::from_iter);
+        if !store.is_accumulation {
             return None;
         }
         let tables = || TableStore::new(extents.to_vec());

@@ -44,6 +44,21 @@ pub(crate) struct Store {
     pub(crate) is_accumulation: bool,
 }
 
+impl Store {
+    /// The axes in the first and in the second of the two indices that have any; `None` if other than two have, or an axis is in both.
+    pub(crate) fn sides(&self) -> Option<[Vec<InameId>; 2]> {
+        let axes_in = |index: &Affine| -> Vec<InameId> {
+            self.axes.iter().copied().filter(|&axis| index.coefficient(Var::Iname(axis)) != 0).collect()
+        };
+        let sides: Vec<Vec<InameId>> = self.indices.iter().map(axes_in).filter(|side| !side.is_empty()).collect();
+        let sides: [Vec<InameId>; 2] = sides.try_into().ok()?;
+        let [tests, trials] = &sides;
+        let is_partition =
+            tests.iter().all(|axis| !trials.contains(axis)) && tests.len() + trials.len() == self.axes.len();
+        is_partition.then_some(sides)
+    }
+}
+
 /// The stores of a kernel, and what evaluates their values.
 #[derive(Debug)]
 pub(crate) struct Found {

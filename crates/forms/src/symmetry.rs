@@ -3,7 +3,7 @@
 //! # Input
 //! A kernel in value form, stores in loops of their own where that is lawful.
 //! # Output
-//! An equal kernel, exactly. A store to `A[f(j), g(k)]` whose value does not change when `j` and `k` are swapped is computed for `j < k` and for `j = k`, and
+//! An equal kernel, exactly. A store to `A[f(j), g(k)]`, perhaps with indices of other inames, whose value does not change when `j` and `k` are swapped is computed for `j < k` and for `j = k`, and
 //! what is computed for `j < k` is stored twice. Stores whose values are equal when the inames of one are renamed to those of the other are in one nest.
 //! `None` if there are none. A store joins one before it only if nothing in between touches its array, but what adds to it as it does itself.
 //! # Method
@@ -156,15 +156,11 @@ impl Search {
             let Some(value) = &values[first] else { continue };
             let mut group = Group { first, swapped: None, others: Vec::new() };
             let store = &stores[first];
-            if let Some((tests, trials)) = self.sides(store) {
+            if let Some([tests, trials]) = store.sides() {
                 let pairs: Vec<(InameId, InameId)> = tests.iter().copied().zip(trials.iter().copied()).collect();
                 let both: Vec<(InameId, InameId)> = pairs.iter().flat_map(|&(j, k)| [(j, k), (k, j)]).collect();
                 let has_same_shape = pairs.iter().all(|&(j, k)| self.extent(j) == self.extent(k));
-                if tests.len() == trials.len()
-                    && !pairs.is_empty()
-                    && has_same_shape
-                    && self.is_equal(store, &both, value)
-                {
+                if tests.len() == trials.len() && has_same_shape && self.is_equal(store, &both, value) {
                     group.swapped = Some(pairs);
                 }
             }
@@ -198,23 +194,11 @@ impl Search {
         self.extents[iname.index()]
     }
 
-    /// The axes in the first and in the second index of a store.
-    fn sides(&self, store: &Store) -> Option<(Vec<InameId>, Vec<InameId>)> {
-        let [first, second] = store.indices.as_slice() else { return None };
-        let of = |index: &Affine| -> Vec<InameId> {
-            store.axes.iter().copied().filter(|&axis| index.coefficient(Var::Iname(axis)) != 0).collect()
-        };
-        let (tests, trials) = (of(first), of(second));
-        let is_partition =
-            tests.iter().all(|axis| !trials.contains(axis)) && tests.len() + trials.len() == store.axes.len();
-        is_partition.then_some((tests, trials))
-    }
-
     /// Ways to rename the axes of a store to those of another: in order, and with the sides swapped.
     fn mappings(&self, from: &Store, to: &Store) -> Vec<Vec<(InameId, InameId)>> {
         let in_order: Vec<(InameId, InameId)> = from.axes.iter().copied().zip(to.axes.iter().copied()).collect();
         let mut res = vec![in_order];
-        if let (Some((tests, trials)), Some((other_tests, other_trials))) = (self.sides(from), self.sides(to))
+        if let (Some([tests, trials]), Some([other_tests, other_trials])) = (from.sides(), to.sides())
             && tests.len() == other_trials.len()
             && trials.len() == other_tests.len()
         {

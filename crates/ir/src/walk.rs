@@ -38,6 +38,20 @@ pub fn arrays_below(exprs: &Exprs, roots: impl IntoIterator<Item = ExprId>) -> B
     below(exprs, roots).into_iter().filter_map(array).collect()
 }
 
+/// The ids below `roots` (roots included) that one expression reads, or one root is.
+#[must_use]
+pub fn read_once(exprs: &Exprs, roots: &[ExprId]) -> FxHashSet<ExprId> {
+    let below = below(exprs, roots.iter().copied());
+    let (mut once, mut again) = (FxHashSet::default(), FxHashSet::default());
+    for &id in below.iter().flat_map(|&id| exprs[id].children()).chain(roots) {
+        if !once.insert(id) {
+            again.insert(id);
+        }
+    }
+    once.retain(|id| !again.contains(id));
+    once
+}
+
 /// Whether an access to `array` is below `roots`.
 #[must_use]
 pub fn reads(exprs: &Exprs, roots: impl IntoIterator<Item = ExprId>, array: ArrayId) -> bool {

@@ -15,8 +15,9 @@
 //! expressions by algebraic factorization and common subexpression elimination", IEEE TCAD 2006.
 
 use nestegg_ir::types::{Type, Types};
+use nestegg_ir::walk::read_once;
 use nestegg_ir::{Expr, ExprId, Exprs, LinearizedKernel, Number, Op};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 /// Sums of more terms stay as they are.
 const MAX_TERMS: usize = 96;
@@ -61,20 +62,11 @@ pub fn factor_sums(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
 
 /// Sums that one other sum reads, and nothing else.
 fn inner(exprs: &Exprs, roots: &[ExprId]) -> FxHashSet<ExprId> {
-    let mut n_reads: FxHashMap<ExprId, usize> = FxHashMap::default();
-    let mut in_sums: FxHashSet<ExprId> = FxHashSet::default();
-    roots.iter().for_each(|&root| *n_reads.entry(root).or_default() += 1);
-    for id in exprs.reachable(roots.iter().copied()) {
-        let is_sum = matches!(exprs[id], Expr::Op { op: Op::Add | Op::Sub | Op::Neg, .. });
-        for &child in exprs[id].children() {
-            *n_reads.entry(child).or_default() += 1;
-            if is_sum && matches!(exprs[child], Expr::Op { op: Op::Add | Op::Sub | Op::Neg, .. }) {
-                in_sums.insert(child);
-            }
-        }
-    }
-    in_sums.retain(|id| n_reads.get(id) == Some(&1));
-    in_sums
+    let is_sum = |id: &ExprId| matches!(exprs[*id], Expr::Op { op: Op::Add | Op::Sub | Op::Neg, .. });
+    let sums = exprs.reachable(roots.iter().copied()).into_iter().filter(is_sum);
+    let in_sums: FxHashSet<ExprId> = sums.flat_map(|id| exprs[id].children()).copied().filter(is_sum).collect();
+    let once = read_once(exprs, roots);
+    in_sums.into_iter().filter(|id| once.contains(id)).collect()
 }
 
 /// A product of atoms, in increasing order.

@@ -13,6 +13,7 @@
 
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::types::Type;
+use nestegg_ir::walk::read_once;
 use nestegg_ir::{Expr, ExprId, Exprs, InameId, Licence, LinearizedKernel, Op, ReduceOp};
 use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -77,10 +78,7 @@ struct Joiner {
 
 impl Joiner {
     fn new(exprs: &Exprs, roots: &[ExprId], facts: &Facts) -> Self {
-        let mut n_reads: FxHashMap<ExprId, usize> = FxHashMap::default();
         let reachable = exprs.reachable(roots.iter().copied());
-        let of_exprs = reachable.iter().flat_map(|&id| exprs[id].children().iter().copied());
-        of_exprs.chain(roots.iter().copied()).for_each(|id| *n_reads.entry(id).or_default() += 1);
         let reduced = reachable.iter().filter_map(|&id| match &exprs[id] {
             Expr::Reduce { op: ReduceOp::Sum, inames, .. } => {
                 let mut bound = inames.to_vec();
@@ -91,7 +89,7 @@ impl Joiner {
         });
         Self {
             reduced: reduced.collect(),
-            is_read_once: reachable.into_iter().filter(|id| n_reads.get(id) == Some(&1)).collect(),
+            is_read_once: read_once(exprs, roots),
             open: FxHashMap::default(),
             sums: FxHashSet::default(),
             made: FxHashSet::default(),

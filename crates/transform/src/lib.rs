@@ -3,7 +3,7 @@
 //! - [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it.
 //! - [`share_shifted`] stores values that recur at shifts, or under other inames, in arrays.
 //! - [`fold_constants`] computes constants.
-//! - [`join_domains`] joins domains, [`join_reductions`] reductions.
+//! - [`join_domains`] joins domains, [`join_reductions`] reductions that are added up, [`flatten_sums`] sums in each other.
 //! - [`share_interleaved`] gives one iname to short loops that add to elements between each other's.
 //! - [`write_out_triangles`] writes out loops around others whose bounds depend on them.
 //! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out.
@@ -32,6 +32,7 @@ mod depends;
 mod empty;
 mod factor_sums;
 mod facts;
+mod flatten_sums;
 pub mod fold;
 mod free_factors;
 mod independent;
@@ -45,6 +46,7 @@ mod merge_digits;
 mod multiply_out;
 mod nest;
 pub mod normalise;
+mod once;
 pub mod parallel;
 mod parts;
 mod predicates;
@@ -71,6 +73,7 @@ pub use coefficients::{Coefficients, coefficients, with_coefficients};
 pub use dead::eliminate_dead;
 pub use empty::eliminate_empty;
 pub use factor_sums::factor_sums;
+pub use flatten_sums::flatten_sums;
 pub use fold::{Folded, fold_constants};
 pub use free_factors::free_factors;
 pub use interleave::share_interleaved;
