@@ -41,7 +41,7 @@ const PIECES: [usize; 4] = [16, 4, 3, 2];
 /// Results with more expressions than this, in value form, are not looked at for values that recur.
 const MAX_RESULT_EXPRESSIONS: usize = 6_000;
 
-/// A kernel is factored for whole-expression forms if it costs less than one over this for it.
+/// `factored-if-cheaper` keeps a factored kernel only if this many of it cost less than the kernel.
 const MIN_GAIN: u128 = 2;
 
 /// The name of the seed that is the kernel itself.
@@ -182,11 +182,12 @@ fn respelled(
     }
     if maker.wishes.wants("factored-if-cheaper") {
         let cost = |kernel: &LinearizedKernel| Some(screen::before_rules(kernel, semantics, values)?.0);
-        let limit = cost(form);
+        let factored = factored(form);
+        let limit = if factored.is_empty() { None } else { cost(form) };
         let is_cheaper = |kernel: &LinearizedKernel| {
             cost(kernel).zip(limit).is_some_and(|(cost, limit)| cost.saturating_mul(MIN_GAIN) < limit)
         };
-        res.extend(factored(form).into_iter().filter(|(_, kernel)| is_cheaper(kernel)));
+        res.extend(factored.into_iter().filter(|(_, kernel)| is_cheaper(kernel)));
     }
     res.extend(refactored(maker, form));
     Ok(res)

@@ -47,23 +47,20 @@ pub(crate) fn seeds(
     semantics: Semantics,
 ) -> Result<Vec<Seed>, Error> {
     let Some(all) = of_those(groups, |_| true, values, semantics)? else { return Ok(Vec::new()) };
-    let is_exact = |selected: &Selected| selected.result.tolerance.is_none();
     let exact = if all.tolerance.is_some() { of_those(groups, is_exact, values, semantics)? } else { None };
-    let as_tried = [cheapest_as_tried(groups, |_| true), cheapest_as_tried(groups, is_exact)];
-    Ok(distinct(std::iter::once(all).chain(exact).chain(as_tried.into_iter().flatten()).collect()))
+    let as_tried = cheapest_with_arrays(groups).filter_map(|cheapest| {
+        let seeds: Vec<&Seed> = cheapest.iter().map(|selected| &selected.tried).collect();
+        let kernels: Vec<&LinearizedKernel> = seeds.iter().map(|seed| &seed.linearized).collect();
+        Some(joint(AS_TRIED, &seeds, in_sequence(&kernels)?))
+    });
+    Ok(distinct(std::iter::once(all).chain(exact).chain(as_tried).collect()))
 }
 
 /// The cheapest results of all groups, and the cheapest that equal the kernel exactly, for a search without rules: they keep the temporary arrays of
 /// their seeds, and all else is computed where it is used. None where no seed has a temporary array.
 pub(crate) fn as_found(groups: &[Vec<Selected>], licence: Licence) -> Result<Vec<Seed>, Error> {
     let mut res = Vec::new();
-    for is_exact in [false, true] {
-        let is_allowed = |selected: &&Selected| !is_exact || selected.result.tolerance.is_none();
-        let cheapest: Option<Vec<&Selected>> = groups.iter().map(|group| group.iter().find(is_allowed)).collect();
-        let Some(cheapest) = cheapest else { continue };
-        if !cheapest.iter().any(|selected| has_temporary(&selected.tried.linearized)) {
-            continue;
-        }
+    for cheapest in cheapest_with_arrays(groups) {
         let kernels = cheapest.iter().map(|selected| in_arrays_of_its_seed(selected, licence));
         let kernels = kernels.collect::<Result<Vec<LinearizedKernel>, Error>>()?;
         let Some(sequence) = in_sequence(&kernels.iter().collect::<Vec<_>>()) else { continue };
@@ -71,6 +68,21 @@ pub(crate) fn as_found(groups: &[Vec<Selected>], licence: Licence) -> Result<Vec
         res.push(joint(AS_FOUND, &seeds, sequence));
     }
     Ok(distinct(res))
+}
+
+/// The cheapest alternative of each group, and the cheapest that equals the kernel exactly; neither where a group has none, or where no seed has a
+/// temporary array.
+fn cheapest_with_arrays(groups: &[Vec<Selected>]) -> impl Iterator<Item = Vec<&Selected>> {
+    let has_temporary = |selected: &&Selected| selected.tried.linearized.kernel.arrays.iter().any(Array::is_temporary);
+    let cheapest = |is_allowed: fn(&Selected) -> bool| -> Option<Vec<&Selected>> {
+        groups.iter().map(|group| group.iter().find(|selected| is_allowed(selected))).collect()
+    };
+    let both: [Option<Vec<&Selected>>; 2] = [cheapest(|_| true), cheapest(is_exact)];
+    both.into_iter().flatten().filter(move |cheapest| cheapest.iter().any(has_temporary))
+}
+
+fn is_exact(selected: &Selected) -> bool {
+    selected.result.tolerance.is_none()
 }
 
 /// A result with no temporaries but the arrays of its seed.
@@ -84,23 +96,6 @@ fn in_arrays_of_its_seed(selected: &Selected, licence: Licence) -> Result<Linear
         kernel,
         source: Box::new(source),
     })
-}
-
-/// The cheapest seed of each group that satisfies a predicate, one after the other; `None` if a group has none, and if
-/// none has a temporary array.
-fn cheapest_as_tried(groups: &[Vec<Selected>], is_allowed: impl Fn(&Selected) -> bool) -> Option<Seed> {
-    let cheapest = groups.iter().map(|group| Some(&group.iter().find(|selected| is_allowed(selected))?.tried));
-    let cheapest: Vec<&Seed> = cheapest.collect::<Option<_>>()?;
-    let kernels: Vec<&LinearizedKernel> = cheapest.iter().map(|seed| &seed.linearized).collect();
-    if kernels.iter().any(|kernel| has_temporary(kernel)) {
-        Some(joint(AS_TRIED, &cheapest, in_sequence(&kernels)?))
-    } else {
-        None
-    }
-}
-
-fn has_temporary(linearized: &LinearizedKernel) -> bool {
-    linearized.kernel.arrays.iter().any(Array::is_temporary)
 }
 
 /// A seed of the whole that does what these seeds do one after the other.

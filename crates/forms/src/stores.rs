@@ -45,7 +45,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// The axes in the first and in the second of the two indices that have any; `None` if other than two have, or an axis is in both.
+    /// The axes in the first and in the second of the two indices that have any; `None` unless exactly two have some, and no axis is in both.
     pub(crate) fn sides(&self) -> Option<[Vec<InameId>; 2]> {
         let axes_in = |index: &Affine| -> Vec<InameId> {
             self.axes.iter().copied().filter(|&axis| index.coefficient(Var::Iname(axis)) != 0).collect()

@@ -3,8 +3,8 @@
 //! # Input
 //! A kernel in value form, stores in loops of their own where that is lawful.
 //! # Output
-//! An equal kernel, exactly. A store to `A[f(j), g(k)]`, perhaps with indices of other inames, whose value does not change when `j` and `k` are swapped is computed for `j < k` and for `j = k`, and
-//! what is computed for `j < k` is stored twice. Stores whose values are equal when the inames of one are renamed to those of the other are in one nest.
+//! An equal kernel, exactly. A store to `A[f(j), g(k)]`, or to `A[e, f(j), g(k)]` in a loop over `e`, whose value does not change when `j` and `k` are
+//! swapped is computed for `j < k` and for `j = k`, and what is computed for `j < k` is stored twice. Stores whose values are equal when the inames of one are renamed to those of the other are in one nest.
 //! `None` if there are none. A store joins one before it only if nothing in between touches its array, but what adds to it as it does itself.
 //! # Method
 //! Values are compared in the multilinear normal form with *symbolic* tables: nothing is multiplied as numbers, so that equality is exact. With several test inames the

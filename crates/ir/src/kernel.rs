@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::affine;
 use crate::expr::{Expr, Exprs};
 use crate::ids::{ArrayId, DomainId, ExprId, FunctionId, InameId, InameSet, InsnId, ParameterId, SubstitutionId};
-use crate::linearization::Linearization;
+use crate::linearization::{Item, Linearization, conditions_mut};
 use crate::number::{Dtype, Number, Stored};
 
 /// A symbolic integer size, fixed for one run.
@@ -427,9 +427,17 @@ impl Kernel {
 
     /// Rewrites the expressions of all instructions, as [`Exprs::rewrite`] does. Conditions of a linearization stay.
     pub fn rewrite(&mut self, rewrite: impl FnMut(&mut Exprs, ExprId, Expr) -> ExprId) {
-        let roots: Vec<ExprId> = self.instructions.iter().flat_map(Instruction::expressions).collect();
+        self.rewrite_all(&mut [], rewrite);
+    }
+
+    /// The same with the conditions of a linearization.
+    pub fn rewrite_all(&mut self, items: &mut [Item], rewrite: impl FnMut(&mut Exprs, ExprId, Expr) -> ExprId) {
+        let conditions = conditions_mut(items);
+        let of_instructions = self.instructions.iter().flat_map(Instruction::expressions);
+        let roots: Vec<ExprId> = of_instructions.chain(conditions.iter().map(|id| **id)).collect();
         let rewritten = self.exprs.rewrite(roots, rewrite);
         self.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
+        conditions.into_iter().for_each(|id| *id = rewritten.get(*id));
     }
 
     /// For each array whether an instruction writes it.

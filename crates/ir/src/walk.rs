@@ -38,7 +38,7 @@ pub fn arrays_below(exprs: &Exprs, roots: impl IntoIterator<Item = ExprId>) -> B
     below(exprs, roots).into_iter().filter_map(array).collect()
 }
 
-/// The ids below `roots` (roots included) that one expression reads, or one root is.
+/// The ids below `roots`, roots included, with exactly one reader: an expression, or whoever gave the root.
 #[must_use]
 pub fn read_once(exprs: &Exprs, roots: &[ExprId]) -> FxHashSet<ExprId> {
     let below = below(exprs, roots.iter().copied());

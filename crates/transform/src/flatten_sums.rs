@@ -1,5 +1,7 @@
-//! Sums of sums become one.
+//! Merges sums whose body is a sum.
 //!
+//! # Input
+//! A kernel in value form.
 //! # Output
 //! `sum(q, sum(r, a[q, r, j]))` becomes `sum([q, r], a[q, r, j])`.
 //! # Why
@@ -18,7 +20,7 @@ use nestegg_ir::{Expr, ExprId, InameId, Instruction, Kernel, LinearizedKernel, R
 
 use crate::bound::name_bound_inames;
 
-/// A kernel in value form with one sum in the place of sums in each other; `None` if there are none.
+/// The kernel with one sum in place of nested ones; `None` if no sum has a sum as its body.
 ///
 /// # Errors
 /// If a domain cannot be used.
@@ -26,7 +28,7 @@ pub fn flatten_sums(linearized: &LinearizedKernel) -> Result<Option<LinearizedKe
     if !has_nested(&linearized.kernel) {
         return Ok(None);
     }
-    // Then inames in each other have different names.
+    // Gives the inames of nested sums different names.
     let LinearizedKernel { mut kernel, linearization } = name_bound_inames(linearized.clone())?;
     let roots: Vec<ExprId> = kernel.instructions.iter().flat_map(Instruction::expressions).collect();
     let read_once = read_once(&kernel.exprs, &roots);

@@ -3,7 +3,7 @@
 //! - [`normalise()`] brings a kernel to value form, in which each read of a temporary is the value that reaches it.
 //! - [`share_shifted`] stores values that recur at shifts, or under other inames, in arrays.
 //! - [`fold_constants`] computes constants.
-//! - [`join_domains`] joins domains, [`join_reductions`] reductions that are added up, [`flatten_sums`] sums in each other.
+//! - [`join_domains`] joins domains, [`join_reductions`] reductions that are added up, [`flatten_sums`] nested sums.
 //! - [`share_interleaved`] gives one iname to short loops that add to elements between each other's.
 //! - [`write_out_triangles`] writes out loops around others whose bounds depend on them.
 //! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out.

@@ -18,11 +18,10 @@
 
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::{DomainError, Domains};
-use nestegg_ir::linearization::conditions_mut;
 use nestegg_ir::walk::{below, reads};
 use nestegg_ir::{
-    ArrayId, Assignee, Domain, DomainId, Expr, ExprId, Exprs, InameId, InameSet, InsnId, InstructionKind, Item, Kernel,
-    Licence, Linearization, LinearizedKernel, Op, Rewritten,
+    ArrayId, Assignee, Domain, DomainId, Expr, ExprId, Exprs, InameId, InameSet, InsnId, Instruction, InstructionKind,
+    Item, Kernel, Licence, Linearization, LinearizedKernel, Op, Rewritten,
 };
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
@@ -43,12 +42,7 @@ struct Count {
 /// If isl cannot read a domain.
 pub(crate) fn from_zero(kernel: &mut Kernel, linearization: &mut Linearization) -> Result<(), DomainError> {
     let context = isl::Context::new();
-    let fixed: InameSet = kernel
-        .instructions
-        .iter()
-        .filter(|instruction| matches!(instruction.kind, InstructionKind::Opaque { .. }))
-        .flat_map(|instruction| instruction.within.iter().copied())
-        .collect();
+    let fixed = around_opaque_code(kernel);
     let mut counts: Vec<Option<Count>> = vec![None; kernel.inames.len()];
     for domain in kernel.domain_ids() {
         let set = isl::Set::parse(&context, &kernel[domain].text)
@@ -72,16 +66,17 @@ pub(crate) fn from_zero(kernel: &mut Kernel, linearization: &mut Linearization) 
         }
         None => exprs.iname(iname),
     };
-    let conditions = conditions_mut(linearization);
-    let of_instructions = kernel.instructions.iter().flat_map(|instruction| instruction.expressions());
-    let roots: Vec<ExprId> = of_instructions.chain(conditions.iter().map(|id| **id)).collect();
-    let rewritten = kernel.exprs.rewrite(roots, |exprs, _, expr| match expr {
+    kernel.rewrite_all(linearization, |exprs, _, expr| match expr {
         Expr::Iname(iname) => value(exprs, iname),
         expr => exprs.intern(expr),
     });
-    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
-    conditions.into_iter().for_each(|id| *id = rewritten.get(*id));
     Ok(())
+}
+
+/// Inames that opaque code knows by name.
+pub(crate) fn around_opaque_code(kernel: &Kernel) -> InameSet {
+    let is_opaque = |instruction: &&Instruction| matches!(instruction.kind, InstructionKind::Opaque { .. });
+    kernel.instructions.iter().filter(is_opaque).flat_map(|instruction| instruction.within.iter().copied()).collect()
 }
 
 /// How an iname would be counted from zero; `None` if it is, or if its least value is no constant.

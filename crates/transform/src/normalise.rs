@@ -99,8 +99,7 @@ pub fn normalise_keeping(
     licence: Licence,
     keeps: impl Fn(&Array) -> bool,
 ) -> Result<LinearizedKernel, NormaliseError> {
-    let kept = linearized.kernel.arrays.iter().map(keeps).collect();
-    let resolved = Normaliser::new(linearized, kept, licence)?.run()?;
+    let resolved = Normaliser::new(linearized, keeps, licence)?.run()?;
     let linearized = hoist::hoist_accumulations(eliminate_dead(resolved), licence)?;
     let linearized = merge_digits(join_stores(run_up(linearized, licence)?, licence)?, licence)?;
     let mut linearized = conditions_to_predicates(eliminate_dead(linearized));
@@ -142,11 +141,16 @@ struct Normaliser {
 }
 
 impl Normaliser {
-    fn new(linearized: LinearizedKernel, kept: Vec<bool>, licence: Licence) -> Result<Self, NormaliseError> {
+    fn new(
+        linearized: LinearizedKernel,
+        keeps: impl Fn(&Array) -> bool,
+        licence: Licence,
+    ) -> Result<Self, NormaliseError> {
         let (mut work, linearization) = prepare::prepare(linearized)?;
         work.licence = licence;
         let kernel = &work.kernel;
         let nest = Nest::new(kernel, &linearization)?;
+        let kept = kernel.arrays.iter().map(keeps).collect();
         let mut writers = vec![Vec::new(); kernel.arrays.len()];
         for (position, entry) in nest.entries() {
             if let Entry::Run(insn) = entry {
@@ -278,8 +282,7 @@ impl Normaliser {
                         let array = self.work.kernel[*array].name.clone();
                         return Err(NormaliseError::Undefined { insn: place.to_owned(), array });
                     }
-                    let is_kept = self.kept.get(array.index()).is_some_and(|&is_kept| is_kept);
-                    if is_kept { None } else { self.resolve(reader, *array, indices) }
+                    if self.kept[array.index()] { None } else { self.resolve(reader, *array, indices) }
                 }
                 _ => None,
             };

@@ -1,25 +1,31 @@
-//! Loops that run once are no loops.
+//! Removes loops that run once.
 //!
+//! # Input
+//! A kernel without substitution rules, and its order.
 //! # Output
 //! `A[j + 3, i] = x[i]` in a loop over `{ [j] : 0 <= j < 1 }` becomes `A[3, i] = x[i]` outside of it.
 //! # Why
 //! Such a loop changes nothing, but a store in it whose index does not name the iname looks like one that accumulates.
+//! # Legality
+//! The domain has exactly one point, whatever the parameters are.
 //! # Complexity
 //! Linear in the DAG.
 //! # Not done
-//! Inames of reductions, inames with tags, inames around opaque code, which knows them by name, and those whose domain has parameters or other inames.
+//! Inames of reductions, inames with tags, inames around opaque code, which knows them by name, and inames whose domain
+//! has parameters or other inames.
 
 use nestegg_ir::domains::DomainError;
-use nestegg_ir::linearization::conditions_mut;
-use nestegg_ir::{Expr, ExprId, InameId, InameSet, InstructionKind, Item, Kernel, Linearization};
+use nestegg_ir::{Expr, InameId, InameSet, Item, Kernel, Linearization};
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
-/// Takes away the loops that run once.
+use crate::loops::around_opaque_code;
+
+/// Removes the loops that run once.
 ///
 /// # Errors
 /// If isl cannot read a domain.
-pub(crate) fn without_loops_that_run_once(
+pub(crate) fn remove_loops_that_run_once(
     kernel: &mut Kernel,
     linearization: &mut Linearization,
 ) -> Result<(), DomainError> {
@@ -27,23 +33,18 @@ pub(crate) fn without_loops_that_run_once(
     if only.is_empty() {
         return Ok(());
     }
-    let conditions = conditions_mut(linearization);
-    let of_instructions = kernel.instructions.iter().flat_map(|instruction| instruction.expressions());
-    let roots: Vec<ExprId> = of_instructions.chain(conditions.iter().map(|id| **id)).collect();
-    let rewritten = kernel.exprs.rewrite(roots, |exprs, _, expr| match expr {
+    kernel.rewrite_all(linearization, |exprs, _, expr| match expr {
         Expr::Iname(iname) if let Some(&value) = only.get(&iname) => exprs.int(value),
         expr => exprs.intern(expr),
     });
     for instruction in &mut kernel.instructions {
-        instruction.map_expressions(|id| rewritten.get(id));
         instruction.within.retain(|iname| !only.contains_key(iname));
     }
-    conditions.into_iter().for_each(|id| *id = rewritten.get(*id));
     linearization.retain(|item| !matches!(item, Item::For(iname) | Item::End(iname) if only.contains_key(iname)));
     Ok(())
 }
 
-/// The inames that may go and have one value, with that.
+/// The inames that may be replaced by their only value, with that value.
 fn only_values(kernel: &Kernel) -> Result<FxHashMap<InameId, i64>, DomainError> {
     let context = isl::Context::new();
     let stays = those_that_stay(kernel);
@@ -68,11 +69,7 @@ fn only_values(kernel: &Kernel) -> Result<FxHashMap<InameId, i64>, DomainError> 
 fn those_that_stay(kernel: &Kernel) -> InameSet {
     let mut res: InameSet = kernel.iname_ids().filter(|&iname| !kernel[iname].tags.is_empty()).collect();
     res.extend(kernel.domains.iter().flat_map(|domain| domain.enclosing.iter().copied()));
-    for instruction in &kernel.instructions {
-        if matches!(instruction.kind, InstructionKind::Opaque { .. }) {
-            res.extend(instruction.within.iter().copied());
-        }
-    }
+    res.extend(around_opaque_code(kernel).iter());
     for (_, expr) in kernel.exprs.iter() {
         if let Expr::Reduce { inames, .. } = expr {
             res.extend(inames.iter().copied());

@@ -14,11 +14,10 @@ use std::ops::RangeInclusive;
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::domains::{DomainError, Domains};
-use nestegg_ir::linearization::conditions_mut;
 use nestegg_ir::walk::below;
 use nestegg_ir::{
     ArrayId, Expr, ExprId, Exprs, InameId, Instruction, InstructionKind, Kernel, Linearization, LinearizedKernel,
-    ReduceOp, Rewritten,
+    ReduceOp,
 };
 use nestegg_isl as isl;
 
@@ -43,12 +42,8 @@ pub(crate) fn write_out_reductions(kernel: &mut Kernel, linearization: &mut Line
     if !by_elements.contains(&true) || !has_reductions(kernel) {
         return Ok(());
     }
-    let conditions = conditions_mut(linearization);
-    let of_instructions = kernel.instructions.iter().flat_map(|instruction| instruction.expressions());
-    let roots: Vec<ExprId> = of_instructions.chain(conditions.iter().map(|id| **id)).collect();
-    let rewritten = written_out(kernel, roots, &by_elements, MAX_VALUES)?;
-    kernel.instructions.iter_mut().for_each(|instruction| instruction.map_expressions(|id| rewritten.get(id)));
-    conditions.into_iter().for_each(|id| *id = rewritten.get(*id));
+    let rewrite = writing_out(kernel, &by_elements, MAX_VALUES)?;
+    kernel.rewrite_all(linearization, rewrite);
     Ok(())
 }
 
@@ -64,7 +59,8 @@ pub fn write_out_components(linearized: &LinearizedKernel) -> Result<Option<Line
     let LinearizedKernel { mut kernel, linearization } = linearized.clone();
     let roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
     let before = kernel.exprs.reachable(roots.iter().copied()).len();
-    let rewritten = written_out(&mut kernel, roots.clone(), &is_meant, MAX_COMPONENTS)?;
+    let rewrite = writing_out(&kernel, &is_meant, MAX_COMPONENTS)?;
+    let rewritten = kernel.exprs.rewrite(roots.clone(), rewrite);
     let after = kernel.exprs.reachable(roots.iter().map(|&root| rewritten.get(root))).len();
     if roots.iter().all(|&root| rewritten.get(root) == root) || after > before.saturating_mul(MAX_GROWTH) {
         return Ok(None);
@@ -77,22 +73,21 @@ fn has_reductions(kernel: &Kernel) -> bool {
     kernel.exprs.iter().any(|(_, expr)| matches!(expr, Expr::Reduce { .. }))
 }
 
-/// Expressions without the reductions over at most so many values that select elements of these arrays.
-fn written_out(
-    kernel: &mut Kernel,
-    roots: Vec<ExprId>,
-    arrays: &[bool],
+/// A rewrite that writes out the reductions over at most so many values that select elements of these arrays.
+fn writing_out<'a>(
+    kernel: &Kernel,
+    arrays: &'a [bool],
     max_values: i64,
-) -> Result<Rewritten, DomainError> {
+) -> Result<impl FnMut(&mut Exprs, ExprId, Expr) -> ExprId + use<'a>, DomainError> {
     let domains = Domains::new(&isl::Context::new(), kernel)?;
     let ranges = Ranges::new(kernel, &domains)?;
-    Ok(kernel.exprs.rewrite(roots, |exprs, _, expr| {
+    Ok(move |exprs: &mut Exprs, _, expr| {
         let Expr::Reduce { op, inames, body } = expr else { return exprs.intern(expr) };
         let few = |exprs: &Exprs, body: ExprId, iname: InameId| {
             values(&ranges, iname, max_values).filter(|_| selects(exprs, body, iname, arrays))
         };
         without_loops(exprs, (op, &inames, body), few)
-    }))
+    })
 }
 
 /// A reduction with a copy of its body for each of the values that an iname has; `None` keeps the iname.

@@ -1,5 +1,5 @@
-//! What comes before resolution: substitution rules inlined, loops that run once gone, inames counted from zero,
-//! conditions that always hold gone, index expressions in one spelling, no name bound twice.
+//! What comes before resolution: substitution rules are inlined, loops that run once and conditions that always hold removed,
+//! inames counted from zero, index expressions spelled alike, and no name is bound twice.
 //!
 //! # Output
 //! A workspace in which no reduction is inside another over the same iname or inside a loop over it, and equal affine indices
@@ -21,7 +21,7 @@ use crate::decided::drop_decided;
 use crate::loops::from_zero;
 use crate::nest::{Entry, Nest, NodeKind};
 use crate::normalise::NormaliseError;
-use crate::once::without_loops_that_run_once;
+use crate::once::remove_loops_that_run_once;
 use crate::workspace::Workspace;
 use crate::write_out::write_out_reductions;
 
@@ -29,7 +29,7 @@ use crate::write_out::write_out_reductions;
 pub(super) fn prepare(linearized: LinearizedKernel) -> Result<(Workspace, Linearization), NormaliseError> {
     let LinearizedKernel { kernel, mut linearization } = linearized;
     let mut kernel = inline_rules(kernel, &mut linearization)?;
-    without_loops_that_run_once(&mut kernel, &mut linearization)?;
+    remove_loops_that_run_once(&mut kernel, &mut linearization)?;
     from_zero(&mut kernel, &mut linearization)?;
     drop_decided(&mut kernel, &mut linearization)?;
     write_out_reductions(&mut kernel, &mut linearization)?;
