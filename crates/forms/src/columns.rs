@@ -88,6 +88,25 @@ impl Columns {
         self.maps.iter().map(|map| map.stores.len()).sum()
     }
 
+    /// The maps of stores with the same outer loops that differ in their features, the first one for all shapes; none above the limits.
+    fn features(&mut self, found: &mut Found, stores: &Valued, indicators: &Indicators, options: &Options) -> Vec<Map> {
+        let Some(mut map) = matrix(found, stores) else { return Vec::new() };
+        self.cluster(&mut map);
+        let mut others = Vec::new();
+        if let Some(in_directions) = in_directions(found, &map, indicators) {
+            others.push(std::mem::replace(&mut map, in_directions));
+        }
+        if options.moments && options.shape == Shape::StraightLine && map.n_statements() <= options.max_statements {
+            others.extend(moments::in_moments(&map, &mut found.evaluator.algebra.atoms, &found.evaluator.kernel));
+        }
+        map.columns = merged(map.columns, &map.limits);
+        for map in &mut others {
+            self.cluster(map);
+            map.columns = merged(std::mem::take(&mut map.columns), &map.limits);
+        }
+        std::iter::once(map).chain(others).collect()
+    }
+
     /// Makes values that are closer than the tolerance equal in each column.
     fn cluster(&mut self, map: &mut Map) {
         for column in &mut map.columns {
@@ -124,36 +143,40 @@ pub(crate) fn of_stores(found: &mut Found, options: &Options) -> Columns {
         }
     }
     let indicators = families::split(found, &mut values);
-    let mut groups: IndexMap<Vec<InameId>, Vec<(usize, Polynomial)>> = IndexMap::new();
-    for (store_idx, value) in values {
-        if let Some(value) = value {
-            groups.entry(found.stores[store_idx].outer.clone()).or_default().push((store_idx, value));
+    let at_members = match options.shape {
+        Shape::StraightLine => families::at_members(&mut found.evaluator, &values, &indicators),
+        _ => None,
+    };
+    let at_members = at_members.map(|values| grouped(found, values)).unwrap_or_default();
+    let (mut res, mut known) = (Columns::default(), MultipliedOut::default());
+    for (outer, stores) in grouped(found, values) {
+        let mut maps = res.features(found, &stores, &indicators, options);
+        if let Some(stores) = at_members.get(&outer) {
+            maps.extend(res.features(found, stores, &indicators, options));
+        }
+        if options.scalars && options.shape == Shape::StraightLine {
+            let algebra = &mut found.evaluator.algebra;
+            let multiplied: Vec<Map> = maps.iter().filter_map(|map| multiplied_out(map, algebra, &mut known)).collect();
+            maps.extend(multiplied);
+        }
+        let mut maps = maps.into_iter();
+        if let Some(first) = maps.next() {
+            res.maps.push(first);
+            res.others.push(maps.collect());
         }
     }
-    let (mut res, mut known) = (Columns::default(), MultipliedOut::default());
-    for stores in groups.into_values() {
-        if let Some(mut map) = matrix(found, &stores) {
-            res.cluster(&mut map);
-            let mut others = Vec::new();
-            if let Some(in_directions) = in_directions(found, &map, &indicators) {
-                others.push(std::mem::replace(&mut map, in_directions));
-            }
-            if options.moments && options.shape == Shape::StraightLine && map.n_statements() <= options.max_statements {
-                others.extend(moments::in_moments(&map, &mut found.evaluator.algebra.atoms, &found.evaluator.kernel));
-            }
-            map.columns = merged(map.columns, &map.limits);
-            for map in &mut others {
-                res.cluster(map);
-                map.columns = merged(std::mem::take(&mut map.columns), &map.limits);
-            }
-            if options.scalars && options.shape == Shape::StraightLine {
-                let algebra = &mut found.evaluator.algebra;
-                let maps = std::iter::once(&map).chain(&others);
-                let multiplied: Vec<Map> = maps.filter_map(|map| multiplied_out(map, algebra, &mut known)).collect();
-                others.extend(multiplied);
-            }
-            res.maps.push(map);
-            res.others.push(others);
+    res
+}
+
+/// Stores with their values.
+type Valued = Vec<(usize, Polynomial)>;
+
+/// The stores that have values, by their outer loops.
+fn grouped(found: &Found, values: Vec<(usize, Option<Polynomial>)>) -> IndexMap<Vec<InameId>, Valued> {
+    let mut res: IndexMap<Vec<InameId>, Valued> = IndexMap::new();
+    for (store_idx, value) in values {
+        if let Some(value) = value {
+            res.entry(found.stores[store_idx].outer.clone()).or_default().push((store_idx, value));
         }
     }
     res

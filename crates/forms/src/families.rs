@@ -5,7 +5,8 @@
 //! expression of memory that the kernel does not write, such as the number of a facet.
 //! # Output
 //! [`with_inames`]: the kernel with an iname in the place of each selector, so that tables of a family multiply and add up as numbers;
-//! [`split`]: polynomials over such tables as polynomials over the tables of single members; [`restored`]: selectors in the place of the inames.
+//! [`split`]: polynomials over such tables as polynomials over the tables of single members; [`at_members`]: these with numbers in the place of elements that
+//! the members select; [`restored`]: selectors in the place of the inames.
 //! # Method
 //! For any numbers, `T[s, …] = Σ d[c, s]*T[c, …]`, where `c` are the members and `d` is the identity table. The elements `d[c, s]` are
 //! *indicators*, atoms of scalar features like any other run-time value; `moments` later puts one element of a table in the place of their sums.
@@ -19,18 +20,19 @@
 //! Source: Kirby and Logg, "A compiler for variational forms", ACM TOMS 2006, section 5 (one reference tensor for each facet).
 
 use indexmap::IndexMap;
-use nestegg_ir::affine;
+use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::names::{Names, add_iname};
 use nestegg_ir::walk::arrays_below;
 use nestegg_ir::{Expr, ExprId, InameId, InameSet, Kernel, LinearizedKernel, Op};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::FormError;
-use crate::atoms::{Atom, AtomId, MonomialId};
-use crate::elements::{constant_shape, hull};
+use crate::atoms::{Atom, AtomId, Atoms, MonomialId};
+use crate::elements::{constant_shape, hull, position};
 use crate::evaluate::Evaluator;
 use crate::nests::{NewTables, free_inames, terms};
 use crate::polynomial::{MAX_TERMS, Polynomial};
+use crate::scalars::Terms;
 use crate::stores::{self, Found};
 
 /// How many members a family may have, and how many combinations the selectors of one term.
@@ -56,7 +58,8 @@ pub(crate) fn with_inames(
     let extents = stores::extents(&linearized.kernel)?;
     let mut linearized = linearized.clone();
     let kernel = &mut linearized.kernel;
-    let mut indices = Indices::new(kernel, extents);
+    let table_inames = stores::table_inames(kernel, &extents);
+    let mut indices = Indices::new(kernel, extents, &table_inames);
     let accesses: Vec<ExprId> = kernel.exprs.iter().map(|(id, _)| id).collect();
     accesses.into_iter().for_each(|access| indices.note(kernel, access));
     let Some(after) = kernel.iname_ids().next() else { return Ok(None) };
@@ -109,6 +112,8 @@ pub(crate) fn restored(mut linearized: LinearizedKernel, selectors: &[Selector])
 /// The indices of tables, taken apart.
 struct Indices {
     extents: Vec<Option<usize>>,
+    /// Table inames, and inames that a reduction binds: a selector does not depend on them.
+    moving: InameSet,
     is_written: Vec<bool>,
     /// For each index with a selector what is added to it, and the selector.
     split: FxHashMap<ExprId, (Option<ExprId>, ExprId)>,
@@ -117,9 +122,15 @@ struct Indices {
 }
 
 impl Indices {
-    fn new(kernel: &Kernel, extents: Vec<Option<usize>>) -> Self {
+    fn new(kernel: &Kernel, extents: Vec<Option<usize>>, table_inames: &InameSet) -> Self {
         let is_written = kernel.written();
-        Self { extents, is_written, split: FxHashMap::default(), extents_of: IndexMap::default() }
+        let mut moving = table_inames.clone();
+        for (_, expr) in kernel.exprs.iter() {
+            if let Expr::Reduce { inames, .. } = expr {
+                moving.extend(inames.iter().copied());
+            }
+        }
+        Self { extents, moving, is_written, split: FxHashMap::default(), extents_of: IndexMap::default() }
     }
 
     /// Notes the selectors of an expression, if it is an element of a table.
@@ -142,11 +153,11 @@ impl Indices {
 
     /// What is added to the selector of an index, and the selector; `None` if it has none.
     fn parts(&self, kernel: &mut Kernel, index: ExprId) -> Option<(Option<ExprId>, ExprId)> {
-        let has_table_inames = |&(term, _): &(ExprId, f64)| {
-            free_inames(&kernel.exprs, term).iter().any(|iname| self.extents[iname.index()].is_some())
+        let moves = |&(term, _): &(ExprId, f64)| {
+            free_inames(&kernel.exprs, term).iter().any(|iname| self.moving.contains(iname))
         };
         let terms = terms(&kernel.exprs, index, MAX_INDEX_TERMS)?;
-        let (moving, fixed): (Vec<_>, Vec<_>) = terms.into_iter().partition(has_table_inames);
+        let (moving, fixed): (Vec<_>, Vec<_>) = terms.into_iter().partition(moves);
         let read = arrays_below(&kernel.exprs, fixed.iter().map(|term| term.0));
         if read.is_empty() || read.iter().any(|array| self.is_written[array.index()]) {
             return None;
@@ -176,7 +187,7 @@ pub(crate) type Indicators = FxHashMap<AtomId, Vec<(InameId, usize)>>;
 
 /// Splits the tables of polynomials into those of single members, each term times the indicator of its members; answers the indicators. What has too many terms then
 /// becomes `None`.
-pub(crate) fn split(found: &mut Found, values: &mut [(usize, Option<Polynomial>)]) -> Indicators {
+pub(crate) fn split(found: &mut Found, values: &mut Values) -> Indicators {
     let mut res = Indicators::default();
     let mut names = Names::new(&found.evaluator.kernel);
     for (store_idx, value) in values {
@@ -281,6 +292,117 @@ fn element(
     Some(kernel.exprs.access(array, indices))
 }
 
+/// The values of stores, by position, as far as they have any.
+type Values = [(usize, Option<Polynomial>)];
+
+/// Split polynomials with members in the place of selectors: what is multiplied with the indicator of members is read at these, and sums of
+/// such elements are multiplied out, so that values at points that were written out are what they are in a sum over points. `None` if nothing is
+/// read so, or if that makes too many terms.
+pub(crate) fn at_members(
+    evaluator: &mut Evaluator,
+    values: &Values,
+    indicators: &Indicators,
+) -> Option<Vec<(usize, Option<Polynomial>)>> {
+    let Evaluator { kernel, algebra, .. } = evaluator;
+    let mut reader = Reader { kernel, atoms: &mut algebra.atoms, indicators, n_left: MAX_TERMS };
+    let mut is_changed = false;
+    let mut res = Vec::with_capacity(values.len());
+    for (store_idx, value) in values {
+        let Some(value) = value else {
+            res.push((*store_idx, None));
+            continue;
+        };
+        let mut read = Polynomial::zero();
+        for (monomial, product, coefficient) in value.terms() {
+            let factors = reader.atoms.factors(monomial).iter();
+            let members = factors.filter_map(|factor| indicators.get(&factor.0)).next();
+            let terms = match members {
+                Some(members) => reader.product(monomial, members)?,
+                None => None,
+            };
+            match terms {
+                Some(terms) => {
+                    is_changed = true;
+                    terms.into_iter().for_each(|(monomial, value)| read.add_term(coefficient * value, monomial, product));
+                }
+                None => read.add_term(coefficient, monomial, product),
+            }
+        }
+        res.push((*store_idx, Some(read)));
+    }
+    is_changed.then_some(res)
+}
+
+/// Reads elements of tables at members.
+struct Reader<'a> {
+    kernel: &'a Kernel,
+    atoms: &'a mut Atoms,
+    indicators: &'a Indicators,
+    /// How many terms may still be made.
+    n_left: usize,
+}
+
+impl Reader<'_> {
+    /// A monomial multiplied out; `Some(None)` if nothing in it is read at members, `None` if it has too many terms.
+    fn product(&mut self, monomial: MonomialId, members: &[(InameId, usize)]) -> Option<Option<Terms>> {
+        let mut res: Terms = vec![(MonomialId::ONE, 1.0)];
+        let mut is_changed = false;
+        for (atom, power) in self.atoms.factors(monomial).to_vec() {
+            let may_be_read = power > 0 && !self.indicators.contains_key(&atom);
+            let read = if may_be_read { self.value(atom, members)? } else { None };
+            let Some(terms) = read else {
+                let factor = self.atoms.power(atom, power);
+                res.iter_mut().for_each(|term| term.0 = self.atoms.multiply(term.0, factor, 1));
+                continue;
+            };
+            is_changed = true;
+            for _ in 0..power {
+                let mut product = Terms::with_capacity(res.len() * terms.len());
+                self.n_left = self.n_left.checked_sub(product.capacity())?;
+                for &(left, x) in &res {
+                    product.extend(terms.iter().map(|&(right, y)| (self.atoms.multiply(left, right, 1), x * y)));
+                }
+                res = product;
+            }
+        }
+        Some(is_changed.then_some(res))
+    }
+
+    /// An atom in the same way.
+    fn value(&mut self, atom: AtomId, members: &[(InameId, usize)]) -> Option<Option<Terms>> {
+        if let Atom::Leaf(element) = *self.atoms.atom(atom) {
+            return Some(self.number(element, members).map(|number| vec![(MonomialId::ONE, number)]));
+        }
+        let Some(terms) = self.atoms.terms(atom) else { return Some(None) };
+        let (mut res, mut is_changed) = (Terms::new(), false);
+        for (monomial, coefficient) in terms {
+            let read = self.product(monomial, members)?;
+            is_changed |= read.is_some();
+            let terms = read.unwrap_or_else(|| vec![(monomial, 1.0)]);
+            res.extend(terms.into_iter().map(|(monomial, value)| (monomial, coefficient * value)));
+        }
+        Some(is_changed.then_some(res))
+    }
+
+    /// An element of a table that members alone select.
+    fn number(&self, element: ExprId, members: &[(InameId, usize)]) -> Option<f64> {
+        let Expr::Access { array, indices } = &self.kernel.exprs[element] else { return None };
+        let data = self.kernel[*array].table()?;
+        let shape = constant_shape(self.kernel, *array)?;
+        let indices: Option<Vec<Affine>> = indices.iter().map(|&index| affine::of(&self.kernel.exprs, index)).collect();
+        let value = |var: Var| {
+            let at = members.iter().find(|member| Var::Iname(member.0) == var)?;
+            i64::try_from(at.1).ok()
+        };
+        let indices = indices?;
+        let is_read = indices.iter().all(|index| index.terms.iter().all(|&(var, _)| value(var).is_some()));
+        if !is_read {
+            return None;
+        }
+        Some(data.get(position(&indices, &shape, &value)?)?.to_f64())
+    }
+}
+
 /// Sums of indicators as elements of tables.
 pub(crate) struct Directions<'a> {
     kernel: &'a mut Kernel,
@@ -310,7 +432,7 @@ impl<'a> Directions<'a> {
     /// The sum of indicators times numbers as a number times a monomial; `None` if it cannot be written down.
     pub(crate) fn sum(
         &mut self,
-        atoms: &mut crate::atoms::Atoms,
+        atoms: &mut Atoms,
         terms: &[(MonomialId, f64)],
     ) -> Option<(f64, MonomialId)> {
         let mut members: Vec<(&[(InameId, usize)], f64)> = Vec::with_capacity(terms.len());
