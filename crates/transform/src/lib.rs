@@ -47,6 +47,7 @@ mod multiply_out;
 mod nest;
 pub mod normalise;
 mod once;
+mod one_element;
 pub mod parallel;
 mod parts;
 mod predicates;

@@ -59,6 +59,10 @@ struct Known {
 /// A coefficient of more terms than this becomes a value of its own, lest sums of sums copy their terms again and again.
 const MAX_TERMS: usize = 256;
 
+/// Of a value that takes nothing from other loops than its own no more terms than this are reordered: no order moves anything out of a loop, and the forms of long
+/// sums fill the e-graph. Alone, without a loop around it, such a value has no linear form at all.
+const MAX_TERMS_IN_ONE_LOOP: usize = 2;
+
 /// For each e-node that a phase allows so many classes are taken apart: those that values with different inames share are so for each set of these.
 const VISITS_PER_NODE: usize = 4;
 
@@ -136,6 +140,9 @@ pub fn linear_form(pass: &mut Pass<'_>) {
                 pass.limits_hit.insert("monomials".into());
                 continue;
             };
+            if inames.is_empty() && monomials.len() > MAX_TERMS_IN_ONE_LOOP && stays_in_loop(pass, monomials, &free) {
+                continue;
+            }
             let mut terms = Vec::with_capacity(monomials.len());
             for Monomial { atoms, terms: coefficient } in monomials {
                 let coefficient = build::sum(pass.graph, coefficient.iter().cloned());
@@ -159,6 +166,13 @@ pub fn linear_form(pass: &mut Pass<'_>) {
             }
         }
     }
+}
+
+/// Whether all monomials are numbers times values that depend on all the inames.
+fn stays_in_loop(pass: &Pass<'_>, monomials: &Monomials, inames: &InameSet) -> bool {
+    let depends_on_all = |atom: &Id| pass.graph[*atom].data.inames == *inames;
+    let is_number = |term: &(Rational, Id)| pass.graph[term.1].data.constant.is_some();
+    monomials.iter().all(|Monomial { atoms, terms }| atoms.iter().all(depends_on_all) && terms.iter().all(is_number))
 }
 
 /// What is taken apart.

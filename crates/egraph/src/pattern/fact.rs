@@ -198,7 +198,7 @@ impl Matcher<'_> {
             Fact::Divisor => Some(operator == Operator::Product && exponent < 0),
             Fact::Opens => {
                 let is_plain = is_unit && exponent.abs() == 1;
-                Some(is_plain && opens(self.graph, self.uses.get(&class).copied(), operator, class))
+                Some(is_plain && opened(self.graph, self.uses.get(&class).copied(), operator, class).is_some())
             }
             Fact::FreeOf => Some(data.inames.is_disjoint(others)),
             Fact::Zero if exponent > 0 && ask.arguments.len() == 1 => Some(data.is_zero()),
@@ -447,19 +447,20 @@ fn has_factor_free_of(graph: &Graph, class: Id, inames: &InameSet) -> bool {
         })
 }
 
-/// Whether a value is a sum or product, as its user is, that nothing else uses.
-fn opens(graph: &Graph, n_uses: Option<usize>, operator: Operator, class: Id) -> bool {
-    n_uses == Some(1) && inner(graph, operator, class).is_some()
-}
-
-/// The first form of a value that is a sum or product of several.
-pub(super) fn inner(graph: &Graph, operator: Operator, class: Id) -> Option<&Node> {
+/// The form of a value as a sum or product of several, as its user is, that nothing else uses, or as a reciprocal in a product, whoever uses it.
+pub(super) fn opened(graph: &Graph, n_uses: Option<usize>, operator: Operator, class: Id) -> Option<&Node> {
     graph[class].nodes.iter().find(|node| match (operator, node) {
-        (Operator::Sum, Node::Sum { children, .. }) | (Operator::Product, Node::Product { children, .. }) => {
-            children.len() > 1
+        (Operator::Sum, Node::Sum { children, .. }) => n_uses == Some(1) && children.len() > 1,
+        (Operator::Product, Node::Product { children, .. }) => {
+            is_reciprocal(node) || (n_uses == Some(1) && children.len() > 1)
         }
         _ => false,
     })
+}
+
+/// `1/x**n`.
+fn is_reciprocal(node: &Node) -> bool {
+    matches!(node, Node::Product { exponents, .. } if matches!(**exponents, [exponent] if exponent < 0))
 }
 
 /// The class of a number of a kind.
