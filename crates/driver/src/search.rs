@@ -10,7 +10,8 @@
 //! it; none knows of another.
 //!
 //! Parts of a kernel that share nothing are searched one by one, and their results put together. Groups of stores that
-//! share only values are searched together and apart; results found apart are [chosen together](crate::together).
+//! share only values are searched together and apart; results found apart are [chosen together](crate::together). What a loop over elements does is
+//! searched for all elements and for one of them.
 //!
 //! Each seed that the strategy asks for gets an e-graph of its own, unless it [costs many times what others
 //! do](crate::screen) from the start. Results within a factor of two of the best are
@@ -28,6 +29,7 @@ use nestegg_ir::domains::Domains;
 use nestegg_ir::{Array, Item, Kernel, Licence, LinearizedKernel, Program, Semantics, Traps};
 use nestegg_rules::{OptionValue, ResolvedStrategy, Rule};
 use nestegg_schedule::Order;
+use nestegg_transform::OneElement;
 use rayon::prelude::*;
 
 use crate::budget::{self, Budget, FULL_SEEDS};
@@ -128,6 +130,7 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
         let mut race = Race::new(told);
         race.run(&form, &pass, stages)?;
         race.run_apart(&form, &pass, stages)?;
+        race.run_one_element(&form, &pass, stages)?;
         told.estimate(&mut race.ranking, stages);
         race.ranking.sort_by_key(Candidate::rank);
         let part = Part { form, ranking: race.ranking };
@@ -452,6 +455,33 @@ impl<'a> Race<'a> {
         let found = stages.run("parts", || together::as_found(&alternatives, semantics.licence));
         let Some(found) = self.done("together", found)? else { return Ok(()) };
         self.enter_all(&found, pass, &without_phases(strategy), stages)?;
+        Ok(())
+    }
+
+    /// Searches what a loop over elements does for one of them where the strategy asks for that, and enters the results in the loop.
+    fn run_one_element(
+        &mut self,
+        form: &LinearizedKernel,
+        pass: &Passes<'_>,
+        stages: &mut Stages,
+    ) -> Result<(), Error> {
+        let Told { strategy, semantics, .. } = self.told;
+        if !seeds::wants(strategy, "one-element") || keeps_places(form, pass)? {
+            return Ok(());
+        }
+        let Some(elements) = stages.run("parts", || pass.done("one element", OneElement::of(form)))? else {
+            return Ok(());
+        };
+        let mut race = Race::new(self.told);
+        let part = format!("one element of {}", parts::name(&form.kernel));
+        stages.note(|| Event::Apart { part: part.clone() });
+        race.run(&elements.linearized, pass, stages)?;
+        race.run_apart(&elements.linearized, pass, stages)?;
+        stages.note(|| Event::Joined { part });
+        let of_one = race.alternatives();
+        let in_loop = stages.run("parts", || together::in_loop(&of_one, &elements, semantics.licence));
+        let Some(seeds) = self.done("one element", in_loop)? else { return Ok(()) };
+        self.enter_all(&seeds, pass, &without_phases(strategy), stages)?;
         Ok(())
     }
 

@@ -16,6 +16,8 @@
 //! arrays, and the e-graph of the joint kernel shares everything else.
 //!
 //! The cheapest results, with these arrays, are also shared as they were found: no rule runs again, so each group keeps its form.
+//!
+//! What was found for [one element](OneElement) is shared between elements in the same way ([`in_loop`]).
 //! # Complexity
 //! One e-graph of at most [`MAX_ALTERNATIVES`] kernels for each group, without rules.
 
@@ -23,6 +25,7 @@ use nestegg_egraph::encode;
 use nestegg_ir::domains::Domains;
 use nestegg_ir::join::in_sequence;
 use nestegg_ir::{Array, InsnId, Licence, LinearizedKernel, Semantics};
+use nestegg_transform::OneElement;
 
 use crate::error::Error;
 use crate::search::Selected;
@@ -39,6 +42,9 @@ const AS_TRIED: &str = "together as tried";
 
 /// The name of results that are put together as they were found.
 const AS_FOUND: &str = "together as found";
+
+/// The name of results of one element in the loop over all of them.
+const ONE_ELEMENT: &str = "one element";
 
 /// The seeds that the alternatives of all groups make; none if a group has none. Each group is sorted, its cheapest alternative first.
 pub(crate) fn seeds(
@@ -83,6 +89,20 @@ fn cheapest_with_arrays(groups: &[Vec<Selected>]) -> impl Iterator<Item = Vec<&S
 
 fn is_exact(selected: &Selected) -> bool {
     selected.result.tolerance.is_none()
+}
+
+/// The cheapest results of one element, and the cheapest that equals its kernel exactly, in the loop over all elements, for a search without rules:
+/// what does not depend on the element leaves the loop.
+pub(crate) fn in_loop(of_one: &[Selected], elements: &OneElement, licence: Licence) -> Result<Vec<Seed>, Error> {
+    let cheapest = [of_one.first(), of_one.iter().find(|selected| is_exact(selected))];
+    let mut res = Vec::new();
+    for selected in cheapest.into_iter().flatten() {
+        let name = format!("{ONE_ELEMENT} ({})", selected.result.name);
+        if let Some(linearized) = elements.in_loop(in_arrays_of_its_seed(selected, licence)?) {
+            res.push(Seed { family: name.clone(), name, linearized, ..selected.result.clone() });
+        }
+    }
+    Ok(distinct(res))
 }
 
 /// A result with no temporaries but the arrays of its seed.

@@ -19,12 +19,12 @@
 //! Selectors that different tables bound differently stay as they are.
 //! Source: Kirby and Logg, "A compiler for variational forms", ACM TOMS 2006, section 5 (one reference tensor for each facet).
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::names::{Names, add_iname};
 use nestegg_ir::walk::arrays_below;
 use nestegg_ir::{Expr, ExprId, InameId, InameSet, Kernel, LinearizedKernel, Op};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::FormError;
 use crate::atoms::{Atom, AtomId, Atoms, MonomialId};
@@ -296,15 +296,17 @@ fn element(
 type Values = [(usize, Option<Polynomial>)];
 
 /// Split polynomials with members in the place of selectors: what is multiplied with the indicator of members is read at these, and sums of
-/// such elements are multiplied out, so that values at points that were written out are what they are in a sum over points. `None` if nothing is
-/// read so, or if that makes too many terms.
+/// the same values times such elements are multiplied out, so that values at points that were written out are what they are in a sum over
+/// points. `None` if nothing is read so, or if that makes too many terms.
 pub(crate) fn at_members(
     evaluator: &mut Evaluator,
     values: &Values,
     indicators: &Indicators,
 ) -> Option<Vec<(usize, Option<Polynomial>)>> {
     let Evaluator { kernel, algebra, .. } = evaluator;
-    let mut reader = Reader { kernel, atoms: &mut algebra.atoms, indicators, n_left: MAX_TERMS };
+    let mut reader =
+        Reader { kernel, atoms: &mut algebra.atoms, indicators, sums: FxHashSet::default(), n_left: MAX_TERMS };
+    reader.sums = reader.sums_of_the_same(values.iter().filter_map(|value| value.1.as_ref()));
     let mut is_changed = false;
     let mut res = Vec::with_capacity(values.len());
     for (store_idx, value) in values {
@@ -323,7 +325,9 @@ pub(crate) fn at_members(
             match terms {
                 Some(terms) => {
                     is_changed = true;
-                    terms.into_iter().for_each(|(monomial, value)| read.add_term(coefficient * value, monomial, product));
+                    terms
+                        .into_iter()
+                        .for_each(|(monomial, value)| read.add_term(coefficient * value, monomial, product));
                 }
                 None => read.add_term(coefficient, monomial, product),
             }
@@ -338,11 +342,36 @@ struct Reader<'a> {
     kernel: &'a Kernel,
     atoms: &'a mut Atoms,
     indicators: &'a Indicators,
+    /// The sums that are multiplied out.
+    sums: FxHashSet<AtomId>,
     /// How many terms may still be made.
     n_left: usize,
 }
 
 impl Reader<'_> {
+    /// The sums that are those of the same values as another one, but for elements of tables.
+    fn sums_of_the_same<'b>(&mut self, values: impl Iterator<Item = &'b Polynomial>) -> FxHashSet<AtomId> {
+        let monomials: IndexSet<MonomialId, FxBuildHasher> =
+            values.flat_map(Polynomial::terms).map(|(monomial, _, _)| monomial).collect();
+        let factors = monomials.iter().flat_map(|&monomial| self.atoms.factors(monomial));
+        let atoms: IndexSet<AtomId, FxBuildHasher> = factors.map(|factor| factor.0).collect();
+        let mut by_values: IndexMap<Vec<MonomialId>, Vec<AtomId>, FxBuildHasher> = IndexMap::default();
+        for atom in atoms {
+            let Some(terms) = self.atoms.terms(atom) else { continue };
+            let kernel = self.kernel;
+            let is_read = |_: AtomId, factor: &Atom| match factor {
+                Atom::Leaf(element) => {
+                    matches!(kernel.exprs[*element], Expr::Access { array, .. } if kernel[array].table().is_some())
+                }
+                _ => false,
+            };
+            let mut values: Vec<MonomialId> = terms.iter().map(|term| self.atoms.parted(term.0, is_read).1).collect();
+            values.sort_unstable();
+            by_values.entry(values).or_default().push(atom);
+        }
+        by_values.into_values().filter(|sums| sums.len() > 1).flatten().collect()
+    }
+
     /// A monomial multiplied out; `Some(None)` if nothing in it is read at members, `None` if it has too many terms.
     fn product(&mut self, monomial: MonomialId, members: &[(InameId, usize)]) -> Option<Option<Terms>> {
         let mut res: Terms = vec![(MonomialId::ONE, 1.0)];
@@ -373,7 +402,7 @@ impl Reader<'_> {
         if let Atom::Leaf(element) = *self.atoms.atom(atom) {
             return Some(self.number(element, members).map(|number| vec![(MonomialId::ONE, number)]));
         }
-        let Some(terms) = self.atoms.terms(atom) else { return Some(None) };
+        let Some(terms) = self.atoms.terms(atom).filter(|_| self.sums.contains(&atom)) else { return Some(None) };
         let (mut res, mut is_changed) = (Terms::new(), false);
         for (monomial, coefficient) in terms {
             let read = self.product(monomial, members)?;
@@ -430,11 +459,7 @@ impl<'a> Directions<'a> {
     }
 
     /// The sum of indicators times numbers as a number times a monomial; `None` if it cannot be written down.
-    pub(crate) fn sum(
-        &mut self,
-        atoms: &mut Atoms,
-        terms: &[(MonomialId, f64)],
-    ) -> Option<(f64, MonomialId)> {
+    pub(crate) fn sum(&mut self, atoms: &mut Atoms, terms: &[(MonomialId, f64)]) -> Option<(f64, MonomialId)> {
         let mut members: Vec<(&[(InameId, usize)], f64)> = Vec::with_capacity(terms.len());
         for &(monomial, coefficient) in terms {
             members.push(match atoms.factors(monomial) {

@@ -11,6 +11,7 @@
 //! - [`slice_tables`] takes stacks of tables apart.
 //! - [`restrict_to_bands`] runs sums over the bands of their tables.
 //! - [`parts`] are stores that share nothing, [`apart`] stores that can be searched apart although they share values.
+//! - [`OneElement`] is what a loop over elements does for one of them.
 //! - [`eliminate_dead`] removes instructions that no result needs, [`eliminate_empty`] those that never run.
 //! - [`in_doubles`] replaces float32 by float64.
 //! - [`coefficients()`] separates numbers from a kernel.
@@ -83,6 +84,7 @@ pub use join_reductions::join_reductions;
 pub use multiply_out::{EqualTerms, multiply_out};
 pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_keeping, normalise_under};
+pub use one_element::OneElement;
 pub use parts::parts;
 pub use roll_up::roll_up;
 pub use shift::{ShiftError, share_shifted};

@@ -3,103 +3,141 @@
 //! # Input
 //! A kernel in value form, all of which is in one loop.
 //! # Output
-//! [`OneElement::of`]: the kernel without the loop, and without the axis of each array that its iname indexes; [`OneElement::in_loop`]: a form of that
-//! kernel with the loop and the axes. A form that knows scalars finds them so: in each element `dt[e]` is one.
+//! [`OneElement::of`]: the kernel without the loop, and without the axis of each array that its iname indexes;
+//! [`OneElement::in_loop`]: a kernel made of that one, with the loop and the axes. In one element `dt[e]` is a scalar,
+//! and a sum of such values is no longer a sum of elements of arrays.
 //! # Legality
-//! The iname is nothing but one whole index, the same one wherever an array is accessed. All that is accessed at an index depends on the element, but tables, so that
-//! nothing is computed in each element that one computation would do for all.
+//! The iname is nothing but one whole index, the same one wherever an array is accessed. Whatever is accessed at an index
+//! depends on the element, constant tables aside.
 //! # Complexity
 //! Linear in the DAG.
 //! # Not done
-//! Loops with tags, loops that bound others, opaque code, and values that all elements share.
+//! Loops with tags, loops that bound others, opaque code, temporaries, and arguments that all elements read.
 
+use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::linearization::{LoopTree, NestingError, to_tree};
+use nestegg_ir::names::Names;
 use nestegg_ir::walk::below;
-use nestegg_ir::{ArrayId, Assignee, Expr, ExprId, InameId, InstructionKind, Item, Kernel, LinearizedKernel};
+use nestegg_ir::{
+    Array, ArrayId, Assignee, Domain, DomainId, Expr, ExprId, Iname, InameId, InstructionKind, Item, Kernel,
+    LinearizedKernel,
+};
+use rustc_hash::FxHashMap;
 
-/// A loop over elements that was taken off a kernel.
+use crate::depends::set_dependences;
+use crate::eliminate_dead;
+
+/// A loop over elements, taken off a kernel.
 #[derive(Clone, Debug)]
-pub(crate) struct OneElement {
-    iname: InameId,
-    /// For each array the position and the size of its axis of elements, if it has one.
-    axes: Vec<Option<(usize, ExprId)>>,
+pub struct OneElement {
+    /// The kernel of one element.
+    pub linearized: LinearizedKernel,
+    iname: Iname,
+    domain: Domain,
+    /// The arguments with an axis of elements, by name, with its position and its size.
+    axes: FxHashMap<String, (usize, Affine)>,
 }
 
 impl OneElement {
-    /// The kernel of one element, and the loop; `None` if there is no such loop. Ids stay as they are.
+    /// The kernel of one element; `None` if not all of the kernel is in one loop over elements that share nothing.
     ///
     /// # Errors
     /// If loops and conditions do not nest.
-    pub(crate) fn of(linearized: &LinearizedKernel) -> Result<Option<(LinearizedKernel, Self)>, NestingError> {
+    pub fn of(linearized: &LinearizedKernel) -> Result<Option<Self>, NestingError> {
         let trees = to_tree(&linearized.linearization)?;
         let &[LoopTree::Loop { iname, .. }] = &trees[..] else { return Ok(None) };
+        Ok(axes(&linearized.kernel, iname, &linearized.linearization)
+            .map(|axes| Self::without(linearized, iname, &axes)))
+    }
+
+    fn without(linearized: &LinearizedKernel, iname: InameId, axes: &[Option<(usize, Affine)>]) -> Self {
         let LinearizedKernel { mut kernel, mut linearization } = linearized.clone();
-        let Some(axes) = axes(&mut kernel, iname, &linearization) else { return Ok(None) };
+        let axis_of = |array: ArrayId| axes[array.index()].as_ref().map(|axis| axis.0);
         kernel.rewrite_all(&mut linearization, |exprs, _, expr| match expr {
-            Expr::Access { array, indices } if let Some((axis, _)) = axes[array.index()] => {
-                let mut indices = indices.to_vec();
-                indices.remove(axis);
-                exprs.access(array, indices)
+            Expr::Access { array, indices } if let Some(axis) = axis_of(array) => {
+                exprs.access(array, without_axis(&indices, axis))
             }
             expr => exprs.intern(expr),
         });
         for instruction in &mut kernel.instructions {
             instruction.within.retain(|&other| other != iname);
             if let InstructionKind::Assignment { assignee: Assignee { array, indices }, .. } = &mut instruction.kind
-                && let Some((axis, _)) = axes[array.index()]
+                && let Some(axis) = axis_of(*array)
             {
-                let mut rest = indices.to_vec();
-                rest.remove(axis);
-                *indices = rest.into();
+                *indices = without_axis(indices, axis).into();
             }
         }
-        for (array, axis) in std::iter::zip(&mut kernel.arrays, &axes) {
-            if let Some((axis, _)) = *axis {
-                array.shape.remove(axis);
+        let mut by_name = FxHashMap::default();
+        for (array, axis) in std::iter::zip(&mut kernel.arrays, axes) {
+            if let Some(axis) = axis {
+                array.shape.remove(axis.0);
+                by_name.insert(array.name.clone(), axis.clone());
             }
         }
         linearization.retain(|item| !matches!(item, Item::For(other) | Item::End(other) if *other == iname));
-        Ok(Some((LinearizedKernel { kernel, linearization }, Self { iname, axes })))
+        let (iname, domain) = (kernel[iname].clone(), kernel[kernel[iname].domain].clone());
+        Self { linearized: eliminate_dead(LinearizedKernel { kernel, linearization }), iname, domain, axes: by_name }
     }
 
-    /// A form of the kernel of one element in the loop. What the form added comes after what was there.
-    pub(crate) fn in_loop(&self, form: LinearizedKernel) -> LinearizedKernel {
-        let LinearizedKernel { mut kernel, mut linearization } = form;
-        let axis_of = |array: ArrayId| self.axes.get(array.index()).copied().flatten();
+    /// A kernel that was made of the one of an element, in the loop; `None` if it has given the name of the iname away.
+    #[must_use]
+    pub fn in_loop(&self, made: LinearizedKernel) -> Option<LinearizedKernel> {
+        let LinearizedKernel { mut kernel, mut linearization } = made;
+        if Names::new(&kernel).new_name_like(&self.iname.name) != self.iname.name {
+            return None;
+        }
+        let (iname, domain) = (InameId::new(kernel.inames.len()), DomainId::new(kernel.domains.len()));
+        kernel.inames.push(Iname { domain, ..self.iname.clone() });
+        kernel.domains.push(Domain { inames: vec![iname], ..self.domain.clone() });
+        let axes: Vec<Option<(usize, Affine)>> =
+            kernel.arrays.iter().map(|array| self.axes.get(&array.name).cloned()).collect();
+        let axis_of = |array: ArrayId| axes[array.index()].as_ref().map(|axis| axis.0);
         kernel.rewrite_all(&mut linearization, |exprs, _, expr| match expr {
-            Expr::Access { array, indices } if let Some((axis, _)) = axis_of(array) => {
-                let mut indices = indices.to_vec();
-                indices.insert(axis, exprs.iname(self.iname));
-                exprs.access(array, indices)
+            Expr::Access { array, indices } if let Some(axis) = axis_of(array) => {
+                let index = exprs.iname(iname);
+                exprs.access(array, with_axis(&indices, axis, index))
             }
             expr => exprs.intern(expr),
         });
-        let index = kernel.exprs.iname(self.iname);
+        let index = kernel.exprs.iname(iname);
         for instruction in &mut kernel.instructions {
-            instruction.within.insert(0, self.iname);
+            instruction.within.insert(0, iname);
             if let InstructionKind::Assignment { assignee: Assignee { array, indices }, .. } = &mut instruction.kind
-                && let Some((axis, _)) = axis_of(*array)
+                && let Some(axis) = axis_of(*array)
             {
-                let mut all = indices.to_vec();
-                all.insert(axis, index);
-                *indices = all.into();
+                *indices = with_axis(indices, axis, index).into();
             }
         }
-        for (array, axis) in std::iter::zip(&mut kernel.arrays, &self.axes) {
-            if let Some((axis, size)) = *axis {
-                array.shape.insert(axis, size);
+        for (array, axis) in std::iter::zip(&mut kernel.arrays, &axes) {
+            if let Some((axis, size)) = axis {
+                array.shape.insert(*axis, size.to_expr(&mut kernel.exprs));
             }
         }
-        linearization.insert(0, Item::For(self.iname));
-        linearization.push(Item::End(self.iname));
-        LinearizedKernel { kernel, linearization }
+        linearization.insert(0, Item::For(iname));
+        linearization.push(Item::End(iname));
+        set_dependences(&mut kernel, &linearization);
+        Some(LinearizedKernel { kernel, linearization })
     }
 }
 
+fn without_axis(indices: &[ExprId], axis: usize) -> Vec<ExprId> {
+    let mut res = indices.to_vec();
+    res.remove(axis);
+    res
+}
+
+fn with_axis(indices: &[ExprId], axis: usize, index: ExprId) -> Vec<ExprId> {
+    let mut res = indices.to_vec();
+    res.insert(axis, index);
+    res
+}
+
 /// For each array the position and the size of the axis that an iname indexes; `None` if the iname is anything else, or not all accesses depend on it.
-fn axes(kernel: &Kernel, iname: InameId, linearization: &[Item]) -> Option<Vec<Option<(usize, ExprId)>>> {
+fn axes(kernel: &Kernel, iname: InameId, linearization: &[Item]) -> Option<Vec<Option<(usize, Affine)>>> {
+    let domain = &kernel[kernel[iname].domain];
     let bounds_others = kernel.domains.iter().any(|domain| domain.enclosing.contains(&iname));
-    if bounds_others || kernel[kernel[iname].domain].inames.len() > 1 || !kernel[iname].tags.is_empty() {
+    let is_plain = domain.inames.len() == 1 && domain.enclosing.is_empty() && kernel[iname].tags.is_empty();
+    if bounds_others || !is_plain || kernel.arrays.iter().any(Array::is_temporary) || !kernel.substitutions.is_empty() {
         return None;
     }
     let is_iname = |&id: &ExprId| kernel.exprs[id] == Expr::Iname(iname);
@@ -118,9 +156,8 @@ fn axes(kernel: &Kernel, iname: InameId, linearization: &[Item]) -> Option<Vec<O
         return None;
     }
     let of_assignees: Vec<ExprId> = accesses.iter().flat_map(|access| access.1).copied().collect();
-    let others = of_assignees.iter().copied().filter(|id| !is_iname(id));
-    let reachable = below(&kernel.exprs, roots.iter().copied().chain(others));
-    for &id in &reachable {
+    let others = of_assignees.into_iter().filter(|id| !is_iname(id));
+    for id in below(&kernel.exprs, roots.into_iter().chain(others)) {
         match &kernel.exprs[id] {
             Expr::Access { array, indices } => accesses.push((*array, indices)),
             expr if expr.children().iter().any(is_iname) => return None,
@@ -131,15 +168,15 @@ fn axes(kernel: &Kernel, iname: InameId, linearization: &[Item]) -> Option<Vec<O
     for (array, indices) in accesses {
         let mut positions = indices.iter().enumerate().filter(|(_, id)| is_iname(id)).map(|(at, _)| at);
         let axis = positions.next();
-        let known = found[array.index()].get_or_insert(axis);
-        if *known != axis || positions.next().is_some() {
-            return None;
-        }
         let depends = || below(&kernel.exprs, indices.iter().copied()).iter().any(is_iname);
-        if axis.is_none() && kernel[array].table().is_none() && !depends() {
+        let is_of_element = kernel[array].table().is_some() || axis.is_some() || depends();
+        if *found[array.index()].get_or_insert(axis) != axis || positions.next().is_some() || !is_of_element {
             return None;
         }
     }
-    let with_size = |(array, axis): (ArrayId, Option<Option<usize>>)| axis.flatten().map(|axis| (axis, kernel[array].shape[axis]));
-    Some(std::iter::zip(kernel.array_ids(), found).map(with_size).collect())
+    let with_size = |(array, found): (&Array, Option<Option<usize>>)| match found.flatten() {
+        Some(axis) => Some(Some((axis, affine::of(&kernel.exprs, array.shape[axis])?))),
+        None => Some(None),
+    };
+    std::iter::zip(&kernel.arrays, found).map(with_size).collect()
 }

@@ -11,8 +11,7 @@
 //! `translate` makes values modulo renaming, shift and scale, in which sums and products have any number of operands; `flatten` joins sums;
 //! `pairs` finds parts of sums and products that recur; `place` decides which values get arrays; `write` writes instructions.
 //! A value is moved before the first tree of loops that needs it. It is kept only if every element that it reads on the
-//! box is inside its array, an argument that is read or a table, and no tree between its uses writes what it reads. A kernel that is one loop over elements
-//! which share nothing is looked at without the loop, so that values of the element alone are scalars.
+//! box is inside its array, an argument that is read or a table, and no tree between its uses writes what it reads.
 //! # Complexity
 //! Linear in the expressions of each instruction, and quadratic in the operands of a sum for each pair that is found; limits are named.
 //! # Not done
@@ -38,7 +37,6 @@ use nestegg_ir::{Expr, InstructionKind, LinearizedKernel};
 use crate::bound::name_bound_inames;
 use crate::dead::eliminate_dead;
 use crate::depends::set_dependences;
-use crate::one_element::OneElement;
 use crate::shift::boxes::Boxes;
 use crate::shift::pairs::Among;
 use crate::shift::translate::{Context, Root, Writes};
@@ -78,22 +76,7 @@ pub fn share_shifted(
     if exceeds_limit(linearized) || !linearized.kernel.substitutions.is_empty() {
         return Ok(None);
     }
-    let shared = match OneElement::of(linearized)? {
-        Some((of_one, elements)) => shared(of_one, parameters)?.map(|form| elements.in_loop(form)),
-        None => shared(linearized.clone(), parameters)?,
-    };
-    Ok(shared.map(|shared| {
-        let mut res = eliminate_dead(shared);
-        set_dependences(&mut res.kernel, &res.linearization);
-        res
-    }))
-}
-
-fn shared(
-    linearized: LinearizedKernel,
-    parameters: &[(String, i64)],
-) -> Result<Option<LinearizedKernel>, ShiftError> {
-    let LinearizedKernel { kernel, linearization } = name_bound_inames(linearized)?;
+    let LinearizedKernel { kernel, linearization } = name_bound_inames(linearized.clone())?;
     let trees = to_tree(&linearization)?;
     let mut workspace = Workspace::new(kernel)?;
     workspace.domains = workspace.domains.with_values(parameters);
@@ -122,7 +105,9 @@ fn shared(
     let chosen = (&placement, &multiples);
     let (kernel, items) = write::write(workspace.kernel, &trees, &values, chosen, &roots, names, dtype);
     let (kernel, linearization) = in_program_order(kernel, items);
-    Ok(Some(LinearizedKernel { kernel, linearization }))
+    let mut res = eliminate_dead(LinearizedKernel { kernel, linearization });
+    set_dependences(&mut res.kernel, &res.linearization);
+    Ok(Some(res))
 }
 
 fn terms(roots: &[Root]) -> Vec<Term> {
