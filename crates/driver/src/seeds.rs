@@ -22,7 +22,7 @@ use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
     EqualTerms, SplitOptions, eliminate_dead, factor_sums, flatten_sums, isolate_stores, multiply_out, normalise_under,
-    restrict_to_bands, roll_up, split_at_zeros, write_out_components,
+    restrict_to_bands, roll_up, roll_up_sums, split_at_zeros, write_out_components,
 };
 use rayon::prelude::*;
 
@@ -52,6 +52,9 @@ const WRITTEN_OUT: &str = "written out";
 
 /// The name of the seed in which loops that were written out are loops again.
 const ROLLED_UP: &str = "rolled up";
+
+/// The name of the same where sums that were written out are sums over inames again.
+const ROLLED_UP_SUMS: &str = "rolled up with sums";
 
 /// The name of the seed without columns that are zero in the tables that run-time numbers select.
 const TRACES: &str = "traces";
@@ -117,9 +120,9 @@ pub(crate) fn seeds(form: &LinearizedKernel, told: Told<'_>) -> Result<(Vec<Seed
     }
     for (name, base) in respelled(&maker, form, told)? {
         let of_base = maker.work(name, &base, &mut limits)?;
+        let is_rolled_up = [ROLLED_UP, ROLLED_UP_SUMS].contains(&name);
         // Sums that factoring made are not those in which digits cancel, and maps of them take long to find.
-        let is_of_other_sums =
-            |work: &Work| name != ROLLED_UP && matches!(work, Work::LinearMaps { sums: Sums::Kept, .. });
+        let is_of_other_sums = |work: &Work| !is_rolled_up && matches!(work, Work::LinearMaps { sums: Sums::Kept, .. });
         work.extend(of_base.into_iter().filter(|work| !is_of_other_sums(work)).map(Task::from));
     }
     if maker.wishes.wants("unrolled")
@@ -174,7 +177,9 @@ fn respelled(
     let mut res = Vec::new();
     if maker.wishes.wants("rolled-up") {
         let rolled = maker.done("roll up", roll_up(form))?;
+        let sums = roll_up_sums(rolled.as_ref().unwrap_or(form));
         res.extend(rolled.map(|rolled| (ROLLED_UP, rolled)));
+        res.extend(sums.map(|sums| (ROLLED_UP_SUMS, sums)));
     }
     if maker.wishes.wants("flattened") {
         let flattened = maker.done("flatten sums", flatten_sums(form))?;

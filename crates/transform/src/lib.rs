@@ -6,7 +6,7 @@
 //! - [`join_domains`] joins domains, [`join_reductions`] reductions that are added up, [`flatten_sums`] nested sums.
 //! - [`share_interleaved`] gives one iname to short loops that add to elements between each other's.
 //! - [`write_out_triangles`] writes out loops around others whose bounds depend on them.
-//! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out.
+//! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out, [`roll_up_sums`] sums.
 //! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
 //! - [`slice_tables`] takes stacks of tables apart.
 //! - [`restrict_to_bands`] runs sums over the bands of their tables.
@@ -86,7 +86,7 @@ pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_keeping, normalise_under};
 pub use one_element::OneElement;
 pub use parts::parts;
-pub use roll_up::roll_up;
+pub use roll_up::{roll_up, roll_up_sums};
 pub use shift::{ShiftError, share_shifted};
 pub use slice_tables::slice_tables;
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};

@@ -11,20 +11,24 @@
 //! Members read nothing that the kernel writes but their own element. They only add to it, or no two of them, at any iterations, store the same element;
 //! nothing else touches the array between them but what adds to it as well. Numbers are multiplied and left as they are, never rounded.
 //! # Complexity
-//! Linear in the expressions, for each way to group stores: by their elements, and by the skeletons of their values.
+//! Linear in the expressions, for each way to group stores: by their elements, by the skeletons of their values, and by the run-time numbers that select tables there.
 //! # Not done
 //! Loops written out in part, unless the parts are boxes; kernels with `float32`.
 
 mod digits;
 mod family;
 mod skeleton;
+mod sums;
 mod write;
 
+pub use sums::roll_up_sums;
+
+use indexmap::IndexSet;
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{LoopTree, from_tree, only_run, runs_in, to_tree};
 use nestegg_ir::types::Types;
-use nestegg_ir::walk::arrays_below;
+use nestegg_ir::walk::{arrays_below, below};
 use nestegg_ir::{
     ArrayId, Assignee, Domain, DomainId, Expr, ExprId, Iname, InameId, InsnId, InstructionKind, Item, Kernel,
     LinearizedKernel, Op,
@@ -34,7 +38,7 @@ use nestegg_isl as isl;
 use crate::dead::eliminate_dead;
 use crate::depends::set_dependences;
 use crate::ranges::Ranges;
-use crate::roll_up::digits::Grid;
+use crate::roll_up::digits::{Digit, Grid};
 use crate::roll_up::family::{Tuple, Unifier};
 use crate::roll_up::skeleton::Skeletons;
 use crate::roll_up::write::{Writer, holes};
@@ -105,7 +109,14 @@ pub fn roll_up(linearized: &LinearizedKernel) -> Result<Option<LinearizedKernel>
         }
         let by_value = grouped(group, |a, b| skeletons.of(a.value) == skeletons.of(b.value));
         for group in by_value.into_iter().filter(|group| group.len() > 1) {
-            is_rolled |= unifier.roll(&group, &mut kernel, &mut tables, &mut trees);
+            if unifier.roll(&group, &mut kernel, &mut tables, &mut trees) {
+                is_rolled = true;
+                continue;
+            }
+            let by_selectors = grouped(group, |a, b| selectors(&before, a) == selectors(&before, b));
+            for group in by_selectors.into_iter().filter(|group| group.len() > 1) {
+                is_rolled |= unifier.roll(&group, &mut kernel, &mut tables, &mut trees);
+            }
         }
     }
     if !is_rolled {
@@ -176,6 +187,17 @@ fn grouped(stores: Vec<Store>, is_like: impl Fn(&Store, &Store) -> bool) -> Vec<
         }
     }
     res
+}
+
+/// The indices in a store's value that memory has, such as the numbers of facets, in the order in which they are computed.
+fn selectors(kernel: &Kernel, store: &Store) -> Vec<ExprId> {
+    let exprs = &kernel.exprs;
+    let accesses = below(exprs, [store.value]).into_iter().filter_map(|id| match &exprs[id] {
+        Expr::Access { indices, .. } => Some(indices.iter().copied()),
+        _ => None,
+    });
+    let selectors: IndexSet<ExprId> = accesses.flatten().filter(|&index| affine::of(exprs, index).is_none()).collect();
+    selectors.into_iter().collect()
 }
 
 /// Whether members may run in the place of the first of them, in any order.
@@ -264,25 +286,14 @@ impl Facts<'_> {
             holes.push(digits::Hole::of_integers(of_dim(dim)));
         }
         let digits = grid.digits(&holes);
-        let n_inames = kernel.inames.len();
-        let inames: Vec<InameId> = (0..digits.len()).map(|at| InameId::new(n_inames + at)).collect();
+        let inames = inames_of(kernel, &digits);
         let mut writer = Writer { kernel, tables, grid: &grid, digits: &digits, inames: &inames };
         let mut indices = Vec::with_capacity(dims);
         for dim in 0..dims {
             indices.push(writer.affine(&members[0].terms[dim], &of_dim(dim))?);
         }
         let written = writer.write(&family)?;
-        for digit in &digits {
-            let name = tables.new_name("r");
-            let domain = DomainId::new(kernel.domains.len());
-            kernel.domains.push(Domain {
-                text: format!("{{ [{name}] : 0 <= {name} < {} }}", digit.extent),
-                inames: vec![InameId::new(kernel.inames.len())],
-                enclosing: Vec::new(),
-                parameters: Vec::new(),
-            });
-            kernel.inames.push(Iname { name, tags: Vec::new(), domain });
-        }
+        add_inames(kernel, tables, &digits);
         let first = &group[0];
         let instruction = &mut kernel[first.insn];
         instruction.within.extend(&inames);
@@ -295,6 +306,26 @@ impl Facts<'_> {
         group.iter().for_each(|store| trees[store.tree] = None);
         trees[first.tree] = Some(tree);
         Some(())
+    }
+}
+
+/// The inames that digits get, once they are added.
+fn inames_of(kernel: &Kernel, digits: &[Digit]) -> Vec<InameId> {
+    (0..digits.len()).map(|at| InameId::new(kernel.inames.len() + at)).collect()
+}
+
+/// Adds the inames of digits.
+fn add_inames(kernel: &mut Kernel, tables: &mut TablePool, digits: &[Digit]) {
+    for digit in digits {
+        let name = tables.new_name("r");
+        let domain = DomainId::new(kernel.domains.len());
+        kernel.domains.push(Domain {
+            text: format!("{{ [{name}] : 0 <= {name} < {} }}", digit.extent),
+            inames: vec![InameId::new(kernel.inames.len())],
+            enclosing: Vec::new(),
+            parameters: Vec::new(),
+        });
+        kernel.inames.push(Iname { name, tags: Vec::new(), domain });
     }
 }
 
