@@ -11,7 +11,7 @@
 //! `x = r_1 + … + reduce(sum, q, e)` is `x = r_1 + …; for q: x = x + e`: joining is by the reduction itself, which saves an
 //! operation; `x = x + reduce(sum, q, e)` needs no initialisation. That is legal if `e` does not read `x`'s array
 //! and has its dtype. All other reductions (factors, arguments, reductions in reductions, reductions that several
-//! instructions at one place use) go to a temporary first, with one dimension for each loop around that has
+//! instructions at one place, under the same predicates, use) go to a temporary first, with one dimension for each loop around that has
 //! a bounded iname from 0 up: contraction takes away what is not needed, and the scheduler may move what carries nothing.
 //! The new instructions are treated again until nothing is left.
 //! # Complexity
@@ -99,20 +99,30 @@ struct Realize {
 /// Reductions whose values are in temporaries.
 #[derive(Default)]
 struct Realized {
-    /// Each with the element that holds it, an access.
-    element: FxHashMap<ExprId, ExprId>,
-    /// For each array the reductions that read it.
-    readers: FxHashMap<ArrayId, Vec<ExprId>>,
+    /// Each with the element that holds it, an access, where the predicates hold.
+    element: FxHashMap<Guarded, ExprId>,
+    /// For each array what reads it.
+    readers: FxHashMap<ArrayId, Vec<Guarded>>,
 }
 
+/// A reduction, and the predicates of the instruction that needs it.
+type Guarded = (ExprId, Vec<ExprId>);
+
 impl Realized {
-    fn insert(&mut self, exprs: &Exprs, reduction: ExprId, element: ExprId) {
-        self.element.insert(reduction, element);
-        for id in below(exprs, [reduction]) {
+    fn insert(&mut self, exprs: &Exprs, reduction: ExprId, predicates: &[ExprId], element: ExprId) {
+        let guarded = (reduction, predicates.to_vec());
+        for id in below(exprs, predicates.iter().copied().chain([reduction])) {
             if let Expr::Access { array, .. } = &exprs[id] {
-                self.readers.entry(*array).or_default().push(reduction);
+                self.readers.entry(*array).or_default().push(guarded.clone());
             }
         }
+        self.element.insert(guarded, element);
+    }
+
+    /// The element that holds a reduction, by itself or under these predicates.
+    fn element(&self, reduction: ExprId, predicates: &[ExprId]) -> Option<ExprId> {
+        let anywhere = self.element.get(&(reduction, Vec::new()));
+        anywhere.or_else(|| self.element.get(&(reduction, predicates.to_vec()))).copied()
     }
 
     /// Forgets what reads an array that was written.
@@ -301,7 +311,8 @@ impl Realize {
     ) -> Option<FxHashMap<ExprId, ExprId>> {
         let mut replacements = FxHashMap::default();
         for reduction in self.always_evaluated(roots) {
-            let known = self.realized.last().and_then(|realized| realized.element.get(&reduction)).copied();
+            let predicates = &self.kernel[insn].predicates;
+            let known = self.realized.last().and_then(|realized| realized.element(reduction, predicates));
             let element = match known {
                 Some(element) => element,
                 None => self.realize_in_temporary(insn, reduction, items),
@@ -329,9 +340,8 @@ impl Realize {
         let assignee = Assignee { array, indices: indices.into() };
         let new = self.add_instruction(insn, "red", assignee, reduction);
         items.push(Item::Run(new));
-        // Under a predicate the temporary has a value for this instruction only.
-        if let Some(realized) = self.realized.last_mut().filter(|_| self.kernel[insn].predicates.is_empty()) {
-            realized.insert(&self.kernel.exprs, reduction, element);
+        if let Some(realized) = self.realized.last_mut() {
+            realized.insert(&self.kernel.exprs, reduction, &self.kernel[insn].predicates, element);
         }
         element
     }
