@@ -119,8 +119,8 @@ pub(crate) fn seeds(form: &LinearizedKernel, told: Told<'_>) -> Result<(Vec<Seed
         work.extend(of_traces.into_iter().map(|work| Task { tolerance, ..Task::from(work) }));
     }
     for (name, base) in respelled(&maker, form, told)? {
-        let of_base = maker.work(name, &base, &mut limits)?;
-        let is_rolled_up = [ROLLED_UP, ROLLED_UP_SUMS].contains(&name);
+        let of_base = maker.work(&name, &base, &mut limits)?;
+        let is_rolled_up = [ROLLED_UP, ROLLED_UP_SUMS].contains(&name.as_str());
         // Sums that factoring made are not those in which digits cancel, and maps of them take long to find.
         let is_of_other_sums = |work: &Work| !is_rolled_up && matches!(work, Work::LinearMaps { sums: Sums::Kept, .. });
         work.extend(of_base.into_iter().filter(|work| !is_of_other_sums(work)).map(Task::from));
@@ -173,18 +173,22 @@ fn respelled(
     maker: &Maker,
     form: &LinearizedKernel,
     Told { semantics, values, .. }: Told<'_>,
-) -> Result<Vec<(&'static str, LinearizedKernel)>, Error> {
+) -> Result<Vec<(String, LinearizedKernel)>, Error> {
     let mut res = Vec::new();
     if maker.wishes.wants("rolled-up") {
         let rolled = maker.done("roll up", roll_up(form))?;
         let sums = roll_up_sums(rolled.as_ref().unwrap_or(form));
-        res.extend(rolled.map(|rolled| (ROLLED_UP, rolled)));
-        res.extend(sums.map(|sums| (ROLLED_UP_SUMS, sums)));
+        let refactored = rolled.iter().flat_map(|rolled| refactored(maker, rolled));
+        let refactored: Vec<_> = refactored.map(|(name, kernel)| (format!("{ROLLED_UP}, {name}"), kernel)).collect();
+        res.extend(rolled.map(|rolled| (ROLLED_UP.to_owned(), rolled)));
+        res.extend(sums.map(|sums| (ROLLED_UP_SUMS.to_owned(), sums)));
+        res.extend(refactored);
     }
     if maker.wishes.wants("flattened") {
         let flattened = maker.done("flatten sums", flatten_sums(form))?;
-        res.extend(flattened.map(|flattened| ("flattened", flattened)));
+        res.extend(flattened.map(|flattened| ("flattened".to_owned(), flattened)));
     }
+    let named = |(name, kernel): (&str, LinearizedKernel)| (name.to_owned(), kernel);
     if maker.wishes.wants("factored-if-cheaper") {
         let cost = |kernel: &LinearizedKernel| Some(screen::before_rules(kernel, semantics, values)?.0);
         let factored = factored(form);
@@ -192,9 +196,9 @@ fn respelled(
         let is_cheaper = |kernel: &LinearizedKernel| {
             cost(kernel).zip(limit).is_some_and(|(cost, limit)| cost.saturating_mul(MIN_GAIN) < limit)
         };
-        res.extend(factored.into_iter().filter(|(_, kernel)| is_cheaper(kernel)));
+        res.extend(factored.into_iter().filter(|(_, kernel)| is_cheaper(kernel)).map(named));
     }
-    res.extend(refactored(maker, form));
+    res.extend(refactored(maker, form).into_iter().map(named));
     Ok(res)
 }
 
