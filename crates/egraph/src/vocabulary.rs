@@ -79,7 +79,7 @@ fn conditions(words: Vocabulary) -> Vocabulary {
         .condition("several", &[Some], "There are at least two.")
         .condition("sized", &[Bound], "The number of points of these inames is known.")
         .condition("used-once", &[AnyVariable], "One other value uses it.")
-        .condition("opens", &[Variable], "Of a child: a sum among terms, or a product among factors, that nothing else uses, or a reciprocal among factors.")
+        .condition("opens", &[Variable], "Of a child: a sum among terms, or a product among factors, that nothing else uses, or a reciprocal among factors that depends on all inames of the product.")
         .condition("divisor", &[Variable], "Of a factor: it has a negative exponent.")
         .condition("zero", &[AnyVariable], "One of them is zero, or tables make one of them zero at each point.")
         .condition("table", &[AnyVariable], "The value is an element of a constant table.")

@@ -198,7 +198,10 @@ impl Matcher<'_> {
             Fact::Divisor => Some(operator == Operator::Product && exponent < 0),
             Fact::Opens => {
                 let is_plain = is_unit && exponent.abs() == 1;
-                Some(is_plain && opened(self.graph, self.uses.get(&class).copied(), operator, class).is_some())
+                let opened = opened(self.graph, self.uses.get(&class).copied(), operator, class);
+                // A reciprocal that leaves loops of the product stays one: quotients take longer than products.
+                let stays = |node: &Node| !is_reciprocal(node) || others.is_subset(&data.inames);
+                Some(is_plain && opened.is_some_and(stays))
             }
             Fact::FreeOf => Some(data.inames.is_disjoint(others)),
             Fact::Zero if exponent > 0 && ask.arguments.len() == 1 => Some(data.is_zero()),
@@ -459,7 +462,7 @@ pub(super) fn opened(graph: &Graph, n_uses: Option<usize>, operator: Operator, c
 }
 
 /// `1/x**n`.
-fn is_reciprocal(node: &Node) -> bool {
+pub(super) fn is_reciprocal(node: &Node) -> bool {
     matches!(node, Node::Product { exponents, .. } if matches!(**exponents, [exponent] if exponent < 0))
 }
 

@@ -553,6 +553,11 @@ impl<'a> Matcher<'a> {
         states.into_iter().filter_map(|(bindings, taken)| self.share_out(apply, operands, bindings, taken)).collect()
     }
 
+    /// The inames that operands depend on together.
+    fn inames_of(&self, operands: &Operands) -> InameSet {
+        operands.all.iter().fold(InameSet::new(), |all, operand| all.union(&self.graph[operand.class].data.inames))
+    }
+
     /// Gives the operands that are left to the rest variables: each to the first whose test it passes.
     fn share_out(
         &mut self,
@@ -562,7 +567,10 @@ impl<'a> Matcher<'a> {
         mut taken: Vec<bool>,
     ) -> Option<Bindings> {
         for Filtered { slot, ask, is_required } in &apply.filtered {
-            let others = ask.others(self.graph, &bindings);
+            let others = match ask.fact {
+                Fact::Opens => self.inames_of(operands),
+                _ => ask.others(self.graph, &bindings),
+            };
             let is_opened = ask.fact == Fact::Opens && operands.is_multiple;
             let mut own = Vec::new();
             for (idx, operand) in operands.all.iter().enumerate() {

@@ -12,7 +12,7 @@ use nestegg_rules::{Pattern, PatternId, PatternNode};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bound::{self, Bound};
-use super::fact::{self, opened};
+use super::fact::{self, is_reciprocal, opened};
 use super::{Bindings, Functions, Operand, Operator, Slot, Slots, Value};
 use crate::analysis::Graph;
 use crate::build;
@@ -175,17 +175,21 @@ impl Maker<'_> {
         Some(())
     }
 
-    /// The operands of sums in a sum, or products in a product, that nothing else uses, and of reciprocals in a product, to any depth. A value may be among its own
+    /// The operands of sums in a sum, or products in a product, that nothing else uses, to any depth, and of reciprocals in a product among `all`. A value may be among its own
     /// operands' operands (`b == a + (b - a)`): each is taken apart once, and is an operand like any other where it comes again.
     fn open(&self, operator: Operator, all: &[Operand], operands: &mut Vec<Operand>) {
         let mut taken: FxHashSet<Id> = FxHashSet::default();
         let mut pending: Vec<Operand> = all.iter().rev().cloned().collect();
+        let mut n_outer = pending.len();
         while let Some(operand) = pending.pop() {
+            let is_outer = pending.len() < n_outer;
+            n_outer = n_outer.min(pending.len());
             let class = self.graph.find(operand.class);
             let is_plain = operand.coefficient.is_unit() && operand.exponent.abs() == 1;
             let may_open = is_plain && !taken.contains(&class);
             let n_uses = self.uses.get(&class).copied();
-            let Some(inside) = may_open.then(|| opened(self.graph, n_uses, operator, class)).flatten() else {
+            let inside = may_open.then(|| opened(self.graph, n_uses, operator, class)).flatten();
+            let Some(inside) = inside.filter(|node| is_outer || !is_reciprocal(node)) else {
                 operands.push(operand);
                 continue;
             };
