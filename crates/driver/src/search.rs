@@ -434,11 +434,7 @@ impl<'a> Race<'a> {
         let Some(groups) = self.done("apart", groups)? else { return Ok(()) };
         let (mut parts, mut alternatives) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
         for form in groups {
-            let mut race = Race::new(self.told);
-            stages.note(|| Event::Apart { part: parts::name(&form.kernel) });
-            race.run(&form, pass, stages)?;
-            race.run_apart(&form, pass, stages)?;
-            stages.note(|| Event::Joined { part: parts::name(&form.kernel) });
+            let mut race = self.searched(&form, parts::name(&form.kernel), pass, stages)?;
             self.told.estimate(&mut race.ranking, stages);
             race.ranking.sort_by_key(Candidate::rank);
             let ranking = std::mem::take(&mut race.ranking);
@@ -458,6 +454,22 @@ impl<'a> Race<'a> {
         Ok(())
     }
 
+    /// A search of its own, for a part of the kernel by that name.
+    fn searched(
+        &self,
+        form: &LinearizedKernel,
+        part: String,
+        pass: &Passes<'_>,
+        stages: &mut Stages,
+    ) -> Result<Self, Error> {
+        let mut race = Self::new(self.told);
+        stages.note(|| Event::Apart { part: part.clone() });
+        race.run(form, pass, stages)?;
+        race.run_apart(form, pass, stages)?;
+        stages.note(|| Event::Joined { part });
+        Ok(race)
+    }
+
     /// Searches what a loop over elements does for one of them where the strategy asks for that, and enters the results in the loop.
     fn run_one_element(
         &mut self,
@@ -472,13 +484,8 @@ impl<'a> Race<'a> {
         let Some(elements) = stages.run("parts", || pass.done("one element", OneElement::of(form)))? else {
             return Ok(());
         };
-        let mut race = Race::new(self.told);
         let part = format!("one element of {}", parts::name(&form.kernel));
-        stages.note(|| Event::Apart { part: part.clone() });
-        race.run(&elements.linearized, pass, stages)?;
-        race.run_apart(&elements.linearized, pass, stages)?;
-        stages.note(|| Event::Joined { part });
-        let of_one = race.alternatives();
+        let of_one = self.searched(&elements.linearized, part, pass, stages)?.alternatives();
         let in_loop = stages.run("parts", || together::in_loop(&of_one, &elements, semantics.licence));
         let Some(seeds) = self.done("one element", in_loop)? else { return Ok(()) };
         self.enter_all(&seeds, pass, &without_phases(strategy), stages)?;

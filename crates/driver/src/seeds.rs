@@ -41,7 +41,7 @@ const PIECES: [usize; 4] = [16, 4, 3, 2];
 /// Results with more expressions than this, in value form, are not looked at for values that recur.
 const MAX_RESULT_EXPRESSIONS: usize = 6_000;
 
-/// `factored-if-cheaper` keeps a factored kernel only if this many of it cost less than the kernel.
+/// `factored-if-cheaper` keeps a factored kernel only if it costs less than one over this of what the kernel costs.
 const MIN_GAIN: u128 = 2;
 
 /// The name of the seed that is the kernel itself.
@@ -53,7 +53,7 @@ const WRITTEN_OUT: &str = "written out";
 /// The name of the seed in which loops that were written out are loops again.
 const ROLLED_UP: &str = "rolled up";
 
-/// The name of the same where sums that were written out are sums over inames again.
+/// The name of the seed in which written-out sums are reductions again, too.
 const ROLLED_UP_SUMS: &str = "rolled up with sums";
 
 /// The name of the seed without columns that are zero in the tables that run-time numbers select.

@@ -94,9 +94,10 @@ fn is_exact(selected: &Selected) -> bool {
 /// The cheapest results of one element, and the cheapest that equals its kernel exactly, in the loop over all elements, for a search without rules:
 /// what does not depend on the element leaves the loop.
 pub(crate) fn in_loop(of_one: &[Selected], elements: &OneElement, licence: Licence) -> Result<Vec<Seed>, Error> {
-    let cheapest = [of_one.first(), of_one.iter().find(|selected| is_exact(selected))];
+    let Some(first) = of_one.first() else { return Ok(Vec::new()) };
+    let exact = if is_exact(first) { None } else { of_one.iter().find(|selected| is_exact(selected)) };
     let mut res = Vec::new();
-    for selected in cheapest.into_iter().flatten() {
+    for selected in std::iter::once(first).chain(exact) {
         let name = format!("{ONE_ELEMENT} ({})", selected.result.name);
         if let Some(linearized) = elements.in_loop(in_arrays_of_its_seed(selected, licence)?) {
             res.push(Seed { family: name.clone(), name, linearized, ..selected.result.clone() });

@@ -6,7 +6,7 @@
 
 use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::{Expr, ExprId, Float, FunctionId};
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// The most terms that a sum may have once the sums in it are flattened.
 const MAX_FLAT: usize = 256;
@@ -181,6 +181,22 @@ impl Atoms {
             }
         }
         Some(res.into_iter().collect())
+    }
+
+    /// The sums among some atoms that have the same values as another of them; `value_of` says what of a term counts as its value.
+    pub(crate) fn sums_of_the_same(
+        &mut self,
+        atoms: IndexSet<AtomId, FxBuildHasher>,
+        value_of: impl Fn(&mut Self, MonomialId) -> MonomialId,
+    ) -> FxHashSet<AtomId> {
+        let mut by_values: FxHashMap<Vec<MonomialId>, Vec<AtomId>> = FxHashMap::default();
+        for atom in atoms {
+            let Some(terms) = self.terms(atom) else { continue };
+            let mut values: Vec<MonomialId> = terms.into_iter().map(|term| value_of(self, term.0)).collect();
+            values.sort_unstable();
+            by_values.entry(values).or_default().push(atom);
+        }
+        by_values.into_values().filter(|sums| sums.len() > 1).flatten().collect()
     }
 
     /// What monomials have in common: of each atom that all have, with powers of one sign, the least power.

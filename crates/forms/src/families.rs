@@ -355,21 +355,14 @@ impl Reader<'_> {
             values.flat_map(Polynomial::terms).map(|(monomial, _, _)| monomial).collect();
         let factors = monomials.iter().flat_map(|&monomial| self.atoms.factors(monomial));
         let atoms: IndexSet<AtomId, FxBuildHasher> = factors.map(|factor| factor.0).collect();
-        let mut by_values: IndexMap<Vec<MonomialId>, Vec<AtomId>, FxBuildHasher> = IndexMap::default();
-        for atom in atoms {
-            let Some(terms) = self.atoms.terms(atom) else { continue };
-            let kernel = self.kernel;
-            let is_read = |_: AtomId, factor: &Atom| match factor {
-                Atom::Leaf(element) => {
-                    matches!(kernel.exprs[*element], Expr::Access { array, .. } if kernel[array].table().is_some())
-                }
-                _ => false,
-            };
-            let mut values: Vec<MonomialId> = terms.iter().map(|term| self.atoms.parted(term.0, is_read).1).collect();
-            values.sort_unstable();
-            by_values.entry(values).or_default().push(atom);
-        }
-        by_values.into_values().filter(|sums| sums.len() > 1).flatten().collect()
+        let kernel = self.kernel;
+        let is_of_table = |_: AtomId, factor: &Atom| match factor {
+            Atom::Leaf(element) => {
+                matches!(kernel.exprs[*element], Expr::Access { array, .. } if kernel[array].table().is_some())
+            }
+            _ => false,
+        };
+        self.atoms.sums_of_the_same(atoms, |atoms, term| atoms.parted(term, is_of_table).1)
     }
 
     /// A monomial multiplied out; `Some(None)` if nothing in it is read at members, `None` if it has too many terms.

@@ -304,19 +304,11 @@ impl Algebra {
     }
 
     /// The sums in the terms that have the same values as another of them.
-    fn sums_of_the_same(&self, terms: &[(MonomialId, f64)]) -> FxHashSet<AtomId> {
+    fn sums_of_the_same(&mut self, terms: &[(MonomialId, f64)]) -> FxHashSet<AtomId> {
         let factors = terms.iter().flat_map(|&(monomial, _)| self.atoms.factors(monomial));
         let sums: IndexSet<AtomId, FxBuildHasher> =
             factors.filter(|factor| factor.1 > 0).map(|factor| factor.0).collect();
-        let mut by_values: FxHashMap<Vec<MonomialId>, Vec<AtomId>> = FxHashMap::default();
-        for sum in sums {
-            if let Some(terms) = self.atoms.terms(sum) {
-                let mut values: Vec<MonomialId> = terms.into_iter().map(|term| term.0).collect();
-                values.sort_unstable();
-                by_values.entry(values).or_default().push(sum);
-            }
-        }
-        by_values.into_values().filter(|sums| sums.len() > 1).flatten().collect()
+        self.atoms.sums_of_the_same(sums, |_, value| value)
     }
 
     /// A sum of products of sums multiplied out; `None` if that makes more terms than there are, or if fewer than half of the products meet another.

@@ -4,11 +4,11 @@
 //! A kernel in value form, all of which is in one loop.
 //! # Output
 //! [`OneElement::of`]: the kernel without the loop, and without the axis of each array that its iname indexes;
-//! [`OneElement::in_loop`]: a kernel made of that one, with the loop and the axes. In one element `dt[e]` is a scalar,
-//! and a sum of such values is no longer a sum of elements of arrays.
+//! [`OneElement::in_loop`]: a kernel made of that one, with the loop and the axes. Inside one element, `dt[e]` is just the
+//! scalar `dt`, so forms that gather scalars apply to it.
 //! # Legality
-//! The iname is nothing but one whole index, the same one wherever an array is accessed. Whatever is accessed at an index
-//! depends on the element, constant tables aside.
+//! The iname is only ever a whole index, at the same position in every access of an array, so elements do not touch each other's data.
+//! Every access depends on the element, constant tables aside, so no value that all elements share is computed again for each.
 //! # Complexity
 //! Linear in the DAG.
 //! # Not done
@@ -19,7 +19,7 @@ use nestegg_ir::linearization::{LoopTree, NestingError, to_tree};
 use nestegg_ir::names::Names;
 use nestegg_ir::walk::below;
 use nestegg_ir::{
-    Array, ArrayId, Assignee, Domain, DomainId, Expr, ExprId, Iname, InameId, InstructionKind, Item, Kernel,
+    Array, ArrayId, Assignee, Domain, DomainId, Expr, ExprId, Exprs, Iname, InameId, InstructionKind, Item, Kernel,
     LinearizedKernel,
 };
 use rustc_hash::FxHashMap;
@@ -53,20 +53,10 @@ impl OneElement {
     fn without(linearized: &LinearizedKernel, iname: InameId, axes: &[Option<(usize, Affine)>]) -> Self {
         let LinearizedKernel { mut kernel, mut linearization } = linearized.clone();
         let axis_of = |array: ArrayId| axes[array.index()].as_ref().map(|axis| axis.0);
-        kernel.rewrite_all(&mut linearization, |exprs, _, expr| match expr {
-            Expr::Access { array, indices } if let Some(axis) = axis_of(array) => {
-                exprs.access(array, without_axis(&indices, axis))
-            }
-            expr => exprs.intern(expr),
+        change_indices(&mut kernel, &mut linearization, axis_of, |_, indices, axis| {
+            indices.remove(axis);
         });
-        for instruction in &mut kernel.instructions {
-            instruction.within.retain(|&other| other != iname);
-            if let InstructionKind::Assignment { assignee: Assignee { array, indices }, .. } = &mut instruction.kind
-                && let Some(axis) = axis_of(*array)
-            {
-                *indices = without_axis(indices, axis).into();
-            }
-        }
+        kernel.instructions.iter_mut().for_each(|instruction| instruction.within.retain(|&other| other != iname));
         let mut by_name = FxHashMap::default();
         for (array, axis) in std::iter::zip(&mut kernel.arrays, axes) {
             if let Some(axis) = axis {
@@ -92,22 +82,10 @@ impl OneElement {
         let axes: Vec<Option<(usize, Affine)>> =
             kernel.arrays.iter().map(|array| self.axes.get(&array.name).cloned()).collect();
         let axis_of = |array: ArrayId| axes[array.index()].as_ref().map(|axis| axis.0);
-        kernel.rewrite_all(&mut linearization, |exprs, _, expr| match expr {
-            Expr::Access { array, indices } if let Some(axis) = axis_of(array) => {
-                let index = exprs.iname(iname);
-                exprs.access(array, with_axis(&indices, axis, index))
-            }
-            expr => exprs.intern(expr),
+        change_indices(&mut kernel, &mut linearization, axis_of, |exprs, indices, axis| {
+            indices.insert(axis, exprs.iname(iname));
         });
-        let index = kernel.exprs.iname(iname);
-        for instruction in &mut kernel.instructions {
-            instruction.within.insert(0, iname);
-            if let InstructionKind::Assignment { assignee: Assignee { array, indices }, .. } = &mut instruction.kind
-                && let Some(axis) = axis_of(*array)
-            {
-                *indices = with_axis(indices, axis, index).into();
-            }
-        }
+        kernel.instructions.iter_mut().for_each(|instruction| instruction.within.insert(0, iname));
         for (array, axis) in std::iter::zip(&mut kernel.arrays, &axes) {
             if let Some((axis, size)) = axis {
                 array.shape.insert(*axis, size.to_expr(&mut kernel.exprs));
@@ -120,19 +98,35 @@ impl OneElement {
     }
 }
 
-fn without_axis(indices: &[ExprId], axis: usize) -> Vec<ExprId> {
-    let mut res = indices.to_vec();
-    res.remove(axis);
-    res
+/// Changes the indices of all accesses and assignments of the arrays with an axis.
+fn change_indices(
+    kernel: &mut Kernel,
+    linearization: &mut [Item],
+    axis_of: impl Fn(ArrayId) -> Option<usize>,
+    change: impl Fn(&mut Exprs, &mut Vec<ExprId>, usize),
+) {
+    let changed = |exprs: &mut Exprs, indices: &[ExprId], axis: usize| {
+        let mut indices = indices.to_vec();
+        change(exprs, &mut indices, axis);
+        indices
+    };
+    kernel.rewrite_all(linearization, |exprs, _, expr| match expr {
+        Expr::Access { array, indices } if let Some(axis) = axis_of(array) => {
+            let indices = changed(exprs, &indices, axis);
+            exprs.access(array, indices)
+        }
+        expr => exprs.intern(expr),
+    });
+    for instruction in &mut kernel.instructions {
+        if let InstructionKind::Assignment { assignee: Assignee { array, indices }, .. } = &mut instruction.kind
+            && let Some(axis) = axis_of(*array)
+        {
+            *indices = changed(&mut kernel.exprs, indices, axis).into();
+        }
+    }
 }
 
-fn with_axis(indices: &[ExprId], axis: usize, index: ExprId) -> Vec<ExprId> {
-    let mut res = indices.to_vec();
-    res.insert(axis, index);
-    res
-}
-
-/// For each array the position and the size of the axis that an iname indexes; `None` if the iname is anything else, or not all accesses depend on it.
+/// For each array the position and the size of the axis that an iname indexes; `None` if the iname is used in any other way, or an access does not depend on it.
 fn axes(kernel: &Kernel, iname: InameId, linearization: &[Item]) -> Option<Vec<Option<(usize, Affine)>>> {
     let domain = &kernel[kernel[iname].domain];
     let bounds_others = kernel.domains.iter().any(|domain| domain.enclosing.contains(&iname));

@@ -23,7 +23,7 @@ mod write;
 
 pub use sums::roll_up_sums;
 
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{LoopTree, from_tree, only_run, runs_in, to_tree};
@@ -113,8 +113,11 @@ pub fn roll_up(linearized: &LinearizedKernel) -> Result<Option<LinearizedKernel>
                 is_rolled = true;
                 continue;
             }
-            let by_selectors = grouped(group, |a, b| selectors(&before, a) == selectors(&before, b));
-            for group in by_selectors.into_iter().filter(|group| group.len() > 1) {
+            let mut by_selectors: IndexMap<Vec<ExprId>, Vec<Store>> = IndexMap::new();
+            for store in group {
+                by_selectors.entry(selectors(&before, &store)).or_default().push(store);
+            }
+            for group in by_selectors.into_values().filter(|group| group.len() > 1) {
                 is_rolled |= unifier.roll(&group, &mut kernel, &mut tables, &mut trees);
             }
         }
@@ -189,7 +192,7 @@ fn grouped(stores: Vec<Store>, is_like: impl Fn(&Store, &Store) -> bool) -> Vec<
     res
 }
 
-/// The indices in a store's value that memory has, such as the numbers of facets, in the order in which they are computed.
+/// The indices that a store's value reads from memory, such as facet numbers, each once.
 fn selectors(kernel: &Kernel, store: &Store) -> Vec<ExprId> {
     let exprs = &kernel.exprs;
     let accesses = below(exprs, [store.value]).into_iter().filter_map(|id| match &exprs[id] {

@@ -59,8 +59,8 @@ struct Known {
 /// A coefficient of more terms than this becomes a value of its own, lest sums of sums copy their terms again and again.
 const MAX_TERMS: usize = 256;
 
-/// Of a value that takes nothing from other loops than its own no more terms than this are reordered: no order moves anything out of a loop, and the forms of long
-/// sums fill the e-graph. Alone, without a loop around it, such a value has no linear form at all.
+/// A value whose operands all depend on the same inames gets linear forms only up to this many terms: nothing can leave a
+/// loop, and the forms of long sums would fill the e-graph. Without a loop around it, such a value gets none at all.
 const MAX_TERMS_IN_ONE_LOOP: usize = 2;
 
 /// For each e-node that a phase allows so many classes are taken apart: those that values with different inames share are so for each set of these.

@@ -7,20 +7,20 @@
 //! # Method
 //! Terms of one skeleton are the members of a [family](super::family) along one axis, in the order in which they are added.
 //! # Legality
-//! The sum is that of the same terms, whatever the order. Terms that read what the kernel writes stay as they are.
+//! Addition may be reordered. Terms that read arrays the kernel writes stay as they are.
 //! # Complexity
 //! Linear in the expressions.
 //! # Not done
-//! Sums inside reductions, calls and powers, and inside sums that were rolled up: these are over components, which forms read written out as well as in loops.
+//! Sums inside reductions, calls and powers, and inside sums that were rolled up: they mostly run over components, and other forms handle those written out.
 
 use indexmap::IndexMap;
 use nestegg_ir::types::Types;
-use nestegg_ir::walk::arrays_below;
+use nestegg_ir::walk::{OperandsFirst, arrays_below};
 use nestegg_ir::{Expr, ExprId, InstructionKind, Kernel, LinearizedKernel, Op, ReduceOp};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::digits::Grid;
-use super::family::{Tuple, Unifier};
+use super::family::{Tuple, Unifier, terms};
 use super::skeleton::Skeletons;
 use super::write::{Writer, holes};
 use super::{add_inames, inames_of};
@@ -48,6 +48,7 @@ pub fn roll_up_sums(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
         written: before.written(),
         kernel: before.clone(),
         tables: TablePool::new(before),
+        tried: FxHashSet::default(),
         done: FxHashMap::default(),
     };
     let mut is_rolled = false;
@@ -74,6 +75,8 @@ struct Roller<'a> {
     written: Vec<bool>,
     kernel: Kernel,
     tables: TablePool,
+    /// Expressions that were looked at as sums.
+    tried: FxHashSet<ExprId>,
     /// What became of expressions.
     done: FxHashMap<ExprId, ExprId>,
 }
@@ -81,24 +84,21 @@ struct Roller<'a> {
 impl Roller<'_> {
     /// An expression with its outermost sums rolled up.
     fn rolled(&mut self, root: ExprId) -> ExprId {
-        let mut pending = vec![root];
-        while let Some(&id) = pending.last() {
-            if self.done.contains_key(&id) {
-                pending.pop();
-                continue;
-            }
-            if let Some(sum) = self.sum(id) {
+        let before = self.before;
+        let mut walk = OperandsFirst::new(root);
+        while let Some(id) = walk.next_unknown(|id| self.done.contains_key(id)) {
+            if self.tried.insert(id)
+                && let Some(sum) = self.sum(id)
+            {
                 self.done.insert(id, sum);
                 continue;
             }
-            let mut expr = self.before.exprs[id].clone();
+            let mut expr = before.exprs[id].clone();
             if !matches!(expr, Expr::Op { op: Op::Add | Op::Sub | Op::Neg | Op::Mul | Op::Div, .. }) {
                 self.done.insert(id, id);
                 continue;
             }
-            let n_before = pending.len();
-            pending.extend(expr.children().iter().copied().filter(|child| !self.done.contains_key(child)));
-            if pending.len() > n_before {
+            if walk.waits_for(expr.children().iter().copied(), |child| self.done.contains_key(child)) {
                 continue;
             }
             expr.children_mut().iter_mut().for_each(|child| *child = self.done[child]);
@@ -114,8 +114,8 @@ impl Roller<'_> {
             return None;
         }
         let mut by_skeleton: IndexMap<(bool, u64), Vec<ExprId>, FxBuildHasher> = IndexMap::default();
-        for (is_negative, term) in self.terms(id)? {
-            by_skeleton.entry((is_negative, self.skeletons.of(term))).or_default().push(term);
+        for (sign, term) in terms(&self.before.exprs, id, MAX_TERMS)? {
+            by_skeleton.entry((sign < 0.0, self.skeletons.of(term))).or_default().push(term);
         }
         let (mut all, mut is_rolled) = (Vec::new(), false);
         for ((is_negative, _), terms) in by_skeleton {
@@ -126,24 +126,6 @@ impl Roller<'_> {
             }
         }
         is_rolled.then(|| if all.len() == 1 { all[0] } else { self.kernel.exprs.op(Op::Add, all) })
-    }
-
-    /// The terms of a sum, and which of them are subtracted; `None` if there are too many.
-    fn terms(&self, id: ExprId) -> Option<Vec<(bool, ExprId)>> {
-        let mut res = Vec::new();
-        let mut pending = vec![(false, id)];
-        while let Some((sign, id)) = pending.pop() {
-            match &self.before.exprs[id] {
-                Expr::Op { op: Op::Add, operands } => pending.extend(operands.iter().rev().map(|&term| (sign, term))),
-                Expr::Op { op: Op::Sub, operands } => pending.extend([(!sign, operands[1]), (sign, operands[0])]),
-                Expr::Op { op: Op::Neg, operands } => pending.push((!sign, operands[0])),
-                _ => res.push((sign, id)),
-            }
-            if res.len() + pending.len() > MAX_TERMS {
-                return None;
-            }
-        }
-        Some(res)
     }
 
     /// The sum of terms that differ in numbers alone.
