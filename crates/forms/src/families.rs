@@ -22,7 +22,7 @@
 use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::names::{Names, add_iname};
-use nestegg_ir::walk::arrays_below;
+use nestegg_ir::walk::{arrays_below, terms};
 use nestegg_ir::{Expr, ExprId, InameId, InameSet, Kernel, LinearizedKernel, Op};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
@@ -30,7 +30,7 @@ use crate::FormError;
 use crate::atoms::{Atom, AtomId, Atoms, MonomialId};
 use crate::elements::{constant_shape, hull, position};
 use crate::evaluate::Evaluator;
-use crate::nests::{NewTables, free_inames, terms};
+use crate::nests::{NewTables, free_inames};
 use crate::polynomial::{MAX_TERMS, Polynomial};
 use crate::scalars::Terms;
 use crate::stores::{self, Found};

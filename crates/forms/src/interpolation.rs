@@ -16,12 +16,12 @@
 
 use indexmap::{IndexMap, IndexSet};
 use nestegg_ir::affine::{self, Affine};
-use nestegg_ir::walk::below;
+use nestegg_ir::walk::{below, terms};
 use nestegg_ir::{ArrayId, Expr, ExprId, Exprs, Float, InameSet, InsnId, Kernel, LinearizedKernel, Op, ReduceOp};
 use nestegg_solve::cluster::{PART, TOLERANCE};
 use rustc_hash::FxHashMap;
 
-use crate::nests::{factors, free_inames, substituted, terms};
+use crate::nests::{factors, free_inames, substituted};
 use crate::{FormError, LinearMaps, Tolerance};
 
 /// How many terms of a sum are looked at together.

@@ -3,7 +3,7 @@
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::names::Names;
-use nestegg_ir::walk::below;
+use nestegg_ir::walk::{below, terms};
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Exprs, Float, InameId, InameSet, InsnId, Instruction,
     InstructionKind, Kernel, Number, Op,
@@ -152,24 +152,6 @@ pub(crate) fn free_inames(exprs: &Exprs, root: ExprId) -> InameSet {
         free.insert(id, own);
     }
     free.remove(&root).unwrap_or_default()
-}
-
-/// The terms of a sum with their signs, nested sums taken apart; `None` if there are more than `max`: a shared sum is taken apart at each of its uses.
-pub(crate) fn terms(exprs: &Exprs, root: ExprId, max: usize) -> Option<Vec<(ExprId, f64)>> {
-    let mut res = Vec::new();
-    let mut pending = vec![(root, 1.0)];
-    while let Some((id, sign)) = pending.pop() {
-        match &exprs[id] {
-            Expr::Op { op: Op::Add, operands } => pending.extend(operands.iter().rev().map(|&operand| (operand, sign))),
-            Expr::Op { op: Op::Sub, operands } => pending.extend([(operands[1], -sign), (operands[0], sign)]),
-            Expr::Op { op: Op::Neg, operands } => pending.push((operands[0], -sign)),
-            _ => res.push((id, sign)),
-        }
-        if res.len() + pending.len() > max {
-            return None;
-        }
-    }
-    Some(res)
 }
 
 /// How many factors a product may have to be taken apart.

@@ -8,14 +8,14 @@ use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{LoopTree, only_run, to_tree};
 use nestegg_ir::types::Types;
-use nestegg_ir::walk::arrays_below;
+use nestegg_ir::walk::{arrays_below, terms};
 use nestegg_ir::{Dtype, Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel};
 use nestegg_isl as isl;
 
 use crate::FormError;
 use crate::evaluate::Evaluator;
 use crate::families::Selector;
-use crate::nests::{free_inames, terms};
+use crate::nests::free_inames;
 use crate::polynomial::Algebra;
 use crate::table::TableStore;
 

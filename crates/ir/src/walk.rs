@@ -2,14 +2,14 @@
 //!
 //! A kernel has many instructions over one large store: what is done per instruction must not cost the store's size.
 //!
-//! [`below`] lists the part, [`arrays_below`] and [`reads`] look for what it reads. [`OperandsFirst`] is for walks that know
+//! [`below`] lists the part, [`as_read`] does so in the order of its text, [`arrays_below`] and [`reads`] look for what it reads, [`terms`] opens sums alone. [`OperandsFirst`] is for walks that know
 //! some nodes already, or open only some: it comes to a node when its operands are known. [`each_with`] is for whole stores.
 
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashSet;
 
-use crate::expr::{Expr, Exprs};
+use crate::expr::{Expr, Exprs, Op};
 use crate::ids::{ArrayId, ExprId};
 
 /// The ids below `roots` (roots included), operands before operations.
@@ -25,6 +25,19 @@ pub fn below(exprs: &Exprs, roots: impl IntoIterator<Item = ExprId>) -> Vec<Expr
         }
     }
     res.sort_unstable();
+    res
+}
+
+/// The ids below `root` (included), each once, in the order of the written expression: an operation, then its operands from left to right.
+#[must_use]
+pub fn as_read(exprs: &Exprs, root: ExprId) -> Vec<ExprId> {
+    let (mut seen, mut pending, mut res) = (FxHashSet::default(), vec![root], Vec::new());
+    while let Some(id) = pending.pop() {
+        if seen.insert(id) {
+            res.push(id);
+            pending.extend(exprs[id].children().iter().rev());
+        }
+    }
     res
 }
 
@@ -66,6 +79,25 @@ pub fn each_with(exprs: &Exprs, is_such: impl Fn(&Expr) -> bool) -> Vec<bool> {
         res.push(is_such(expr) || expr.children().iter().any(|child| res[child.index()]));
     }
     res
+}
+
+/// The terms of a sum with their signs, nested sums taken apart; `None` if there are more than `max`: a shared sum is taken apart at each of its uses.
+#[must_use]
+pub fn terms(exprs: &Exprs, root: ExprId, max: usize) -> Option<Vec<(ExprId, f64)>> {
+    let mut res = Vec::new();
+    let mut pending = vec![(root, 1.0)];
+    while let Some((id, sign)) = pending.pop() {
+        match &exprs[id] {
+            Expr::Op { op: Op::Add, operands } => pending.extend(operands.iter().rev().map(|&operand| (operand, sign))),
+            Expr::Op { op: Op::Sub, operands } => pending.extend([(operands[1], -sign), (operands[0], sign)]),
+            Expr::Op { op: Op::Neg, operands } => pending.push((operands[0], -sign)),
+            _ => res.push((id, sign)),
+        }
+        if res.len() + pending.len() > max {
+            return None;
+        }
+    }
+    Some(res)
 }
 
 /// A walk over the nodes of a DAG, of type `N`, each when its operands are known: the caller makes it known before it asks for the next.

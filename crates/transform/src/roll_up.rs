@@ -28,7 +28,7 @@ use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{LoopTree, from_tree, only_run, runs_in, to_tree};
 use nestegg_ir::types::Types;
-use nestegg_ir::walk::{arrays_below, below};
+use nestegg_ir::walk::{arrays_below, as_read};
 use nestegg_ir::{
     ArrayId, Assignee, Domain, DomainId, Expr, ExprId, Iname, InameId, InsnId, InstructionKind, Item, Kernel,
     LinearizedKernel, Op,
@@ -192,10 +192,10 @@ fn grouped(stores: Vec<Store>, is_like: impl Fn(&Store, &Store) -> bool) -> Vec<
     res
 }
 
-/// The indices that a store's value reads from memory, such as facet numbers, each once.
+/// The indices that a store's value reads from memory, such as facet numbers, each once, as the value comes to them.
 fn selectors(kernel: &Kernel, store: &Store) -> Vec<ExprId> {
     let exprs = &kernel.exprs;
-    let accesses = below(exprs, [store.value]).into_iter().filter_map(|id| match &exprs[id] {
+    let accesses = as_read(exprs, store.value).into_iter().filter_map(|id| match &exprs[id] {
         Expr::Access { indices, .. } => Some(indices.iter().copied()),
         _ => None,
     });

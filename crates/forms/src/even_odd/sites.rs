@@ -2,12 +2,12 @@
 
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::linearization::LoopTree;
-use nestegg_ir::walk::below;
+use nestegg_ir::walk::{below, terms};
 use nestegg_ir::{Assignee, Expr, ExprId, Exprs, InameId, InameSet, InsnId, InstructionKind, Kernel, Number, ReduceOp};
 
 use super::Points;
 use crate::elements::{constant_shape, position};
-use crate::nests::{free_inames, products, terms};
+use crate::nests::{free_inames, products};
 use crate::stores::has_fixed_predicates;
 
 /// Terms of a reduction's body, at most.

@@ -3,13 +3,14 @@
 //! So the derivatives along a facet, which are a combination of those of the cell, become tables of their own, in which most columns are zero.
 //! A sum over `i` that is needed elsewhere, too, stays as it is.
 
+use nestegg_ir::walk::terms;
 use nestegg_ir::{Expr, ExprId, InameId, Op, ReduceOp};
 use rustc_hash::FxHashSet;
 
 use super::Pass;
 use super::members::Element;
 use crate::Tolerance;
-use crate::nests::{factors, product, signed_sum, terms};
+use crate::nests::{factors, product, signed_sum};
 use crate::table::ROUNDING;
 
 /// How many terms a sum may have to be looked at.

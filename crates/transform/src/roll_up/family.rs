@@ -14,7 +14,8 @@
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::types::{Type, Types};
-use nestegg_ir::{ArrayId, Expr, ExprId, Exprs, Float, Kernel, Number, Op};
+use nestegg_ir::walk::terms;
+use nestegg_ir::{ArrayId, Expr, ExprId, Float, Kernel, Number, Op};
 use rustc_hash::FxHashMap;
 
 use super::skeleton::Skeletons;
@@ -49,7 +50,7 @@ pub(super) struct Term {
 }
 
 /// Terms with their signs.
-pub(super) type Terms = Vec<(f64, ExprId)>;
+type Terms = Vec<(f64, ExprId)>;
 
 /// What members have in common.
 #[derive(Clone, Debug)]
@@ -245,7 +246,7 @@ impl Unifier<'_> {
         for (member, id) in tuple.iter().enumerate() {
             let Some(id) = id else { continue };
             n_members += 1;
-            for (sign, term) in terms(exprs, *id, MAX_OPERANDS)? {
+            for (term, sign) in terms(exprs, *id, MAX_OPERANDS)? {
                 let skeleton = self.skeletons.of(term);
                 let class = *class_of.entry(skeleton).or_insert_with(|| {
                     classes.push(vec![Vec::new(); tuple.len()]);
@@ -331,24 +332,6 @@ impl Unifier<'_> {
         }
         Some((coefficient, res))
     }
-}
-
-/// The terms of a sum, with their signs; `None` if there are more than `max`.
-pub(super) fn terms(exprs: &Exprs, id: ExprId, max: usize) -> Option<Terms> {
-    let mut res = Vec::new();
-    let mut pending = vec![(1.0, id)];
-    while let Some((sign, id)) = pending.pop() {
-        match &exprs[id] {
-            Expr::Op { op: Op::Add, operands } => pending.extend(operands.iter().rev().map(|&term| (sign, term))),
-            Expr::Op { op: Op::Sub, operands } => pending.extend([(-sign, operands[1]), (sign, operands[0])]),
-            Expr::Op { op: Op::Neg, operands } => pending.push((-sign, operands[0])),
-            _ => res.push((sign, id)),
-        }
-        if res.len() + pending.len() > max {
-            return None;
-        }
-    }
-    Some(res)
 }
 
 fn with_constants(mut affine: Affine, n_members: usize) -> Index {

@@ -15,12 +15,12 @@
 
 use indexmap::IndexMap;
 use nestegg_ir::types::Types;
-use nestegg_ir::walk::{OperandsFirst, arrays_below};
+use nestegg_ir::walk::{OperandsFirst, arrays_below, terms};
 use nestegg_ir::{Expr, ExprId, InstructionKind, Kernel, LinearizedKernel, Op, ReduceOp};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::digits::Grid;
-use super::family::{Tuple, Unifier, terms};
+use super::family::{Tuple, Unifier};
 use super::skeleton::Skeletons;
 use super::write::{Writer, holes};
 use super::{add_inames, inames_of};
@@ -114,7 +114,7 @@ impl Roller<'_> {
             return None;
         }
         let mut by_skeleton: IndexMap<(bool, u64), Vec<ExprId>, FxBuildHasher> = IndexMap::default();
-        for (sign, term) in terms(&self.before.exprs, id, MAX_TERMS)? {
+        for (term, sign) in terms(&self.before.exprs, id, MAX_TERMS)? {
             by_skeleton.entry((sign < 0.0, self.skeletons.of(term))).or_default().push(term);
         }
         let (mut all, mut is_rolled) = (Vec::new(), false);
