@@ -63,11 +63,23 @@ pub fn peer_programs(folder: &Path) -> io::Result<Vec<Fixture>> {
     Ok(found)
 }
 
+/// The kernels of a folder that is none of the fixtures', in any notation: JSON, text, and C with one function a file.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn others(folder: &Path) -> io::Result<Vec<Fixture>> {
+    kernels_of("kernels", folder, &["json", "knl", "c"])
+}
+
 fn kernels(group: &'static str, folder: &Path) -> io::Result<Vec<Fixture>> {
+    kernels_of(group, folder, &["json"])
+}
+
+fn kernels_of(group: &'static str, folder: &Path, extensions: &[&str]) -> io::Result<Vec<Fixture>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
+        if path.extension().is_some_and(|extension| extensions.iter().any(|known| extension == *known)) {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             found.push(Fixture { group, name, path });
         }

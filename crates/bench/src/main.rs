@@ -99,10 +99,21 @@ impl CommonArgs {
         let all = fixtures::fixtures(&self.fixtures).into_diagnostic().wrap_err_with(|| {
             format!("no fixtures in `{}`; run this from the project's folder", self.fixtures.display())
         })?;
+        Ok(self.chosen_of(all))
+    }
+
+    /// The chosen ones of some kernels.
+    fn chosen_of(&self, all: Vec<Fixture>) -> Vec<Fixture> {
         let is_chosen =
             |name: &str| self.words.is_empty() || self.words.iter().any(|word| name.contains(word.as_str()));
-        Ok(all.into_iter().filter(|fixture| is_chosen(&fixture.full_name())).collect())
+        all.into_iter().filter(|fixture| is_chosen(&fixture.full_name())).collect()
     }
+}
+
+/// A value of a parameter.
+fn parameter(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = text.split_once('=').ok_or("a parameter is given as `name=value`")?;
+    Ok((name.to_owned(), value.parse().map_err(|_| format!("`{value}` is not a whole number"))?))
 }
 
 fn main() -> miette::Result<()> {

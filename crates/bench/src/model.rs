@@ -15,9 +15,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use miette::{Context, IntoDiagnostic, miette};
 use nestegg_bench::fixtures::{self, Fixture};
+use nestegg_codegen::c::COptions;
 use nestegg_codegen::c::timing::{Compiler, Effort, times};
 use nestegg_driver::config::{Config, CostModel, Strategy, Validation};
-use nestegg_ir::{Kernel, LinearizedKernel};
+use nestegg_driver::emit::fast_options;
+use nestegg_ir::{Kernel, Licence, LinearizedKernel};
 use nestegg_time::Machine;
 
 use crate::CommonArgs;
@@ -60,13 +62,8 @@ pub struct ModelArgs {
     #[arg(long, default_value_t = 16)]
     elements: u32,
     /// The value of a parameter; may be repeated
-    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = crate::parameter)]
     parameters: Vec<(String, i64)>,
-}
-
-fn parameter(text: &str) -> Result<(String, i64), String> {
-    let (name, value) = text.split_once('=').ok_or("a parameter is given as `name=value`")?;
-    Ok((name.to_owned(), value.parse().map_err(|_| format!("`{value}` is not a whole number"))?))
 }
 
 /// One form of a kernel.
@@ -280,7 +277,9 @@ fn forms(fixture: &Fixture, peer: Option<&Fixture>, args: &ModelArgs) -> miette:
 fn measured(mut forms: Vec<Form>, kept: Option<PathBuf>, args: &ModelArgs) -> miette::Result<Vec<Form>> {
     let compiler = Compiler { command: args.cc.clone(), flags: args.flags.clone() };
     let effort = Effort { n_rounds: args.rounds, milliseconds: args.milliseconds, n_sets: args.elements };
-    let programs: Vec<&LinearizedKernel> = forms.iter().map(|form| &form.program).collect();
+    let programs = forms.iter().map(|form| &form.program);
+    let programs: Vec<(&LinearizedKernel, COptions)> =
+        programs.map(|program| (program, fast_options(program, Licence::default()))).collect();
     let times = times(&programs, &args.parameters, &compiler, effort)?;
     for (idx, form) in forms.iter_mut().enumerate() {
         form.measured = times.rounds.iter().map(|round| round[idx]).fold(f64::INFINITY, f64::min);

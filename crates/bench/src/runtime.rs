@@ -19,8 +19,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use miette::IntoDiagnostic;
-use nestegg_bench::fixtures::{Fixture, peer_programs};
+use nestegg_bench::fixtures::{self, Fixture, peer_programs};
 use nestegg_driver::config::{Config, CostModel, Strategy, Validation};
+use nestegg_ir::Kernel;
 
 use crate::CommonArgs;
 use crate::progress::bar;
@@ -35,6 +36,12 @@ use race::{Place, Race};
 pub struct RuntimeArgs {
     #[command(flatten)]
     common: CommonArgs,
+    /// A folder with kernels in any notation, C among them, instead of the fixtures
+    #[arg(long, value_name = "FOLDER")]
+    kernels: Option<PathBuf>,
+    /// The value of a parameter, where a kernel has it; may be repeated
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = crate::parameter)]
+    parameters: Vec<(String, i64)>,
     /// The level or strategy
     #[arg(long, default_value = "O3")]
     level: String,
@@ -74,18 +81,23 @@ pub struct RuntimeArgs {
 }
 
 impl RuntimeArgs {
-    /// How the optimizer runs, with so many lanes if any.
-    fn config(&self) -> Config {
+    /// How the optimizer runs on a kernel.
+    fn config(&self, kernel: &Kernel) -> Config {
         let cost = if self.operations { CostModel::Operations } else { CostModel::Time };
         let strategy = Strategy::Named(self.level.clone());
-        Config { strategy, cost, validation: Validation::Off, ..Config::default() }
+        let has = |name: &str| kernel.parameters.iter().any(|parameter| parameter.name == name);
+        let parameters = self.parameters.iter().filter(|(name, _)| has(name)).cloned().collect();
+        Config { strategy, cost, parameters, validation: Validation::Off, ..Config::default() }
     }
 }
 
 /// Runs the race.
 pub fn run(args: &RuntimeArgs) -> miette::Result<String> {
     let peers = peer_programs(args.peers.as_ref().unwrap_or(&args.common.fixtures)).into_diagnostic()?;
-    let fixtures = args.common.chosen()?;
+    let fixtures = match &args.kernels {
+        Some(folder) => args.common.chosen_of(fixtures::others(folder).into_diagnostic()?),
+        None => args.common.chosen()?,
+    };
     let places: &[Place] = if args.streaming { &[Place::Cache, Place::Memory] } else { &[Place::Cache] };
     let progress = bar("kernels", fixtures.len())?;
     let mut failures = Vec::new();

@@ -14,8 +14,8 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-/// Values of integer parameters, one after the other.
-const SIZES: [i64; 5] = [7, 9, 8, 6, 5];
+/// Values of integer parameters, one after the other: matrices have more rows than columns, so that none of the columns to be orthogonalized is noise.
+const SIZES: [i64; 5] = [9, 7, 8, 6, 5];
 
 #[test]
 fn polybench_computes_the_same() {

@@ -14,7 +14,7 @@
 //! # Complexity
 //! Linear in the operations of the instructions, plus isl's work for each distinct loop.
 //! # Not done
-//! Nothing is optimized: no loop is moved, no operation rewritten, unless [symmetric matrices](COptions::mirrors), [pairs](COptions::pairs) or [neighbours](COptions::neighbours) are asked for. `vec` is vectors where the iname is the lane of a block ([`lanes`]), else
+//! Nothing is optimized: no loop is moved, no operation rewritten, unless [symmetric matrices](COptions::mirrors), [pairs](COptions::pairs), [neighbours](COptions::neighbours) or [sums in lanes](COptions::summing) are asked for. `vec` is vectors where the iname is the lane of a block ([`lanes`]), else
 //! a comment, as `parallel` is unless [threads](COptions::parallel) are asked for. Inames that an inlined rule binds are not renamed.
 
 use std::collections::BTreeMap;
@@ -48,6 +48,7 @@ mod pairs;
 mod plan;
 mod source;
 mod statements;
+mod summing;
 mod symbols;
 mod temporaries;
 mod text;
@@ -57,6 +58,7 @@ mod vectors;
 mod writer;
 
 pub use error::CodegenError;
+pub use summing::Summing;
 pub use threads::Parallel;
 
 use interface::Interface;
@@ -80,6 +82,11 @@ pub struct COptions {
     pub mirrors: bool,
     /// Whether straight-line code stores neighbouring elements together, and short rows run one after the other: the same values in less time.
     pub neighbours: bool,
+    /// Loops that may run in vector lanes although they add to scalars: sums in another order, in less time.
+    pub summing: Vec<Summing>,
+    /// Whether values may be right to a few units in the last place only, in less time: quotients by numbers are products, and loops may call the functions that
+    /// glibc has for vectors.
+    pub may_round: bool,
     /// Whether real and imaginary parts are computed side by side, in vectors of two: the same values in less time.
     pub pairs: bool,
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use nestegg_codegen::c::{self, COptions, CodegenError};
-use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_codegen::c::{self, COptions, CodegenError, Summing};
+use nestegg_ir::{Licence, LinearizedKernel, Program};
+use nestegg_transform::SummingLoop;
 use nestegg_transform::batch::{Batched, Batching};
 
 use crate::error::Error;
@@ -52,10 +53,13 @@ pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
     let emitted = match &optimized.batched {
         None => c::emit(&optimized.program, &options),
         // The kernel's own loop over elements is in blocks: the interface is the same.
-        Some(Batched { program, batching: Batching::InPlace { .. } }) => c::emit(program, &options),
+        Some(Batched { program, batching: Batching::InPlace { .. } }) => {
+            c::emit(program, &COptions { summing: Vec::new(), ..options })
+        }
         Some(Batched { program, batching: Batching::Elements { .. } }) => {
             let of_one = COptions { parallel: Vec::new(), ..options.clone() };
-            c::emit_both((&optimized.program, &of_one), (program, &options)).map(|(one, _)| one)
+            let of_many = COptions { summing: Vec::new(), ..options };
+            c::emit_both((&optimized.program, &of_one), (program, &of_many)).map(|(one, _)| one)
         }
     };
     let emitted = emitted.map_err(|error| refused(optimized, error))?;
@@ -72,11 +76,32 @@ pub fn shared_c(optimized: &Optimized) -> Result<String, Error> {
     Ok(text.source)
 }
 
-/// What all C of a result has in common: its notes, and where time is made small symmetric matrices in tiles, complex numbers in vectors, and
-/// neighbouring elements together.
+/// What all C of a result has in common: its notes, and what makes it fast where time is made small.
 fn options(optimized: &Optimized) -> COptions {
-    let is_fast = optimized.report.estimate.is_some();
-    COptions { notes: notes(optimized), mirrors: is_fast, neighbours: is_fast, pairs: is_fast, ..COptions::default() }
+    let fast = match optimized.report.estimate {
+        Some(_) => fast_options(&optimized.program, Licence::from_name(&optimized.report.float).unwrap_or_default()),
+        None => COptions::default(),
+    };
+    COptions { notes: notes(optimized), ..fast }
+}
+
+/// How the C of a kernel is written where time is made small: symmetric matrices in tiles, complex numbers in vectors, neighbouring elements together; where the
+/// licence has no bits to keep, sums in vector lanes and functions on vectors, too.
+#[must_use]
+pub fn fast_options(program: &LinearizedKernel, licence: Licence) -> COptions {
+    let may_round = licence != Licence::Strict;
+    // A kernel that isl has too much to do with keeps its loops.
+    let found = if may_round { nestegg_transform::summing_loops(program).unwrap_or_default() } else { Vec::new() };
+    let summing =
+        found.into_iter().map(|SummingLoop { iname, insn, sums, private }| Summing { iname, insn, sums, private });
+    COptions {
+        mirrors: true,
+        neighbours: true,
+        pairs: true,
+        summing: summing.collect(),
+        may_round,
+        ..COptions::default()
+    }
 }
 
 fn notes(optimized: &Optimized) -> BTreeMap<String, String> {

@@ -172,6 +172,7 @@ fn optimize_program(
         semantics: Semantics { licence, traps: config.traps },
         values: &values,
         config,
+        most: before.total,
         is_strict: !of_caller.is_empty() || config.validation == Validation::EachSeed,
     };
     let mut found = search(input, told, &mut stages)?;

@@ -92,6 +92,8 @@ pub(crate) struct Told<'a> {
     pub(crate) values: &'a [(String, i64)],
     /// The rest.
     pub(crate) config: &'a Config,
+    /// The operations of the input.
+    pub(crate) most: u128,
     /// Whether an error of a pass is one of the caller's, not of one seed: where the caller's own rules run.
     pub(crate) is_strict: bool,
 }

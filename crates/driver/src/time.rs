@@ -4,13 +4,14 @@
 //! forever: then it is never preferred to the input. Where elements are to be put together, what is estimated is the
 //! kernel of many elements.
 
-use nestegg_ir::{Licence, LinearizedKernel};
+use nestegg_ir::{Licence, LinearizedKernel, Program, Semantics, Traps};
 use nestegg_schedule::Order;
 use nestegg_time::{Estimate, EstimateError, Profile};
 
 use crate::batch::put_together;
 use crate::candidates::Candidate;
 use crate::config::{Config, CostModel};
+use crate::count::operations;
 use crate::error::Error;
 use crate::parameters;
 use crate::report::TimeEstimate;
@@ -168,6 +169,7 @@ impl Told<'_> {
         }
         stages.run("estimate", || {
             for candidate in &mut *candidates {
+                self.made_easy(candidate);
                 let time = self.run().of(&candidate.program).ok().flatten();
                 candidate.time = time.unwrap_or(Nanoseconds(u128::MAX));
             }
@@ -183,5 +185,29 @@ impl Told<'_> {
                 }
             }
         });
+    }
+    /// Elements of a result kept in scalars; its sums in an order in which iterations wait for less; its quotients and powers computed from what they share. These
+    /// take more operations but less time: they do not count when results are compared, but are never more than those of the input.
+    fn made_easy(&self, candidate: &mut Candidate) {
+        if !candidate.is_of_form {
+            return;
+        }
+        if let Some(program) = nestegg_transform::replace_by_scalars(&candidate.program) {
+            candidate.program = program;
+        }
+        let Semantics { licence, traps } = self.semantics;
+        if licence == Licence::Strict || traps == Traps::Keep {
+            return;
+        }
+        if let Some(program) = nestegg_transform::add_recurrences_last(&candidate.program) {
+            candidate.program = program;
+        }
+        let Some(program) = nestegg_transform::reduce_strength(&candidate.program) else { return };
+        let program = Program::Linearized(program);
+        if let (Ok(counted), Program::Linearized(program)) = (operations(&program, self.values), program)
+            && counted.total <= self.most
+        {
+            (candidate.program, candidate.counted) = (program, Some(counted));
+        }
     }
 }

@@ -176,6 +176,17 @@ impl Domains {
         })
     }
 
+    /// Whether the loop over an iname runs at least once inside of loops over others, whatever their values.
+    ///
+    /// # Errors
+    /// If isl fails.
+    pub fn surely_runs(&self, iname: InameId, outer: &InameSet) -> Result<bool, DomainError> {
+        let mut all = outer.clone();
+        all.insert(iname);
+        let reached = self.of(&all)?.project_out(&[self.inames[iname.index()].0.as_str()])?;
+        Ok(self.of(outer)?.is_subset(&reached)?)
+    }
+
     /// The domains of inames, and of those that enclose them.
     fn domains_of(&self, inames: &InameSet) -> Vec<DomainId> {
         let mut domains: Vec<DomainId> = Vec::new();

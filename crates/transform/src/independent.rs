@@ -113,18 +113,24 @@ pub(crate) fn accesses(kernel: &Kernel, body: &[LoopTree]) -> Vec<Access> {
     res
 }
 
-/// The operation and the other operands of `x = x ∘ …`.
+/// The operation and the other operands of `x = x ∘ …`; a difference adds.
 fn update_of(kernel: &Kernel, insn: InsnId) -> Option<(Op, Vec<ExprId>)> {
     let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return None };
-    let Expr::Op { op: op @ (Op::Add | Op::Mul | Op::Min | Op::Max), operands } = &kernel.exprs[*expression] else {
-        return None;
+    let Expr::Op { op, operands } = &kernel.exprs[*expression] else { return None };
+    let op = match op {
+        Op::Add | Op::Mul | Op::Min | Op::Max => *op,
+        Op::Sub => Op::Add,
+        _ => return None,
     };
     let is_self = |id: ExprId| matches!(&kernel.exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices);
     let at = operands.iter().position(|&operand| is_self(operand))?;
+    if at > 0 && matches!(kernel.exprs[*expression], Expr::Op { op: Op::Sub, .. }) {
+        return None;
+    }
     let rest: Vec<ExprId> =
         operands.iter().enumerate().filter(|(idx, _)| *idx != at).map(|(_, &operand)| operand).collect();
     let others = rest.iter().chain(assignee.indices.iter()).chain(&kernel[insn].predicates).copied();
-    (!reads(&kernel.exprs, others, assignee.array)).then_some((*op, rest))
+    (!reads(&kernel.exprs, others, assignee.array)).then_some((op, rest))
 }
 
 /// A temporary that an iteration may read before it has written it.

@@ -5,6 +5,10 @@
 //! - [`fold_constants`] computes constants.
 //! - [`join_domains`] joins domains, [`join_reductions`] reductions that are added up, [`flatten_sums`] nested sums.
 //! - [`share_interleaved`] gives one iname to short loops that add to elements between each other's.
+//! - [`add_recurrences_last`] adds last what the iteration before has computed.
+//! - [`replace_by_scalars`] keeps elements in scalars while loops write them.
+//! - [`reduce_strength`] computes quotients and powers from what they share.
+//! - [`summing_loops`] are loops that may run in vector lanes although they add to scalars.
 //! - [`write_out_triangles`] writes out loops around others whose bounds depend on them.
 //! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out, [`roll_up_sums`] sums.
 //! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
@@ -54,12 +58,16 @@ mod parts;
 mod predicates;
 mod quasi;
 mod ranges;
+mod recurrences;
 mod rename;
 mod roll_up;
+mod scalars;
 pub mod shift;
 mod slice_tables;
 pub mod split_at_zeros;
+mod strength;
 mod substitute;
+mod summing;
 mod table_pool;
 mod triangles;
 mod unroll;
@@ -86,10 +94,14 @@ pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_keeping, normalise_under};
 pub use one_element::OneElement;
 pub use parts::parts;
+pub use recurrences::add_recurrences_last;
 pub use roll_up::{roll_up, roll_up_sums};
+pub use scalars::replace_by_scalars;
 pub use shift::{ShiftError, share_shifted};
 pub use slice_tables::slice_tables;
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
+pub use strength::reduce_strength;
+pub use summing::{SummingLoop, summing_loops};
 pub use triangles::write_out_triangles;
 pub use unroll::unroll;
 pub use widen::in_doubles;

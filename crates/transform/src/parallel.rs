@@ -3,21 +3,22 @@
 //! # Input
 //! A verified kernel with its order.
 //! # Output
-//! Each loop whose iterations have nothing in common but what they read, with the temporaries that each thread needs for itself. Loops inside such a
-//! loop are there, too.
+//! Each loop whose iterations have nothing in common but what they read and scalars that they add to, with the temporaries that each thread or lane needs for
+//! itself. Loops inside such a loop are there, too.
 //! # Method
 //! Two iterations may run at the same time if they [touch no element](crate::independent) that one of them writes. A temporary that the loop alone
-//! touches, and of which each iteration reads only what it has written, may be every thread's own instead. Loops marked `sequential` and
+//! touches, and of which each iteration reads only what it has written, may be every thread's own instead. A scalar of floats that the loop only adds to is a sum:
+//! whoever takes terms in another order may have several of it, and add them up. Loops marked `sequential` and
 //! loops around opaque instructions stay as they are.
 //! # Complexity
 //! That of [`Meetings`] for pairs of accesses, one of them writing, to an array with at most [`MAX_ACCESSES`] accesses in the loop.
 //! # Not done
-//! Sums over the iterations: the order of their terms would depend on the number of threads.
+//! Sums that are elements of arrays.
 
 use nestegg_ir::domains::Domains;
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::{conditions_mut, runs_in, to_tree};
-use nestegg_ir::{ArrayId, InameId, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree};
+use nestegg_ir::{Array, ArrayId, InameId, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree, Op};
 use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -36,15 +37,29 @@ pub struct ParallelLoop {
     pub iname: InameId,
     /// The loops around it, outermost first.
     pub outer: Vec<InameId>,
-    /// Temporaries that each thread needs for itself, in order.
+    /// Temporaries that each thread or lane needs for itself, in order.
     pub private: Vec<ArrayId>,
+    /// Scalars that the iterations add to, in order.
+    pub sums: Vec<ArrayId>,
+    /// The instructions in the loop, in order.
+    pub insns: Vec<InsnId>,
 }
 
-/// The loops whose iterations may run at the same time, in the order of the linearization.
+/// The loops whose iterations have nothing in common, so that they may run at the same time, in the order of the linearization.
 ///
 /// # Errors
 /// If loops do not nest, a rule is defined by itself, or isl cannot use a domain.
 pub fn parallel_loops(program: &LinearizedKernel) -> Result<Vec<ParallelLoop>, BatchError> {
+    let mut res = apart_but_for_sums(program)?;
+    res.retain(|found| found.sums.is_empty());
+    Ok(res)
+}
+
+/// The loops whose iterations have nothing in common but sums, in the order of the linearization.
+///
+/// # Errors
+/// Those of [`parallel_loops`].
+pub(crate) fn apart_but_for_sums(program: &LinearizedKernel) -> Result<Vec<ParallelLoop>, BatchError> {
     let mut program = program.clone();
     let mut conditions = conditions_mut(&mut program.linearization);
     inline_substitutions(&mut program.kernel, &mut conditions)?;
@@ -78,9 +93,9 @@ impl Walk<'_> {
         for node in tree {
             match node {
                 LoopTree::Loop { iname, body } => {
-                    if let Some(private) = self.private(*iname, body) {
-                        let outer = self.outer.clone();
-                        self.found.push(ParallelLoop { nth: self.n_loops, iname: *iname, outer, private });
+                    if let Some((private, sums)) = self.apart(*iname, body) {
+                        let (outer, insns) = (self.outer.clone(), runs_in(body));
+                        self.found.push(ParallelLoop { nth: self.n_loops, iname: *iname, outer, private, sums, insns });
                     }
                     self.n_loops += 1;
                     self.outer.push(*iname);
@@ -93,21 +108,29 @@ impl Walk<'_> {
         }
     }
 
-    /// The temporaries that each thread needs for itself if the iterations of a loop run at the same time; `None` if they may not.
-    fn private(&self, iname: InameId, body: &[LoopTree]) -> Option<Vec<ArrayId>> {
+    /// The temporaries that each thread needs for itself if the iterations of a loop run at the same time, and the scalars that are sums; `None` if they may not.
+    fn apart(&self, iname: InameId, body: &[LoopTree]) -> Option<(Vec<ArrayId>, Vec<ArrayId>)> {
         let is_opaque = |insn: InsnId| matches!(self.kernel[insn].kind, InstructionKind::Opaque { .. });
         if self.kernel.is_sequential(iname) || runs_in(body).into_iter().any(is_opaque) {
             return None;
         }
         let accesses = accesses(self.kernel, body);
         let meetings = Meetings::new(&self.domains, &self.outer, iname);
-        let mut private = Vec::new();
+        let (mut private, mut sums) = (Vec::new(), Vec::new());
         let mut arrays: Vec<ArrayId> = accesses.iter().map(|access| access.array).collect();
         arrays.sort_unstable();
         arrays.dedup();
         for array in arrays {
             let of_array: Vec<&Access> = accesses.iter().filter(|access| access.array == array).collect();
             if of_array.iter().all(|access| access.touch == Touch::Read) || is_independent(&meetings, &of_array) {
+                continue;
+            }
+            let Array { dtype, shape, .. } = &self.kernel[array];
+            if shape.is_empty()
+                && dtype.is_float()
+                && of_array.iter().all(|access| access.touch == Touch::Update(Op::Add))
+            {
+                sums.push(array);
                 continue;
             }
             let is_own = self.kernel[array].is_temporary()
@@ -118,7 +141,7 @@ impl Walk<'_> {
             }
             private.push(array);
         }
-        Some(private)
+        Some((private, sums))
     }
 }
 

@@ -12,11 +12,12 @@ use std::fs;
 
 use miette::{IntoDiagnostic, miette};
 use nestegg_bench::fixtures::Fixture;
-use nestegg_codegen::c::CText;
 use nestegg_codegen::c::harness::each_element;
-use nestegg_codegen::c::timing::{fast_function, function};
+use nestegg_codegen::c::timing::function;
+use nestegg_codegen::c::{COptions, CText, emit};
 use nestegg_driver::batch::put_together;
 use nestegg_driver::config::{BatchRequest, Config};
+use nestegg_driver::emit::fast_options;
 use nestegg_ir::{ArrayId, Dtype, Kernel, Licence, LinearizedKernel, affine};
 
 use super::RuntimeArgs;
@@ -54,6 +55,8 @@ pub(super) struct Contestants {
     /// The estimated nanoseconds of our result, one element at a time.
     pub(super) predicted: f64,
     pub(super) is_single: bool,
+    /// Values of parameters that are not their estimates.
+    pub(super) parameters: Vec<(String, i64)>,
     pub(super) all: Vec<Contestant>,
 }
 
@@ -65,7 +68,7 @@ pub(super) fn contestants(
 ) -> miette::Result<Contestants> {
     let source = fixture.read().into_diagnostic()?;
     let input = nestegg_driver::read(&source)?.program.into_linearized().into_diagnostic()?;
-    let config = args.config();
+    let config = args.config(&input.kernel);
     let best = nestegg_driver::optimize(&source, &config)?;
     let ours = best.program;
     let peer = match peer {
@@ -75,7 +78,7 @@ pub(super) fn contestants(
             if shapes(&program.kernel) != shapes(&ours.kernel) {
                 return Err(miette!("the peer's program has other arguments"));
             }
-            Some((program, nestegg_driver::count(&source, &[])?.total))
+            Some((program, nestegg_driver::count(&source, &config.parameters)?.total))
         }
         None => None,
     };
@@ -84,7 +87,7 @@ pub(super) fn contestants(
     let moved = ours.kernel.arguments().map(|id| bytes(id) * if written[id.index()] { 2 } else { 1 }).sum();
     let bytes: u64 = ours.kernel.arguments().map(bytes).sum();
     let of_many = bytes <= MAX_BYTES_OF_ELEMENT && ours.kernel.parameters.is_empty();
-    let predicted = nestegg_time::estimate(&ours, &[], &config.machine).into_diagnostic()?.nanoseconds;
+    let predicted = nestegg_time::estimate(&ours, &config.parameters, &config.machine).into_diagnostic()?.nanoseconds;
     let mut all = Vec::new();
     let mut add = |who, program: &LinearizedKernel, operations: u128, text: CText| -> miette::Result<()> {
         let text = match who {
@@ -101,8 +104,9 @@ pub(super) fn contestants(
     if let Some((program, operations)) = &peer {
         add(Who::Peer(None), program, *operations, text(program, "peer")?)?;
     }
-    let fast = if args.operations { function(&ours, "ours") } else { fast_function(&ours, "ours") };
-    add(Who::Ours(None), &ours, best.report.after.total, fast.into_diagnostic()?)?;
+    let plain = if args.operations { COptions::default() } else { fast_options(&ours, Licence::default()) };
+    let fast = emit(&ours, &COptions { symbol: Some("ours".to_owned()), ..plain }).into_diagnostic()?;
+    add(Who::Ours(None), &ours, best.report.after.total, fast)?;
     let mut interface = ours.kernel.clone();
     if of_many {
         interface = together(&ours, 4)?.kernel;
@@ -125,7 +129,7 @@ pub(super) fn contestants(
         }
     }
     let (name, is_single) = (fixture.full_name(), ours.kernel.has_single());
-    Ok(Contestants { name, interface, of_many, moved, bytes, predicted, is_single, all })
+    Ok(Contestants { name, interface, of_many, moved, bytes, predicted, is_single, parameters: config.parameters, all })
 }
 
 fn together(program: &LinearizedKernel, width: u32) -> miette::Result<LinearizedKernel> {

@@ -4,6 +4,7 @@
 //! Polynomials of degree 32 over vectors in cache, many at a time, so that no chain is waited for; and a sum of two arrays, scaled, that fill memory.
 
 use miette::{IntoDiagnostic, miette};
+use nestegg_codegen::c::COptions;
 use nestegg_codegen::c::timing::{Compiler, Effort, times};
 use nestegg_span::Source;
 
@@ -44,7 +45,7 @@ fn least(text: &str, cc: &str, args: &RuntimeArgs) -> miette::Result<f64> {
     let program = nestegg_driver::read(&source)?.program.into_linearized().into_diagnostic()?;
     let compiler = Compiler { command: cc.to_owned(), flags: args.flags.clone() };
     let effort = Effort { n_rounds: 25, milliseconds: 1, n_sets: 1 };
-    let times = times(&[&program], &[], &compiler, effort)?;
+    let times = times(&[(&program, COptions::default())], &[], &compiler, effort)?;
     let least = times.rounds.iter().flatten().copied().min_by(f64::total_cmp);
     least.ok_or_else(|| miette!("no round was timed"))
 }

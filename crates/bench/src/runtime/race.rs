@@ -119,7 +119,7 @@ pub(super) fn race(
     place: Place,
     args: &RuntimeArgs,
 ) -> miette::Result<Option<Race>> {
-    let Contestants { name, interface, of_many, moved, bytes, predicted, is_single, all } = contestants;
+    let Contestants { name, interface, of_many, moved, bytes, predicted, is_single, parameters, all } = contestants;
     if !of_many && place == Place::Memory {
         return Ok(None);
     }
@@ -136,7 +136,8 @@ pub(super) fn race(
             flags: if matches!(one.who, Who::Ours(_)) { &own } else { &args.flags },
         })
         .collect();
-    let parameters = [("n_elements".to_owned(), i64::try_from(n_elements).unwrap_or(i64::MAX))];
+    let mut parameters = parameters.clone();
+    parameters.push(("n_elements".to_owned(), i64::try_from(n_elements).unwrap_or(i64::MAX)));
     let effort = Effort { n_rounds: args.rounds, milliseconds: args.milliseconds, n_sets: 1 };
     let times = times_of(interface, &functions, &parameters, cc, effort)?;
     if times.difference > if *is_single { TOLERANCE_FLOAT32 } else { TOLERANCE } {

@@ -6,6 +6,8 @@
 use std::path::Path;
 
 use nestegg_codegen::c::timing::{Effort, times};
+use nestegg_driver::emit::fast_options;
+use nestegg_ir::Licence;
 use nestegg_span::Source;
 use nestegg_time::{Machine, Profile, Timed, calibrated, misfit, probes};
 
@@ -34,7 +36,8 @@ pub fn run(args: CalibrateArgs) -> Result<ExitStatus, Failure> {
         let broken = |error: miette::Report| Failure::Error(ExitStatus::BadInput, error);
         let program = read.map_err(|error| broken(miette::Report::new(error)))?.program;
         let program = program.into_linearized().map_err(|error| broken(miette::miette!("{error}")))?;
-        let rounds = times(&[&program], &[], &compiler, EFFORT)?.rounds;
+        let options = fast_options(&program, Licence::default());
+        let rounds = times(&[(&program, options)], &[], &compiler, EFFORT)?.rounds;
         programs.push((program, rounds.iter().map(|round| round[0]).fold(f64::INFINITY, f64::min)));
         progress.advance();
     }

@@ -3,7 +3,7 @@
 //! Every operand is brought to the dtype in which the operation is computed: literals are written in it, other
 //! operands are cast where C would not convert them as the kernel's types say, or would warn.
 
-use nestegg_ir::{Dtype, Expr, ExprId, Op, ReduceOp};
+use nestegg_ir::{Dtype, Expr, ExprId, Kernel, Op, ReduceOp};
 
 use super::facts::{literal_of, read_element};
 use super::helpers::{Helper, float_suffix};
@@ -71,6 +71,10 @@ impl Writer<'_> {
             }
             Op::Sub => pair(self.convert_all(ids, texts, dtype), Text::difference),
             Op::Mul => self.product(ids, texts, dtype),
+            Op::Div if self.may_round && dtype.is_float() && is_inexact_divisor(self.kernel, ids[1]) => {
+                let one = literal(nestegg_ir::Number::Int(1), dtype);
+                pair(self.convert_all(ids, texts, dtype), |a, b| Text::product(&[a, Text::quotient(one, b)]))
+            }
             Op::Div => pair(self.convert_all(ids, texts, dtype), Text::quotient),
             Op::Neg => single(self.convert_all(ids, texts, dtype), Text::negation),
             Op::Pow => self.power(dtype, ids, texts),
@@ -233,6 +237,14 @@ impl Writer<'_> {
             (ReduceOp::Max, _) => Text::negation(Text::primary("INFINITY")),
         }
     }
+}
+
+/// Whether a divisor is a number whose reciprocal compilers do not use by themselves, since it is rounded.
+fn is_inexact_divisor(kernel: &Kernel, id: ExprId) -> bool {
+    literal_of(kernel, id).is_some_and(|number| {
+        let value = number.to_f64().abs();
+        value != 0.0 && value.log2().fract() != 0.0
+    })
 }
 
 fn single(texts: Vec<Text>, make: impl FnOnce(Text) -> Text) -> Text {

@@ -25,7 +25,7 @@ use super::statements::Temporaries;
 use super::temporaries::Place;
 use super::text::{Precedence, Text, stored_name};
 use super::writer::{Signature, Writer};
-use super::{CText, SharedText, facts, literal, loops, math, vectors};
+use super::{CText, SharedText, facts, literal, loops, math, summing, vectors};
 
 /// A function and what it needs.
 #[derive(Debug)]
@@ -213,7 +213,7 @@ fn compares_twice(kernel: &Kernel) -> bool {
 
 /// What vectors need of the compiler.
 const VECTORS: &str = "\
-/* Vectors are those of gcc and clang. Compile with `nestegg cflags`:\n * -O3 -march=native -ffp-contract=fast -fno-math-errno */
+/* Vectors are those of gcc and clang. Compile with `nestegg cflags`:\n * -O3 -march=native -ffp-contract=fast -fno-math-errno -fopenmp-simd */
 #if defined(__clang__)
 #if __has_warning(\"-Wpsabi\")
 #pragma clang diagnostic ignored \"-Wpsabi\"
@@ -267,6 +267,7 @@ struct Preamble {
     is_quiet: bool,
     lanes: Option<Rc<Lanes>>,
     lane_functions: BTreeMap<String, String>,
+    may_round: bool,
 }
 
 impl Preamble {
@@ -280,6 +281,7 @@ impl Preamble {
             is_quiet: compares_twice(writer.kernel),
             lanes: writer.lanes.clone(),
             lane_functions: writer.lane_functions.clone(),
+            may_round: writer.may_round,
         }
     }
 
@@ -296,6 +298,7 @@ impl Preamble {
         self.is_quiet |= other.is_quiet;
         self.lanes = self.lanes.take().or_else(|| other.lanes.clone());
         self.lane_functions.extend(other.lane_functions.clone());
+        self.may_round |= other.may_round;
     }
 
     fn text(&self, title: &str, text: &str, company: Company) -> String {
@@ -333,6 +336,15 @@ impl Preamble {
         if self.is_quiet {
             out.push_str(QUIET);
             out.push('\n');
+        }
+        if text.contains(summing::MARK) {
+            out.push_str(summing::QUIET);
+            out.push('\n');
+        }
+        if self.may_round && text.contains("for (") {
+            let declared = summing::vector_calls(&words);
+            out.push_str(&declared);
+            out.push_str(if declared.is_empty() { "" } else { "\n" });
         }
         if words.contains(loops::UNROLL) {
             out.push_str(loops::MARKS);

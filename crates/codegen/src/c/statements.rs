@@ -64,6 +64,8 @@ impl Writer<'_> {
                     let flat = self.flat(*iname, body);
                     let one = self.loop_over(*iname, open)?;
                     let lines = self.enter_loop(*iname, temporaries);
+                    let is_plain = lines.is_empty() && one.mark.is_none();
+                    let mark = if is_plain { self.mark_of_sums(*iname, body, temporaries) } else { None };
                     open.push(*iname);
                     let mut body = self.statements(body, temporaries, open)?;
                     open.pop();
@@ -71,7 +73,7 @@ impl Writer<'_> {
                         body = self.packed(body)?;
                     }
                     self.leave_loop(&lines);
-                    let plain = one.after(lines, body);
+                    let plain = one.after(lines.into_iter().chain(mark).collect(), body);
                     code.extend(match flat {
                         Some(flat) => Code::either(flat, plain),
                         None => plain,

@@ -87,15 +87,6 @@ pub struct Function<'a> {
 /// The flags that the program around the functions is compiled with.
 const FLAGS_OF_MAIN: &str = "-O2";
 
-/// The C of a program, as a function of that name, as `optimize` writes it where time is made small.
-///
-/// # Errors
-/// If C has no words for something.
-pub fn fast_function(program: &LinearizedKernel, symbol: &str) -> Result<CText, CodegenError> {
-    let symbol = Some(symbol.to_owned());
-    emit(program, &COptions { symbol, mirrors: true, neighbours: true, pairs: true, ..COptions::default() })
-}
-
 /// The C of a program, as a function of that name.
 ///
 /// # Errors
@@ -104,18 +95,20 @@ pub fn function(program: &LinearizedKernel, symbol: &str) -> Result<CText, Codeg
     emit(program, &COptions { symbol: Some(symbol.to_owned()), ..COptions::default() })
 }
 
-/// Times programs of one interface, each round all of them; parameters without a value take their estimates.
+/// Times programs of one interface, each written in its own way, each round all of them; parameters without a value take their estimates.
 ///
 /// # Errors
 /// If a program cannot be emitted, compiled or run.
 pub fn times(
-    programs: &[&LinearizedKernel],
+    programs: &[(&LinearizedKernel, COptions)],
     parameters: &[(String, i64)],
     compiler: &Compiler,
     effort: Effort,
 ) -> Result<Times, TimingError> {
-    let Some(first) = programs.first() else { return Ok(Times { difference: 0.0, rounds: Vec::new() }) };
-    let texts = programs.iter().enumerate().map(|(idx, program)| fast_function(program, &format!("timed{idx}")));
+    let Some((first, _)) = programs.first() else { return Ok(Times { difference: 0.0, rounds: Vec::new() }) };
+    let texts = programs.iter().enumerate().map(|(idx, (program, options))| {
+        emit(program, &COptions { symbol: Some(format!("timed{idx}")), ..options.clone() })
+    });
     let texts = texts.collect::<Result<Vec<CText>, CodegenError>>()?;
     let functions: Vec<Function<'_>> = texts.iter().map(|text| Function { text, flags: &compiler.flags }).collect();
     times_of(&first.kernel, &functions, parameters, &compiler.command, effort)

@@ -16,6 +16,7 @@ use super::loops::{Loop, Loops};
 use super::math;
 use super::names::is_free_in_c;
 use super::pairs::Pairs;
+use super::summing::Summing;
 use super::symbols::Symbols;
 use super::threads::Threads;
 
@@ -106,6 +107,10 @@ pub(crate) struct Writer<'a> {
     pub(crate) other_facts: Option<Facts>,
     /// Functions on vectors used so far: their definitions by name.
     pub(crate) lane_functions: BTreeMap<String, String>,
+    /// Loops that may run in lanes although they add to scalars.
+    pub(crate) summing: Vec<Summing>,
+    /// Whether values may be right to a few units in the last place only.
+    pub(crate) may_round: bool,
     /// Loops whose iterations may go to threads.
     pub(crate) threads: Threads,
     /// Whether [symmetric matrices](super::mirrored) are written in tiles.
@@ -165,6 +170,8 @@ impl<'a> Writer<'a> {
             lanes,
             other_facts,
             lane_functions,
+            summing: options.summing.clone(),
+            may_round: options.may_round,
             threads,
             // Tiles of one iteration are rows of others.
             mirrors: options.mirrors && options.parallel.is_empty(),

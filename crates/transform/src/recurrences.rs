@@ -1,0 +1,92 @@
+//! Terms that the iteration before has just computed are added last.
+//!
+//! # Why
+//! In `for j: A[j] = A[j - 1] + b[j] + c[j]`, the next iteration waits for two sums. Added last, the old element leaves one to wait for, and the others
+//! are done before it is there.
+//! # Input
+//! A kernel in its final order, in which sums may be reordered.
+//! # Output
+//! The same terms in another order.
+//! # Method
+//! Of the sums that an instruction of an innermost loop computes, those terms go last that read an element which the instruction wrote in an earlier iteration
+//! of that loop, at most [`MAX_DISTANCE`] before.
+//! # Complexity
+//! Linear in the instructions.
+
+use nestegg_ir::affine::{self, Affine, Var};
+use nestegg_ir::linearization::for_each_run;
+use nestegg_ir::walk::below;
+use nestegg_ir::{ArrayId, Expr, ExprId, Exprs, InameId, InsnId, InstructionKind, LinearizedKernel, Op};
+
+/// What was written before is there.
+const MAX_DISTANCE: i64 = 4;
+
+/// The kernel with such terms last; `None` if they are, or there are none.
+#[must_use]
+pub fn add_recurrences_last(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
+    let kernel = &linearized.kernel;
+    let mut innermost: Vec<(InsnId, InameId)> = Vec::new();
+    for_each_run(&linearized.linearization, |insn, around| {
+        innermost.extend(around.loops.last().map(|&iname| (insn, iname)));
+    });
+    let mut res: Option<LinearizedKernel> = None;
+    for (insn, iname) in innermost {
+        let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { continue };
+        let place: Option<Vec<Affine>> =
+            assignee.indices.iter().map(|&index| affine::of(&kernel.exprs, index)).collect();
+        let Some(place) = place.filter(|_| kernel[assignee.array].dtype.is_float()) else { continue };
+        let element = Element { array: assignee.array, place, iname };
+        let exprs = &kernel.exprs;
+        let is_late = |id: ExprId| below(exprs, [id]).into_iter().any(|id| element.was_written(exprs, id));
+        let is_early = |id: &ExprId| match &exprs[*id] {
+            Expr::Op { op: Op::Add, operands } => operands.windows(2).any(|pair| is_late(pair[0]) && !is_late(pair[1])),
+            _ => false,
+        };
+        let early: Vec<ExprId> = below(exprs, [*expression]).into_iter().filter(is_early).collect();
+        if early.is_empty() {
+            continue;
+        }
+        let changed = &mut res.get_or_insert_with(|| linearized.clone()).kernel;
+        let map =
+            changed.exprs.rewrite([*expression], |new_exprs, old, new| match (early.contains(&old), &exprs[old]) {
+                (true, Expr::Op { op: Op::Add, operands: of_old }) => {
+                    let mut order: Vec<usize> = (0..of_old.len()).collect();
+                    order.sort_by_key(|&at| is_late(of_old[at]));
+                    let operands: Vec<ExprId> = order.into_iter().map(|at| new.children()[at]).collect();
+                    new_exprs.op(Op::Add, operands)
+                }
+                _ => new_exprs.intern(new),
+            });
+        let new = map.get(*expression);
+        if let InstructionKind::Assignment { expression, .. } = &mut changed[insn].kind {
+            *expression = new;
+        }
+    }
+    res.map(crate::eliminate_dead)
+}
+
+/// What an instruction writes in a loop.
+struct Element {
+    array: ArrayId,
+    place: Vec<Affine>,
+    iname: InameId,
+}
+
+impl Element {
+    /// Whether an expression reads what was written a few iterations before.
+    fn was_written(&self, exprs: &Exprs, id: ExprId) -> bool {
+        let Expr::Access { array, indices } = &exprs[id] else { return false };
+        if *array != self.array {
+            return false;
+        }
+        let is_before = |distance: i64| {
+            self.place.iter().zip(indices).all(|(place, &index)| {
+                let step = place.coefficient(Var::Iname(self.iname)).checked_mul(distance);
+                let difference = affine::of(exprs, index).and_then(|index| place.plus(&index, -1)?.as_constant());
+                difference.is_some() && difference == step
+            })
+        };
+        let moves = self.place.iter().any(|place| place.coefficient(Var::Iname(self.iname)) != 0);
+        moves && (1..=MAX_DISTANCE).any(is_before)
+    }
+}

@@ -1,0 +1,218 @@
+//! Scalar replacement: an element that an innermost loop writes again and again is a scalar while the loop runs.
+//!
+//! # Why
+//! `for k: C[i, j] += …` loads and stores the element in each iteration unless the compiler finds out that nothing else touches it; and only scalars are
+//! [summed in lanes](crate::summing).
+//! # Input
+//! A kernel in its final order, without reductions.
+//! # Output
+//! The same operations in the same order. The element is loaded before the loop, and stored after it.
+//! # Method
+//! Of an innermost loop without conditions, each array that is written in it and touched at one element only, which is the same in all iterations. The loop
+//! runs at least once, and one of its instructions writes the element in each iteration: the kernel touches it in any case. Loops over lanes stay as they are.
+//! # Complexity
+//! Linear in the instructions, and a question to isl for each loop with such an element.
+//! # Source
+//! Callahan, Carr, Kennedy, "Improving register allocation for subscripted variables", 1990.
+
+use nestegg_ir::domains::Domains;
+use nestegg_ir::linearization::{from_tree, to_tree};
+use nestegg_ir::names::Names;
+use nestegg_ir::walk::{arrays_below, below};
+use nestegg_ir::{
+    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, Instruction,
+    InstructionKind, Kernel, LinearizedKernel, LoopTree, affine,
+};
+use nestegg_isl as isl;
+
+use crate::depends::set_dependences;
+use crate::split_at_zeros::in_program_order;
+
+/// The kernel with scalars for such elements; `None` if it has none.
+#[must_use]
+pub fn replace_by_scalars(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
+    let tree = to_tree(&linearized.linearization).ok()?;
+    let kernel = linearized.kernel.clone();
+    let is_opaque = |insn: &Instruction| matches!(insn.kind, InstructionKind::Opaque { .. });
+    if kernel.instructions.iter().any(is_opaque) || !kernel.substitutions.is_empty() {
+        return None;
+    }
+    let domains = Domains::new(&isl::Context::new(), &kernel).ok()?;
+    let names = Names::new(&kernel);
+    let mut pass = Pass { kernel, names, domains, open: Vec::new(), is_changed: false };
+    let tree = pass.all(tree);
+    if !pass.is_changed {
+        return None;
+    }
+    let (kernel, linearization) = in_program_order(pass.kernel, from_tree(&tree));
+    let mut res = LinearizedKernel { kernel, linearization };
+    set_dependences(&mut res.kernel, &res.linearization);
+    Some(res)
+}
+
+struct Pass {
+    kernel: Kernel,
+    names: Names,
+    domains: Domains,
+    /// The loops around what is visited.
+    open: Vec<InameId>,
+    is_changed: bool,
+}
+
+impl Pass {
+    /// Nested at most [`MAX_NESTING`](nestegg_ir::linearization::MAX_NESTING) deep.
+    fn all(&mut self, nodes: Vec<LoopTree>) -> Vec<LoopTree> {
+        let mut res = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            match node {
+                LoopTree::Loop { iname, body } => {
+                    let (mut before, mut after) = (Vec::new(), Vec::new());
+                    if let Some(insns) = only_runs(&body) {
+                        for (element, loads) in self.elements(iname, &insns) {
+                            self.replace(&element, loads, &insns, &mut before, &mut after);
+                        }
+                    }
+                    self.open.push(iname);
+                    let body = self.all(body);
+                    self.open.pop();
+                    res.extend(before);
+                    res.push(LoopTree::Loop { iname, body });
+                    res.extend(after);
+                }
+                LoopTree::Branch { condition, body } => {
+                    let body = self.all(body);
+                    res.push(LoopTree::Branch { condition, body });
+                }
+                LoopTree::Run(insn) => res.push(LoopTree::Run(insn)),
+            }
+        }
+        res
+    }
+
+    /// The elements that become scalars, each with whether its old value is read.
+    fn elements(&self, iname: InameId, insns: &[InsnId]) -> Vec<(Assignee, bool)> {
+        let kernel = &self.kernel;
+        let is_assignment = |insn: &InsnId| matches!(kernel[*insn].kind, InstructionKind::Assignment { .. });
+        if kernel[iname].tags.contains(&InameTag::Vec) || !insns.iter().all(is_assignment) {
+            return Vec::new();
+        }
+        let written: Vec<ArrayId> = insns.iter().flat_map(|&insn| kernel[insn].written_arrays()).collect();
+        let mut res: Vec<(Assignee, bool)> = Vec::new();
+        for &insn in insns {
+            let assignee = &kernel[insn].assignees()[0];
+            let Array { dtype, stored, shape, kind, .. } = &kernel[assignee.array];
+            let is_known = res.iter().any(|(known, _)| known.array == assignee.array);
+            let is_scalar = shape.is_empty() && matches!(kind, ArrayKind::Temporary);
+            if is_known || is_scalar || !dtype.is_float() || stored.is_some() || !kernel[insn].predicates.is_empty() {
+                continue;
+            }
+            let is_same = |&index: &ExprId| {
+                let varies = |id: ExprId| matches!(kernel.exprs[id], Expr::Iname(other) if other == iname);
+                let reads = arrays_below(&kernel.exprs, [index]);
+                affine::of(&kernel.exprs, index).is_some()
+                    && !below(&kernel.exprs, [index]).into_iter().any(varies)
+                    && reads.iter().all(|array| !written.contains(array))
+            };
+            if assignee.indices.iter().all(is_same)
+                && let Some(loads) = self.loads(assignee, insns)
+                && self.runs(iname)
+            {
+                res.push((assignee.clone(), loads));
+            }
+        }
+        res
+    }
+
+    /// Whether the old value of an element is read; `None` if the loop touches the array elsewhere, too.
+    fn loads(&self, element: &Assignee, insns: &[InsnId]) -> Option<bool> {
+        let kernel = &self.kernel;
+        let (mut loads, mut is_set) = (false, false);
+        for &insn in insns {
+            let instruction = &kernel[insn];
+            for id in below(&kernel.exprs, instruction.expressions()) {
+                match &kernel.exprs[id] {
+                    Expr::Access { array, indices } if *array == element.array => {
+                        if *indices != element.indices {
+                            return None;
+                        }
+                        loads |= !is_set;
+                    }
+                    Expr::Reduce { .. } => return None,
+                    _ => {}
+                }
+            }
+            let writes = &instruction.assignees()[0];
+            if writes.array == element.array {
+                if writes.indices != element.indices {
+                    return None;
+                }
+                loads |= !instruction.predicates.is_empty() && !is_set;
+                is_set |= instruction.predicates.is_empty();
+            }
+        }
+        Some(loads)
+    }
+
+    /// Whether a loop runs at least once, inside of those around it.
+    fn runs(&self, iname: InameId) -> bool {
+        let outer: InameSet = self.open.iter().copied().collect();
+        self.domains.surely_runs(iname, &outer).unwrap_or(false)
+    }
+
+    fn replace(
+        &mut self,
+        element: &Assignee,
+        loads: bool,
+        insns: &[InsnId],
+        before: &mut Vec<LoopTree>,
+        after: &mut Vec<LoopTree>,
+    ) {
+        self.is_changed = true;
+        let Array { name, dtype, .. } = self.kernel[element.array].clone();
+        let scalar = ArrayId::new(self.kernel.arrays.len());
+        let name = self.names.new_name(&format!("{name}_element"));
+        let kind = ArrayKind::Temporary;
+        self.kernel.arrays.push(Array { name: name.clone(), dtype, stored: None, shape: Vec::new(), kind });
+        let of_scalar = Assignee { array: scalar, indices: Box::new([]) };
+        for &insn in insns {
+            let Kernel { exprs, instructions, .. } = &mut self.kernel;
+            let instruction = &mut instructions[insn.index()];
+            let roots: Vec<ExprId> = instruction.expressions().collect();
+            let map = exprs.rewrite(roots, |exprs, _, new| match &new {
+                Expr::Access { array, .. } if *array == element.array => exprs.access(scalar, []),
+                _ => exprs.intern(new),
+            });
+            instruction.map_expressions(|id| map.get(id));
+            if let InstructionKind::Assignment { assignee, .. } = &mut instruction.kind
+                && assignee.array == element.array
+            {
+                *assignee = of_scalar.clone();
+            }
+        }
+        if loads {
+            let value = self.kernel.exprs.access(element.array, element.indices.clone());
+            before.push(self.new_instruction("load", &name, of_scalar, value));
+        }
+        let value = self.kernel.exprs.access(scalar, []);
+        after.push(self.new_instruction("store", &name, element.clone(), value));
+    }
+
+    fn new_instruction(&mut self, verb: &str, of: &str, assignee: Assignee, expression: ExprId) -> LoopTree {
+        let id = self.names.new_name_like(&format!("{verb}_{of}"));
+        let kind = InstructionKind::Assignment { assignee, expression };
+        let insn = InsnId::new(self.kernel.instructions.len());
+        let (within, depends_on, predicates) = (self.open.clone(), Vec::new(), Vec::new());
+        self.kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates });
+        LoopTree::Run(insn)
+    }
+}
+
+/// The instructions of a body that is nothing else.
+fn only_runs(body: &[LoopTree]) -> Option<Vec<InsnId>> {
+    body.iter()
+        .map(|node| match node {
+            LoopTree::Run(insn) => Some(*insn),
+            _ => None,
+        })
+        .collect()
+}

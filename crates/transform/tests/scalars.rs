@@ -1,0 +1,64 @@
+//! Elements that loops write again and again are scalars.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod support;
+
+use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_transform::replace_by_scalars;
+use support::{assert_same_meaning, body, parse, text};
+
+const HEAD: &str = "kernel k linearized\nparam n : int32 = 4\nparam m : int32 = 3\nassume [n, m] -> { : n >= 1 }\ndomain [n] -> { [i] : 0 <= i < n }\n\
+                    domain [n] -> { [j] : 0 <= j < n }\ndomain [m] -> { [k] : 0 <= k < m }\ndomain [i] -> { [h] : 0 <= h < i }\n\
+                    arg A : float64[n, n] read\narg x : float64[n] read\narg y : float64[n] readwrite\narg z : float64[n] readwrite\narg p : int32[n] readwrite\n";
+
+fn replaced(instructions: &str) -> (Program, Option<LinearizedKernel>) {
+    let input = parse("test", &format!("{HEAD}{instructions}"));
+    let output = replace_by_scalars(&input.clone().into_linearized().unwrap());
+    (input, output)
+}
+
+fn check(instructions: &str, expected: &str) {
+    let (input, output) = replaced(instructions);
+    let output = output.expect("an element becomes a scalar");
+    assert_same_meaning("test", &input, &output);
+    let all = body(output);
+    let is_code = |line: &&str| !line.starts_with("domain") && !line.starts_with("temp") && !line.is_empty();
+    let plain = |line: &str| line.split("  {").next().unwrap_or_default().trim().to_owned();
+    let lines: Vec<String> = all.lines().filter(is_code).map(plain).collect();
+    assert_eq!(lines, expected.lines().collect::<Vec<_>>(), "{all}");
+}
+
+fn refuse(instructions: &str) {
+    let (_, output) = replaced(instructions);
+    assert!(output.is_none(), "{}", text(output.unwrap()));
+}
+
+#[test]
+fn sums_in_elements() {
+    check(
+        "for i\n  for j\n    y[i] = y[i] + A[i, j]*x[j]\n  end\nend\n",
+        "for i\ny_element_0 = y[i]\nfor j\ny_element_0 = y_element_0 + A[i, j]*x[j]\nend\ny[i] = y_element_0\nend",
+    );
+    // What is set before it is read is not loaded; two elements at once.
+    check(
+        "for j\n  y[0] = x[j]\n  z[1] = z[1] + y[0]\nend\n",
+        "z_element_0 = z[1]\nfor j\ny_element_0 = x[j]\nz_element_0 = z_element_0 + y_element_0\nend\ny[0] = y_element_0\nz[1] = z_element_0",
+    );
+}
+
+#[test]
+fn others_stay_in_memory() {
+    // Elements of each iteration, other elements of the array, integers.
+    refuse("for i, j\n  y[j] = y[j] + A[i, j]\nend\n");
+    refuse("for i, j\n  y[i] = y[i] + y[j]\nend\n");
+    refuse("for j\n  y[0] = x[j]\n  y[j] = 1.0\nend\n");
+    refuse("for j\n  p[0] = p[0] + 1\nend\n");
+    // An element that other elements or data name, a condition, a loop that may be empty.
+    refuse("for j\n  y[p[0]] = y[p[0]] + x[j]\nend\n");
+    refuse("for j\n  y[0] = y[0] + x[j]  {if=x[j] > 0.0}\nend\n");
+    refuse("for j\n  if x[j] > 0.0\n    y[0] = y[0] + x[j]\n  end\nend\n");
+    refuse("for k\n  y[0] = y[0] + x[k]\nend\n");
+    refuse("for i\n  for h\n    y[i] = y[i] + x[h]\n  end\nend\n");
+    // A loop that is not innermost.
+    refuse("for i\n  z[0] = 1.0\n  for j\n    y[j] = z[0]*x[j]\n  end\nend\n");
+}
