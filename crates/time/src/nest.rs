@@ -83,6 +83,7 @@ pub(crate) struct Builder<'a> {
     n_writers: Vec<u32>,
     loops: Vec<Loop>,
     placed: FxHashSet<(ExprId, usize)>,
+    reciprocals: FxHashSet<(ExprId, usize)>,
     stored: FxHashSet<(ArrayId, Vec<ExprId>, usize)>,
     reduced: FxHashSet<(ExprId, usize)>,
     /// Instructions that have run, and at which of them each scalar was last used.
@@ -120,6 +121,7 @@ impl<'a> Builder<'a> {
             n_writers,
             loops: Vec::new(),
             placed: FxHashSet::default(),
+            reciprocals: FxHashSet::default(),
             stored: FxHashSet::default(),
             reduced: FxHashSet::default(),
             n_run: 0.0,
@@ -530,10 +532,18 @@ impl<'a> Builder<'a> {
                 }
             }
             Expr::Op { op: Op::Div, operands } => {
-                // C multiplies by the reciprocal of a number.
-                match kernel.exprs[operands[1]] {
-                    Expr::Number(_) => self.loops[at].work.arithmetic += weight,
-                    _ => self.loops[at].work.quotients += weight,
+                let divisor = self.level(operands[1], path);
+                let is_number = matches!(kernel.exprs[operands[1]], Expr::Number(_));
+                if self.reassociates && is_number {
+                    self.loops[at].work.arithmetic += weight;
+                } else if self.reassociates {
+                    let of_divisor = path[divisor].0;
+                    if self.reciprocals.insert((operands[1], of_divisor)) {
+                        self.loops[of_divisor].work.quotients += if divisor == level { weight } else { 1.0 };
+                    }
+                    self.loops[at].work.arithmetic += weight;
+                } else {
+                    self.loops[at].work.quotients += weight;
                 }
             }
             Expr::Op { op: Op::Pow, operands } => self.power(operands[1], at, weight),

@@ -8,7 +8,7 @@
 //! # Output
 //! The same operations in the same order. The element is loaded before the loop, and stored after it.
 //! # Method
-//! Of an innermost loop without conditions, each array that is written in it and touched at one element only, which is the same in all iterations. The loop
+//! Of an innermost loop without conditions, unless it is so short that compilers unroll it and see for themselves, each array that is written in it and touched at one element only, which is the same in all iterations. The loop
 //! runs at least once, and one of its instructions writes the element in each iteration: the kernel touches it in any case. Loops over lanes stay as they are.
 //! # Complexity
 //! Linear in the instructions, and a question to isl for each loop with such an element.
@@ -27,6 +27,7 @@ use nestegg_isl as isl;
 
 use crate::depends::set_dependences;
 use crate::split_at_zeros::in_program_order;
+use crate::summing::MIN_TRIPS;
 
 /// The kernel with scalars for such elements; `None` if it has none.
 #[must_use]
@@ -115,6 +116,7 @@ impl Pass {
             };
             if assignee.indices.iter().all(is_same)
                 && let Some(loads) = self.loads(assignee, insns)
+                && self.is_long(iname)
                 && self.runs(iname)
             {
                 res.push((assignee.clone(), loads));
@@ -151,6 +153,15 @@ impl Pass {
             }
         }
         Some(loads)
+    }
+
+    /// Whether a loop may run often enough for [lanes](MIN_TRIPS).
+    fn is_long(&self, iname: InameId) -> bool {
+        let ends = self.domains.projection(iname).and_then(|set| {
+            let name = &self.kernel[iname].name;
+            Ok((set.dim_min_val(name)?, set.dim_max_val(name)?))
+        });
+        !matches!(ends, Ok((Some(first), Some(last))) if last - first < MIN_TRIPS - 1)
     }
 
     /// Whether a loop runs at least once, inside of those around it.

@@ -22,7 +22,7 @@ use crate::parallel::{ParallelLoop, apart_but_for_sums};
 use crate::ranges::Ranges;
 
 /// Fewer iterations are not worth adding up the lanes.
-const MIN_TRIPS: i64 = 8;
+pub(crate) const MIN_TRIPS: i64 = 8;
 
 /// Compilers unroll loops inside others of at most so many iterations.
 const MAX_UNROLLED: i64 = 16;

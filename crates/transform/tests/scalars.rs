@@ -8,7 +8,7 @@ use nestegg_transform::replace_by_scalars;
 use support::{assert_same_meaning, body, parse, text};
 
 const HEAD: &str = "kernel k linearized\nparam n : int32 = 4\nparam m : int32 = 3\nassume [n, m] -> { : n >= 1 }\ndomain [n] -> { [i] : 0 <= i < n }\n\
-                    domain [n] -> { [j] : 0 <= j < n }\ndomain [m] -> { [k] : 0 <= k < m }\ndomain [i] -> { [h] : 0 <= h < i }\n\
+                    domain [n] -> { [j] : 0 <= j < n }\ndomain [m] -> { [k] : 0 <= k < m }\ndomain [i] -> { [h] : 0 <= h < i }\ndomain { [s] : 0 <= s < 4 }\n\
                     arg A : float64[n, n] read\narg x : float64[n] read\narg y : float64[n] readwrite\narg z : float64[n] readwrite\narg p : int32[n] readwrite\n";
 
 fn replaced(instructions: &str) -> (Program, Option<LinearizedKernel>) {
@@ -59,6 +59,8 @@ fn others_stay_in_memory() {
     refuse("for j\n  if x[j] > 0.0\n    y[0] = y[0] + x[j]\n  end\nend\n");
     refuse("for k\n  y[0] = y[0] + x[k]\nend\n");
     refuse("for i\n  for h\n    y[i] = y[i] + x[h]\n  end\nend\n");
+    // A short loop.
+    refuse("for s\n  y[0] = y[0] + x[0]*s\nend\n");
     // A loop that is not innermost.
     refuse("for i\n  z[0] = 1.0\n  for j\n    y[j] = z[0]*x[j]\n  end\nend\n");
 }
