@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::to_tree;
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Item, LinearizedKernel, Program, data_bounds};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Item, LinearizedKernel, Program, SummingLoop, data_bounds};
 use rustc_hash::FxHashMap;
 
 mod arrays;
@@ -58,7 +58,6 @@ mod vectors;
 mod writer;
 
 pub use error::CodegenError;
-pub use summing::Summing;
 pub use threads::Parallel;
 
 use interface::Interface;
@@ -82,8 +81,8 @@ pub struct COptions {
     pub mirrors: bool,
     /// Whether straight-line code stores neighbouring elements together, and short rows run one after the other: the same values in less time.
     pub neighbours: bool,
-    /// Loops that may run in vector lanes although they add to scalars: sums in another order, in less time.
-    pub summing: Vec<Summing>,
+    /// Loops that may run in vector lanes although they add to scalars: the same terms in another order, in less time.
+    pub summing: Vec<SummingLoop>,
     /// Whether values may be right to a few units in the last place only, in less time: quotients by numbers are products, and loops may call the functions that
     /// glibc has for vectors.
     pub may_round: bool,

@@ -5,8 +5,8 @@ mod compiled;
 
 use std::process::Command;
 
-use nestegg_codegen::c::{COptions, Summing, emit};
-use nestegg_ir::{ArrayId, InameId, InsnId};
+use nestegg_codegen::c::{COptions, emit};
+use nestegg_ir::{ArrayId, InameId, InsnId, SummingLoop};
 
 const KERNEL: &str = "kernel k linearized\ndomain { [i] : 0 <= i < 16 }\ndomain { [j] : 0 <= j < 6 }\narg x : float64[16] read\narg A : float64[3] readwrite\n\
                       temp s : float64\ntemp t : float64\ntemp u : float64\ns = 0.0\nt = 0.0\nfor i\n  u = 0.0\n  for j\n    u = u + x[i]*j\n  end\n  s = s + exp(-u)\n  t = t + u\nend\n\
@@ -20,9 +20,10 @@ fn sums_in_lanes() {
     let array = |name: &str| kernel.array_ids().find(|&id| kernel[id].name == name).unwrap();
     let i: InameId = kernel.iname_ids().find(|&id| kernel[id].name == "i").unwrap();
     let inside: InsnId = kernel.insn_ids().find(|&insn| kernel[insn].within.len() == 2).unwrap();
-    let summing =
-        |private: Vec<ArrayId>| vec![Summing { iname: i, insn: inside, sums: vec![array("s"), array("t")], private }];
-    let write = |summing: Vec<Summing>| {
+    let summing = |private: Vec<ArrayId>| {
+        vec![SummingLoop { iname: i, insn: inside, sums: vec![array("s"), array("t")], private }]
+    };
+    let write = |summing: Vec<SummingLoop>| {
         let symbol = Some("subject".to_owned());
         emit(&linearized, &COptions { symbol, summing, may_round: true, ..COptions::default() }).unwrap()
     };
@@ -40,6 +41,6 @@ fn sums_in_lanes() {
         assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
     }
     // Another loop over the iname.
-    let text = write(vec![Summing { insn: InsnId::new(0), ..summing(Vec::new()).remove(0) }]);
+    let text = write(vec![SummingLoop { insn: InsnId::new(0), ..summing(Vec::new()).remove(0) }]);
     assert!(!text.source.contains("omp"), "{}", text.source);
 }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use nestegg_codegen::c::{self, COptions, CodegenError, Summing};
+use nestegg_codegen::c::{self, COptions, CodegenError};
 use nestegg_ir::{Licence, LinearizedKernel, Program};
-use nestegg_transform::SummingLoop;
 use nestegg_transform::batch::{Batched, Batching};
 
 use crate::error::Error;
@@ -85,23 +84,14 @@ fn options(optimized: &Optimized) -> COptions {
     COptions { notes: notes(optimized), ..fast }
 }
 
-/// How the C of a kernel is written where time is made small: symmetric matrices in tiles, complex numbers in vectors, neighbouring elements together; where the
-/// licence has no bits to keep, sums in vector lanes and functions on vectors, too.
+/// How C is written where time is made small: symmetric matrices in tiles, complex numbers in vectors, neighbouring elements together. Unless the licence is strict,
+/// sums also run in vector lanes, and loops call functions on vectors.
 #[must_use]
 pub fn fast_options(program: &LinearizedKernel, licence: Licence) -> COptions {
     let may_round = licence != Licence::Strict;
-    // A kernel that isl has too much to do with keeps its loops.
-    let found = if may_round { nestegg_transform::summing_loops(program).unwrap_or_default() } else { Vec::new() };
-    let summing =
-        found.into_iter().map(|SummingLoop { iname, insn, sums, private }| Summing { iname, insn, sums, private });
-    COptions {
-        mirrors: true,
-        neighbours: true,
-        pairs: true,
-        summing: summing.collect(),
-        may_round,
-        ..COptions::default()
-    }
+    // Loops that are too hard for isl stay unmarked.
+    let summing = if may_round { nestegg_transform::summing_loops(program).unwrap_or_default() } else { Vec::new() };
+    COptions { mirrors: true, neighbours: true, pairs: true, summing, may_round, ..COptions::default() }
 }
 
 fn notes(optimized: &Optimized) -> BTreeMap<String, String> {

@@ -41,7 +41,7 @@ const PIECES: [usize; 4] = [16, 4, 3, 2];
 /// Results with more expressions than this, in value form, are not looked at for values that recur.
 const MAX_RESULT_EXPRESSIONS: usize = 6_000;
 
-/// `factored-if-cheaper` keeps a factored kernel only if it costs less than one over this of what the kernel costs.
+/// `factored-if-cheaper` keeps a factored kernel only if the original costs more than this many times as much.
 const MIN_GAIN: u128 = 2;
 
 /// The name of the seed that is the kernel itself.

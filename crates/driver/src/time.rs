@@ -169,7 +169,7 @@ impl Told<'_> {
         }
         stages.run("estimate", || {
             for candidate in &mut *candidates {
-                self.made_easy(candidate);
+                self.ease(candidate);
                 let time = self.run().of(&candidate.program).ok().flatten();
                 candidate.time = time.unwrap_or(Nanoseconds(u128::MAX));
             }
@@ -186,9 +186,10 @@ impl Told<'_> {
             }
         });
     }
-    /// Elements of a result kept in scalars; its sums in an order in which iterations wait for less; its quotients and powers computed from what they share. These
-    /// take more operations but less time: they do not count when results are compared, but are never more than those of the input.
-    fn made_easy(&self, candidate: &mut Candidate) {
+
+    /// Rewrites a result so that compilers make faster code of it: elements that loops write become scalars, sums add recurrences last, quotients and powers share
+    /// what they can. The last takes a few more operations, which do not count when results are compared, but never more than the input.
+    fn ease(&self, candidate: &mut Candidate) {
         if !candidate.is_of_form {
             return;
         }

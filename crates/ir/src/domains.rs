@@ -176,7 +176,7 @@ impl Domains {
         })
     }
 
-    /// Whether the loop over an iname runs at least once inside of loops over others, whatever their values.
+    /// Whether the loop over an iname runs at least once for all values of the loops around it.
     ///
     /// # Errors
     /// If isl fails.

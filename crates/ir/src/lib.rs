@@ -33,5 +33,5 @@ pub use kernel::{
     LinearizedKernel, Parameter, Program, Substitution,
 };
 pub use licence::{Licence, Semantics, Traps};
-pub use linearization::{Item, Linearization, LoopTree};
+pub use linearization::{Item, Linearization, LoopTree, SummingLoop};
 pub use number::{Dtype, Float, Number, Stored};

@@ -1,6 +1,6 @@
 //! The order of a kernel's instructions: loops, conditions and runs, as a flat list and as a tree.
 
-use crate::ids::{ExprId, InameId, InsnId};
+use crate::ids::{ArrayId, ExprId, InameId, InsnId};
 
 /// How deep loops and conditions may nest in a linearization; readers refuse more.
 pub const MAX_NESTING: usize = 200;
@@ -42,6 +42,19 @@ pub enum LoopTree {
     },
     /// An instruction.
     Run(InsnId),
+}
+
+/// A loop whose iterations have nothing in common but scalars that they add to, so that it may run in vector lanes with a sum in each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SummingLoop {
+    /// The iname.
+    pub iname: InameId,
+    /// An instruction in the loop, to tell it from other loops over the iname.
+    pub insn: InsnId,
+    /// The scalars that it adds to.
+    pub sums: Vec<ArrayId>,
+    /// Temporaries that each lane needs for itself.
+    pub private: Vec<ArrayId>,
 }
 
 /// Why a list is not a tree, and at which item.

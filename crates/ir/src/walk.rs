@@ -2,8 +2,8 @@
 //!
 //! A kernel has many instructions over one large store: what is done per instruction must not cost the store's size.
 //!
-//! [`below`] lists the part, [`as_read`] does so in the order of its text, [`arrays_below`] and [`reads`] look for what it reads, [`terms`] opens sums alone. [`OperandsFirst`] is for walks that know
-//! some nodes already, or open only some: it comes to a node when its operands are known. [`each_with`] is for whole stores.
+//! [`below`] lists the part, [`as_read`] lists it in the order of its text, [`arrays_below`] and [`reads`] look for what it reads, and [`terms`] opens nothing but sums.
+//! [`OperandsFirst`] is for walks that know some nodes already, or open only some: it comes to a node when its operands are known. [`each_with`] is for whole stores.
 
 use std::collections::BTreeSet;
 

@@ -197,12 +197,6 @@ impl Pass<'_> {
         let domains = self.domains.get_or_init(|| Domains::new(&nestegg_isl::Context::new(), self.kernel).ok());
         let Some(domains) = domains else { return false };
         let outer: InameSet = self.outer.iter().copied().filter(|&other| other != iname).collect();
-        let names: Vec<&str> = outer.iter().map(|outer| self.kernel[outer].name.as_str()).collect();
-        let all = outer.union(&[iname].into_iter().collect());
-        let runs = || {
-            let inner = domains.of(&all)?.project_onto(&names)?;
-            Ok::<_, nestegg_ir::domains::DomainError>(domains.of(&outer)?.is_subset(&inner)?)
-        };
-        runs().unwrap_or(false)
+        domains.surely_runs(iname, &outer).unwrap_or(false)
     }
 }

@@ -113,20 +113,17 @@ pub(crate) fn accesses(kernel: &Kernel, body: &[LoopTree]) -> Vec<Access> {
     res
 }
 
-/// The operation and the other operands of `x = x ∘ …`; a difference adds.
+/// The operation and the other operands of `x = x ∘ …`; `x = x - …` counts as an addition.
 fn update_of(kernel: &Kernel, insn: InsnId) -> Option<(Op, Vec<ExprId>)> {
     let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return None };
     let Expr::Op { op, operands } = &kernel.exprs[*expression] else { return None };
-    let op = match op {
-        Op::Add | Op::Mul | Op::Min | Op::Max => *op,
-        Op::Sub => Op::Add,
+    let (op, may_be_self) = match op {
+        Op::Add | Op::Mul | Op::Min | Op::Max => (*op, &operands[..]),
+        Op::Sub => (Op::Add, &operands[..1]),
         _ => return None,
     };
     let is_self = |id: ExprId| matches!(&kernel.exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices);
-    let at = operands.iter().position(|&operand| is_self(operand))?;
-    if at > 0 && matches!(kernel.exprs[*expression], Expr::Op { op: Op::Sub, .. }) {
-        return None;
-    }
+    let at = may_be_self.iter().position(|&operand| is_self(operand))?;
     let rest: Vec<ExprId> =
         operands.iter().enumerate().filter(|(idx, _)| *idx != at).map(|(_, &operand)| operand).collect();
     let others = rest.iter().chain(assignee.indices.iter()).chain(&kernel[insn].predicates).copied();

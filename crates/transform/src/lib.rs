@@ -101,7 +101,7 @@ pub use shift::{ShiftError, share_shifted};
 pub use slice_tables::slice_tables;
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
 pub use strength::reduce_strength;
-pub use summing::{SummingLoop, summing_loops};
+pub use summing::summing_loops;
 pub use triangles::write_out_triangles;
 pub use unroll::unroll;
 pub use widen::in_doubles;

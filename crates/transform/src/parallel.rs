@@ -7,8 +7,8 @@
 //! itself. Loops inside such a loop are there, too.
 //! # Method
 //! Two iterations may run at the same time if they [touch no element](crate::independent) that one of them writes. A temporary that the loop alone
-//! touches, and of which each iteration reads only what it has written, may be every thread's own instead. A scalar of floats that the loop only adds to is a sum:
-//! whoever takes terms in another order may have several of it, and add them up. Loops marked `sequential` and
+//! touches, and of which each iteration reads only what it has written, may be every thread's own instead. A float scalar that the loop only adds to is a sum:
+//! if additions may be reordered, lanes can keep partial sums and add them up at the end. Loops marked `sequential` and
 //! loops around opaque instructions stay as they are.
 //! # Complexity
 //! That of [`Meetings`] for pairs of accesses, one of them writing, to an array with at most [`MAX_ACCESSES`] accesses in the loop.

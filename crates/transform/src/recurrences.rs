@@ -1,24 +1,25 @@
 //! Terms that the iteration before has just computed are added last.
 //!
 //! # Why
-//! In `for j: A[j] = A[j - 1] + b[j] + c[j]`, the next iteration waits for two sums. Added last, the old element leaves one to wait for, and the others
-//! are done before it is there.
+//! In `for j: A[j] = A[j - 1] + b[j] + c[j]`, each iteration waits for two additions of the one before. If the old element is added last, it waits for one: the
+//! other addition does not need it.
 //! # Input
 //! A kernel in its final order, in which sums may be reordered.
 //! # Output
 //! The same terms in another order.
 //! # Method
-//! Of the sums that an instruction of an innermost loop computes, those terms go last that read an element which the instruction wrote in an earlier iteration
-//! of that loop, at most [`MAX_DISTANCE`] before.
+//! In each sum of an instruction in an innermost loop, the terms that read an element which the same instruction wrote at most [`MAX_DISTANCE`] iterations before
+//! go last.
 //! # Complexity
-//! Linear in the instructions.
+//! Linear in the expressions of each instruction.
 
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::linearization::for_each_run;
 use nestegg_ir::walk::below;
 use nestegg_ir::{ArrayId, Expr, ExprId, Exprs, InameId, InsnId, InstructionKind, LinearizedKernel, Op};
+use rustc_hash::FxHashSet;
 
-/// What was written before is there.
+/// What was written longer ago has arrived.
 const MAX_DISTANCE: i64 = 4;
 
 /// The kernel with such terms last; `None` if they are, or there are none.
@@ -37,12 +38,21 @@ pub fn add_recurrences_last(linearized: &LinearizedKernel) -> Option<LinearizedK
         let Some(place) = place.filter(|_| kernel[assignee.array].dtype.is_float()) else { continue };
         let element = Element { array: assignee.array, place, iname };
         let exprs = &kernel.exprs;
-        let is_late = |id: ExprId| below(exprs, [id]).into_iter().any(|id| element.was_written(exprs, id));
+        let below = below(exprs, [*expression]);
+        // Operands come before operations.
+        let mut late: FxHashSet<ExprId> = FxHashSet::default();
+        for &id in &below {
+            if element.was_written(exprs, id) || exprs[id].children().iter().any(|child| late.contains(child)) {
+                late.insert(id);
+            }
+        }
         let is_early = |id: &ExprId| match &exprs[*id] {
-            Expr::Op { op: Op::Add, operands } => operands.windows(2).any(|pair| is_late(pair[0]) && !is_late(pair[1])),
+            Expr::Op { op: Op::Add, operands } => {
+                operands.windows(2).any(|pair| late.contains(&pair[0]) && !late.contains(&pair[1]))
+            }
             _ => false,
         };
-        let early: Vec<ExprId> = below(exprs, [*expression]).into_iter().filter(is_early).collect();
+        let early: FxHashSet<ExprId> = below.into_iter().filter(is_early).collect();
         if early.is_empty() {
             continue;
         }
@@ -51,7 +61,7 @@ pub fn add_recurrences_last(linearized: &LinearizedKernel) -> Option<LinearizedK
             changed.exprs.rewrite([*expression], |new_exprs, old, new| match (early.contains(&old), &exprs[old]) {
                 (true, Expr::Op { op: Op::Add, operands: of_old }) => {
                     let mut order: Vec<usize> = (0..of_old.len()).collect();
-                    order.sort_by_key(|&at| is_late(of_old[at]));
+                    order.sort_by_key(|&at| late.contains(&of_old[at]));
                     let operands: Vec<ExprId> = order.into_iter().map(|at| new.children()[at]).collect();
                     new_exprs.op(Op::Add, operands)
                 }

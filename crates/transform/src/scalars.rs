@@ -1,21 +1,24 @@
 //! Scalar replacement: an element that an innermost loop writes again and again is a scalar while the loop runs.
 //!
 //! # Why
-//! `for k: C[i, j] += …` loads and stores the element in each iteration unless the compiler finds out that nothing else touches it; and only scalars are
+//! `for k: C[i, j] += …` loads and stores the element in each iteration unless the compiler can tell that nothing else touches it. And only scalars are
 //! [summed in lanes](crate::summing).
 //! # Input
 //! A kernel in its final order, without reductions.
 //! # Output
 //! The same operations in the same order. The element is loaded before the loop, and stored after it.
 //! # Method
-//! Of an innermost loop without conditions, unless it is so short that compilers unroll it and see for themselves, each array that is written in it and touched at one element only, which is the same in all iterations. The loop
-//! runs at least once, and one of its instructions writes the element in each iteration: the kernel touches it in any case. Loops over lanes stay as they are.
+//! In an innermost loop without conditions, an array qualifies if the loop writes it and touches only one of its elements, the same in every iteration. The loop must
+//! run at least once, and write the element unconditionally, so that loading and storing it touches nothing new. Short loops are left to the compiler, which unrolls
+//! them; loops over lanes stay as they are.
 //! # Complexity
 //! Linear in the instructions, and a question to isl for each loop with such an element.
 //! # Source
 //! Callahan, Carr, Kennedy, "Improving register allocation for subscripted variables", 1990.
 
-use nestegg_ir::domains::Domains;
+use std::cell::OnceCell;
+
+use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::{from_tree, to_tree};
 use nestegg_ir::names::Names;
 use nestegg_ir::walk::{arrays_below, below};
@@ -38,8 +41,7 @@ pub fn replace_by_scalars(linearized: &LinearizedKernel) -> Option<LinearizedKer
     if kernel.instructions.iter().any(is_opaque) || !kernel.substitutions.is_empty() {
         return None;
     }
-    let domains = Domains::new(&isl::Context::new(), &kernel).ok()?;
-    let names = Names::new(&kernel);
+    let (names, domains) = (Names::new(&kernel), OnceCell::new());
     let mut pass = Pass { kernel, names, domains, open: Vec::new(), is_changed: false };
     let tree = pass.all(tree);
     if !pass.is_changed {
@@ -54,7 +56,8 @@ pub fn replace_by_scalars(linearized: &LinearizedKernel) -> Option<LinearizedKer
 struct Pass {
     kernel: Kernel,
     names: Names,
-    domains: Domains,
+    /// Domains, once they are asked for; nothing if isl fails.
+    domains: OnceCell<Option<Domains>>,
     /// The loops around what is visited.
     open: Vec<InameId>,
     is_changed: bool,
@@ -116,8 +119,7 @@ impl Pass {
             };
             if assignee.indices.iter().all(is_same)
                 && let Some(loads) = self.loads(assignee, insns)
-                && self.is_long(iname)
-                && self.runs(iname)
+                && self.may_be_replaced(iname)
             {
                 res.push((assignee.clone(), loads));
             }
@@ -155,19 +157,18 @@ impl Pass {
         Some(loads)
     }
 
-    /// Whether a loop may run often enough for [lanes](MIN_TRIPS).
-    fn is_long(&self, iname: InameId) -> bool {
-        let ends = self.domains.projection(iname).and_then(|set| {
-            let name = &self.kernel[iname].name;
-            Ok((set.dim_min_val(name)?, set.dim_max_val(name)?))
-        });
-        !matches!(ends, Ok((Some(first), Some(last))) if last - first < MIN_TRIPS - 1)
-    }
-
-    /// Whether a loop runs at least once, inside of those around it.
-    fn runs(&self, iname: InameId) -> bool {
+    /// Whether a loop runs at least once inside of those around it, and may run often enough for [lanes](MIN_TRIPS).
+    fn may_be_replaced(&self, iname: InameId) -> bool {
+        let domains = self.domains.get_or_init(|| Domains::new(&isl::Context::new(), &self.kernel).ok());
+        let Some(domains) = domains else { return false };
         let outer: InameSet = self.open.iter().copied().collect();
-        self.domains.surely_runs(iname, &outer).unwrap_or(false)
+        let answer = || {
+            let (set, name) = (domains.projection(iname)?, &self.kernel[iname].name);
+            let ends = (set.dim_min_val(name)?, set.dim_max_val(name)?);
+            let is_short = matches!(ends, (Some(first), Some(last)) if last - first < MIN_TRIPS - 1);
+            Ok::<_, DomainError>(!is_short && domains.surely_runs(iname, &outer)?)
+        };
+        answer().unwrap_or(false)
     }
 
     fn replace(

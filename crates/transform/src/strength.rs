@@ -1,25 +1,29 @@
 //! Strength reduction: several quotients by one value become products with its reciprocal, and powers with a half in the exponent products with its root.
 //!
 //! # Why
-//! A quotient takes as long as a dozen products, a root as two quotients, a power as four. Operations do not show it, and C compilers do it only if they may ignore how floats round.
+//! A quotient takes as long as a dozen products, a root as long as two quotients, a power as long as four. The count of operations hides that, and C compilers
+//! help only if flags let them round differently.
 //! # Input
 //! A kernel in its final order, without reductions.
 //! # Output
 //! The same values over the real numbers, with a scalar for each reciprocal and root that is shared: a few more products, fewer quotients, no such powers.
 //! # Method
-//! Roots first, since they leave quotients. A value is computed in the outermost loop in which what it reads stays the same, before the first operation that needs it
-//! there. It leaves neither a condition nor a loop that may be empty, and what an instruction computes only on a condition stays with it, unless it reads nothing but
-//! arguments at constant places.
+//! Roots come first, since they leave quotients. A shared value is computed in the outermost loop in which its operand stays the same, just before the first operation
+//! that needs it there. It leaves neither a condition nor a loop that may be empty. What an instruction computes only on a condition stays with that instruction,
+//! unless it reads nothing but arguments at constant indices.
 //! # Complexity
-//! For each quotient or power its loops, and the writers of what it reads.
+//! Each quotient or power costs a look at the loops around it and at the writers of the arrays that its operand reads.
 //! # Source
 //! Allen, Cocke, Kennedy, "Reduction of operator strength", 1981.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 use indexmap::IndexMap;
 use nestegg_ir::domains::Domains;
 use nestegg_ir::names::Names;
 use nestegg_ir::types::{Type, Types};
-use nestegg_ir::walk::below;
+use nestegg_ir::walk::{arrays_below, below};
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Exprs, Float, InameId, InameSet, InsnId, Instruction,
     InstructionKind, Item, Kernel, LinearizedKernel, Op, affine,
@@ -39,10 +43,9 @@ const MAX_EXPONENT: f64 = 4.0;
 #[must_use]
 pub fn reduce_strength(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let kernel = &linearized.kernel;
-    let is_dear = |(_, expr): (ExprId, &Expr)| matches!(expr, Expr::Op { op: Op::Div | Op::Pow, .. });
     let is_opaque = |insn: &Instruction| matches!(insn.kind, InstructionKind::Opaque { .. });
     let is_plain = kernel.substitutions.is_empty() && !kernel.instructions.iter().any(is_opaque);
-    if !is_plain || !kernel.exprs.iter().any(is_dear) {
+    if !is_plain {
         return None;
     }
     let roots = reduced(linearized, half_power);
@@ -114,6 +117,9 @@ fn half_power(kernel: &Kernel, id: ExprId) -> Option<(Shared, ExprId, f64)> {
 
 fn reduced(linearized: &LinearizedKernel, kind: Kind) -> Option<LinearizedKernel> {
     let kernel = &linearized.kernel;
+    if !kernel.exprs.iter().any(|(id, _)| kind(kernel, id).is_some()) {
+        return None;
+    }
     let domains = Domains::new(&isl::Context::new(), kernel).ok()?;
     let nest = Nest::new(kernel, &linearized.linearization).ok()?;
     let mut writers = vec![Vec::new(); kernel.arrays.len()];
@@ -152,10 +158,11 @@ impl Search<'_> {
             let is_certain = self.kernel[insn].predicates.is_empty() && !below.iter().any(is_choice);
             for expr in below {
                 let Some((shared, of, exponent)) = kind(self.kernel, expr) else { continue };
-                let Some((home, at)) = self.place(insn, expr, of, is_certain) else { continue };
+                let reads = arrays_below(&self.kernel.exprs, [of]);
+                let Some((home, at)) = self.place(insn, expr, (of, &reads), is_certain) else { continue };
                 let site = Site { insn, expr, exponent };
                 let known = groups.entry((shared, of, home)).or_default();
-                match known.last_mut().filter(|group| !self.is_written(of, group.at..self.nest.position(insn))) {
+                match known.last_mut().filter(|group| !self.is_written(&reads, group.at..self.nest.position(insn))) {
                     Some(group) => group.sites.push(site),
                     None => {
                         let dtype = self.types.of(expr).dtype();
@@ -170,7 +177,13 @@ impl Search<'_> {
     }
 
     /// Where a value of `of` is computed for an operation of an instruction; `None` if it is no float, or a number.
-    fn place(&self, insn: InsnId, expr: ExprId, of: ExprId, is_certain: bool) -> Option<(NodeId, usize)> {
+    fn place(
+        &self,
+        insn: InsnId,
+        expr: ExprId,
+        (of, read): (ExprId, &BTreeSet<ArrayId>),
+        is_certain: bool,
+    ) -> Option<(NodeId, usize)> {
         let (kernel, nest) = (self.kernel, &self.nest);
         let is_strong = |ty: Type| matches!(ty, Type::Float32 | Type::Float64);
         let ty = self.types.of(of);
@@ -195,7 +208,7 @@ impl Search<'_> {
         while let NodeKind::Loop(iname) = nest[home].kind {
             let reads = |&id: &ExprId| matches!(kernel.exprs[id], Expr::Iname(other) if other == iname);
             let positions = nest[home].start..nest[home].end;
-            if below.iter().any(reads) || self.is_written(of, positions.clone()) || !self.runs(iname, home) {
+            if below.iter().any(reads) || self.is_written(read, positions.clone()) || !self.runs(iname, home) {
                 break;
             }
             (home, at) = (nest[home].parent, positions.start);
@@ -209,12 +222,9 @@ impl Search<'_> {
         self.domains.surely_runs(iname, &outer).unwrap_or(false)
     }
 
-    /// Whether something that a value reads is written at one of these positions.
-    fn is_written(&self, of: ExprId, positions: std::ops::Range<usize>) -> bool {
-        below(&self.kernel.exprs, [of]).into_iter().any(|id| match &self.kernel.exprs[id] {
-            Expr::Access { array, .. } => self.writers[array.index()].iter().any(|at| positions.contains(at)),
-            _ => false,
-        })
+    /// Whether one of these arrays is written at one of these positions.
+    fn is_written(&self, arrays: &BTreeSet<ArrayId>, positions: Range<usize>) -> bool {
+        arrays.iter().any(|array| self.writers[array.index()].iter().any(|at| positions.contains(at)))
     }
 
     /// Whether a shared value saves more than it takes.

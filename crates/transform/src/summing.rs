@@ -1,44 +1,30 @@
 //! Loops that add to scalars and may run in vector lanes.
 //!
 //! # Why
-//! Compilers put the iterations of `for q: s += …` into lanes only if they may add in another order, which flags allow for a whole file or a mark for one loop.
+//! `for q: s += …` runs in lanes only if the compiler may reorder the additions; a flag allows that for a whole file, a pragma for one loop.
 //! # Input
 //! A verified kernel in its final order, in which sums may be reordered.
 //! # Output
-//! Innermost such loops, with the scalars.
+//! The innermost such loops, with the scalars they add to.
 //! # Method
-//! Of the loops whose iterations [share only sums](crate::parallel), those that have at least [`MIN_TRIPS`] iterations, or a number of them that is not known. Their
-//! accesses go from an element to its neighbour, or stay where they are; in loops that compilers do not unroll they may go farther, for the sums of lanes do not wait
-//! for each other. Loops inside are short, so that compilers unroll them.
+//! A loop qualifies if its iterations [share only sums](crate::parallel), and if there are at least [`MIN_TRIPS`] of them or an unknown number. Its accesses have stride
+//! one or none; loops too long to be unrolled may have any stride, since separate sums no longer wait for each other. Loops inside it are short enough to be unrolled.
 
 use nestegg_ir::affine::{self, Var};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::walk::below;
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, Kernel, LinearizedKernel};
+use nestegg_ir::walk::{below, reads};
+use nestegg_ir::{Assignee, Expr, ExprId, InameId, InstructionKind, Kernel, LinearizedKernel, SummingLoop};
 use nestegg_isl as isl;
 
 use crate::batch::BatchError;
 use crate::parallel::{ParallelLoop, apart_but_for_sums};
 use crate::ranges::Ranges;
 
-/// Fewer iterations are not worth adding up the lanes.
+/// With fewer iterations, adding up the lanes costs more than they save.
 pub(crate) const MIN_TRIPS: i64 = 8;
 
-/// Compilers unroll loops inside others of at most so many iterations.
+/// Compilers unroll nested loops of up to this many iterations.
 const MAX_UNROLLED: i64 = 16;
-
-/// A loop that may run in lanes although it adds to scalars.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SummingLoop {
-    /// The iname.
-    pub iname: InameId,
-    /// An instruction in the loop, to tell it from other loops over the iname.
-    pub insn: InsnId,
-    /// The scalars that it adds to.
-    pub sums: Vec<ArrayId>,
-    /// Temporaries that each lane needs for itself.
-    pub private: Vec<ArrayId>,
-}
 
 /// The loops that may run in lanes although they add to scalars, in the order of the linearization.
 ///
@@ -46,11 +32,12 @@ pub struct SummingLoop {
 /// If loops do not nest, a rule is defined by itself, or isl cannot use a domain.
 pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, BatchError> {
     let kernel = &program.kernel;
-    let adds = kernel.instructions.iter().any(|instruction| {
-        instruction
-            .assignees()
-            .iter()
-            .any(|assignee| assignee.indices.is_empty() && kernel[assignee.array].is_temporary())
+    let adds = kernel.instructions.iter().any(|instruction| match &instruction.kind {
+        InstructionKind::Assignment { assignee: Assignee { array, indices }, expression } => {
+            let is_scalar = indices.is_empty() && kernel[*array].is_temporary();
+            is_scalar && !instruction.within.is_empty() && reads(&kernel.exprs, [*expression], *array)
+        }
+        _ => false,
     });
     if !adds || !kernel.substitutions.is_empty() {
         return Ok(Vec::new());
@@ -84,16 +71,16 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
         res.retain(|outer| !outer.insns.contains(&found.insns[0]));
         res.push(found);
     }
-    let summing = |ParallelLoop { iname, private, sums, insns, .. }: ParallelLoop| SummingLoop {
-        iname,
-        insn: insns[0],
-        sums,
-        private,
+    let summing = |found: ParallelLoop| SummingLoop {
+        iname: found.iname,
+        insn: found.insns[0],
+        sums: found.sums,
+        private: found.private,
     };
     Ok(res.into_iter().map(summing).collect())
 }
 
-/// Whether all accesses below an expression go along with an iname or have nothing to do with it.
+/// Whether all accesses below an expression are [in order](is_in_order).
 fn goes_along(kernel: &Kernel, root: ExprId, iname: InameId, may_leap: bool) -> bool {
     below(&kernel.exprs, [root]).into_iter().all(|id| match &kernel.exprs[id] {
         Expr::Access { indices, .. } => is_in_order(kernel, indices, iname, may_leap),
@@ -102,7 +89,7 @@ fn goes_along(kernel: &Kernel, root: ExprId, iname: InameId, may_leap: bool) -> 
     })
 }
 
-/// Whether the last index goes up or down with the iname, one by one, or no index has it; with leaps, whether all are affine.
+/// Whether an access has stride one or minus one in the iname, or does not move; any affine access does if it `may_leap`.
 fn is_in_order(kernel: &Kernel, indices: &[ExprId], iname: InameId, may_leap: bool) -> bool {
     indices.iter().rev().enumerate().all(|(from_last, &index)| {
         let coefficient = affine::of(&kernel.exprs, index).map(|index| index.coefficient(Var::Iname(iname)));

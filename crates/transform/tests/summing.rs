@@ -14,7 +14,7 @@ const HEAD: &str = "kernel k linearized\nparam n : int32 = 100\ndomain { [i] : 0
 fn loops(body: &str) -> String {
     let program = parse("test", &format!("{HEAD}{body}")).into_linearized().unwrap();
     let kernel = &program.kernel;
-    let line = |found: &nestegg_transform::SummingLoop| {
+    let line = |found: &nestegg_ir::SummingLoop| {
         let sums: Vec<&str> = found.sums.iter().map(|&array| kernel[array].name.as_str()).collect();
         format!("{}({})", kernel[found.iname].name, sums.join(" "))
     };

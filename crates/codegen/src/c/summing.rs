@@ -3,13 +3,13 @@
 //! # Input
 //! Loops whose iterations have nothing in common but such scalars, as the caller knows.
 //! # Output
-//! A mark of OpenMP, which compilers heed with `-fopenmp-simd`: each lane has a sum of its own, and these are added up after the loop. Functions of `math.h` get
-//! a declaration that says which of them glibc has for vectors.
+//! An OpenMP pragma, which compilers obey with `-fopenmp-simd`: each lane has a sum of its own, and the lanes are added up after the loop. Declarations tell the
+//! compiler which functions of `math.h` glibc has for vectors.
 //! # Not done
-//! A loop whose scalars or whose lanes' own temporaries are no variables of the loop in C is left alone.
+//! A loop stays unmarked if C declares a lane's temporary outside of it, or keeps one of the scalars in a vector of two.
 
 use nestegg_ir::linearization::runs_in;
-use nestegg_ir::{ArrayId, InameId, InsnId, LoopTree};
+use nestegg_ir::{ArrayId, InameId, LoopTree};
 use rustc_hash::FxHashSet;
 
 use super::layout::Code;
@@ -17,20 +17,10 @@ use super::statements::Temporaries;
 use super::temporaries::Place;
 use super::writer::Writer;
 
-/// A loop that may run in vector lanes although it adds to scalars.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summing {
-    /// The iname.
-    pub iname: InameId,
-    /// An instruction in the loop, to tell it from other loops over the iname.
-    pub insn: InsnId,
-    /// The scalars that it adds to.
-    pub sums: Vec<ArrayId>,
-    /// Temporaries that each lane needs for itself.
-    pub private: Vec<ArrayId>,
-}
+/// How the mark begins.
+pub(crate) const MARK: &str = "#pragma omp simd";
 
-/// Compilers that do not know the mark are not to complain.
+/// Keeps compilers that ignore the pragma from warning about it.
 pub(crate) const QUIET: &str = "\
 /* Without -fopenmp-simd, `omp simd` says nothing. */
 #if defined(__clang__)
@@ -44,7 +34,7 @@ pub(crate) const QUIET: &str = "\
 /// The functions that glibc has for vectors of doubles since 2.22; those of floats have an `f`.
 const OF_VECTORS: &[(&str, usize)] = &[("cos", 1), ("exp", 1), ("log", 1), ("pow", 2), ("sin", 1)];
 
-/// Declarations of the functions for vectors that some words name; nothing if there are none.
+/// Declares the vector functions among some words; empty if there are none.
 pub(crate) fn vector_calls(words: &FxHashSet<&str>) -> String {
     let mut lines = String::new();
     for (name, n_arguments) in OF_VECTORS {
@@ -66,7 +56,7 @@ pub(crate) fn vector_calls(words: &FxHashSet<&str>) -> String {
 }
 
 impl Writer<'_> {
-    /// The line before a loop that adds to scalars in lanes; nothing before others.
+    /// The pragma before a loop that adds to scalars in lanes; `None` for other loops.
     pub(crate) fn mark_of_sums(&self, iname: InameId, body: &[LoopTree], temporaries: &Temporaries) -> Option<Code> {
         let candidates = self.summing.iter().filter(|summing| summing.iname == iname);
         let runs = runs_in(body);
@@ -85,6 +75,3 @@ impl Writer<'_> {
         Some(Code::Raw(format!("{MARK} reduction(+:{})", names.join(", "))))
     }
 }
-
-/// How the mark begins.
-pub(crate) const MARK: &str = "#pragma omp simd";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use nestegg_ir::{Dtype, Expr, ExprId, InameId, InstructionKind, Item, Kernel, LoopTree};
+use nestegg_ir::{Dtype, Expr, ExprId, InameId, InstructionKind, Item, Kernel, LoopTree, SummingLoop};
 
 use super::COptions;
 use super::arrays::Arrays;
@@ -16,7 +16,6 @@ use super::loops::{Loop, Loops};
 use super::math;
 use super::names::is_free_in_c;
 use super::pairs::Pairs;
-use super::summing::Summing;
 use super::symbols::Symbols;
 use super::threads::Threads;
 
@@ -108,7 +107,7 @@ pub(crate) struct Writer<'a> {
     /// Functions on vectors used so far: their definitions by name.
     pub(crate) lane_functions: BTreeMap<String, String>,
     /// Loops that may run in lanes although they add to scalars.
-    pub(crate) summing: Vec<Summing>,
+    pub(crate) summing: Vec<SummingLoop>,
     /// Whether values may be right to a few units in the last place only.
     pub(crate) may_round: bool,
     /// Loops whose iterations may go to threads.
