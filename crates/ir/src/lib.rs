@@ -16,6 +16,7 @@ pub mod join;
 pub mod kernel;
 pub mod licence;
 pub mod linearization;
+pub mod meetings;
 pub mod names;
 pub mod number;
 pub mod order;

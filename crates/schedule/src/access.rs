@@ -17,7 +17,7 @@ pub(crate) enum Touch {
     Read,
     /// It gets a value.
     Write,
-    /// `x = x ∘ e` where `e` does not read `x`'s array: accumulations by one operation commute, up to rounding.
+    /// `x = x ∘ e`: accumulations into one element by one operation commute, up to rounding. What `e` reads, of `x`'s array too, is read besides.
     Accumulate(ReduceOp),
 }
 
@@ -204,5 +204,5 @@ fn accumulation(kernel: &Kernel, instruction: &Instruction) -> Option<(ReduceOp,
         _ => return None,
     };
     let others = assignee.indices.iter().chain(&instruction.predicates).copied();
-    (!nestegg_ir::walk::reads(&kernel.exprs, others.chain([added]), assignee.array)).then_some((reduce, added))
+    (!nestegg_ir::walk::reads(&kernel.exprs, others, assignee.array)).then_some((reduce, added))
 }

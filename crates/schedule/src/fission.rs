@@ -7,7 +7,7 @@
 //! own. [Fusion](crate::fuse) joins again what stays together.
 //! # Method
 //! From the inside out, a loop is split between two items of its body if whatever both sides touch, and one changes, is touched first by
-//! the side that comes first: in the same iteration or an earlier one.
+//! the side that comes first: in the same iteration or an earlier one, as [indices or isl](crate::meet) tell.
 //! # Complexity
 //! For each item of a body, linear in the accesses of those after it, where these have a constant at some index or are few to each array. A body of more than
 //! [`MAX_ITEMS`] items, or without a loop, stays whole.
@@ -15,10 +15,11 @@
 //! Allen and Kennedy, "Optimizing Compilers for Modern Architectures", 2001, section 5.2.
 
 use nestegg_ir::linearization::LoopTree;
+use nestegg_ir::meetings::Distance;
 use nestegg_ir::{InameId, InameTag, Kernel, Licence};
 
 use crate::access::{Access, Accesses};
-use crate::meet::meetings;
+use crate::meet::{Exact, meetings};
 use crate::touched::Touched;
 
 /// Bodies of more items stay whole: they are straight-line code.
@@ -26,13 +27,15 @@ const MAX_ITEMS: usize = 32;
 
 /// Splits the loops of a tree.
 pub(crate) fn split_loops(kernel: &Kernel, tree: Vec<LoopTree>, licence: Licence) -> Vec<LoopTree> {
-    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, licence), outer: Vec::new() };
+    let accesses = Accesses::new(kernel, licence);
+    let mut pass = Pass { kernel, accesses, exact: Exact::new(kernel), outer: Vec::new() };
     tree.into_iter().flat_map(|node| pass.visit(node)).collect()
 }
 
 struct Pass<'a> {
     kernel: &'a Kernel,
     accesses: Accesses<'a>,
+    exact: Exact<'a>,
     outer: Vec<InameId>,
 }
 
@@ -81,5 +84,6 @@ impl Pass<'_> {
     fn stay_in_order(&self, a: &Access, b: &Access, iname: InameId) -> bool {
         meetings(a, b, iname, |other| other == iname || self.outer.contains(&other))
             .any(|meetings| meetings.only(|distance| distance >= 0))
+            || self.exact.meet_only(a, b, &self.outer, (&[iname], Distance::ZeroOrMore))
     }
 }

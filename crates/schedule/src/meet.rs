@@ -2,12 +2,27 @@
 //!
 //! # Method
 //! Two indices that are affine in the loop's iname and in inames of loops around it meet a fixed number of iterations apart if they differ by a constant.
-//! One index that tells is enough; indices with other inames tell nothing.
+//! One index that tells is enough; indices with other inames tell nothing. Where none tells, [`Exact`] asks isl, which knows the domains: the halves of a matrix
+//! above and below its diagonal do not meet.
+//! # Complexity
+//! [`meetings`] is linear in the indices. isl answers at most [`MAX_QUESTIONS`] different questions.
 
-use nestegg_ir::InameId;
+use std::cell::{OnceCell, RefCell};
+
 use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::domains::Domains;
+use nestegg_ir::meetings::{Distance, Element};
+use nestegg_ir::{InameId, Kernel};
+use nestegg_isl as isl;
+use rustc_hash::FxHashMap;
 
 use crate::access::Access;
+
+/// How many questions isl is asked in one pass over a kernel.
+const MAX_QUESTIONS: usize = 256;
+
+/// What isl may spend on one question.
+const MAX_ISL_OPERATIONS: u64 = 200_000;
 
 /// When two functions of an iname, each in its own iteration, have the same value.
 pub(crate) enum Meetings {
@@ -51,4 +66,68 @@ fn of_indices(first: &Affine, second: &Affine, iname: InameId) -> Option<Meeting
         coefficient if distance.checked_rem(coefficient)? != 0 => Some(Meetings::Never),
         coefficient => Some(Meetings::Later(distance.checked_div(coefficient)?)),
     }
+}
+
+/// Answers of isl, each found once.
+pub(crate) struct Exact<'a> {
+    kernel: &'a Kernel,
+    /// Made when the first question is asked; `None` if isl cannot read a domain.
+    domains: OnceCell<Option<Domains>>,
+    known: RefCell<FxHashMap<Question, bool>>,
+}
+
+/// Two accesses, the loops around both whose iterations are the same, and loops whose iterations may be this far apart.
+type Question = (Access, Access, Vec<InameId>, Vec<InameId>, Distance);
+
+impl<'a> Exact<'a> {
+    pub(crate) fn new(kernel: &'a Kernel) -> Self {
+        Self { kernel, domains: OnceCell::new(), known: RefCell::default() }
+    }
+
+    /// Whether two accesses to one array, in the same iterations of `outer`, meet only in iterations of `loops` that are this far apart.
+    pub(crate) fn meet_only(
+        &self,
+        a: &Access,
+        b: &Access,
+        outer: &[InameId],
+        (loops, distance): (&[InameId], Distance),
+    ) -> bool {
+        let indices = a.indices.iter().zip(&b.indices).flat_map(|(first, second)| first.iter().zip(second.iter()));
+        let known: Vec<(&Affine, &Affine)> =
+            indices.filter_map(|(first, second)| Some((first.as_deref()?, second.as_deref()?))).collect();
+        // Indices that are the same function of outer loops meet always.
+        let may_tell = |&(first, second): &(&Affine, &Affine)| {
+            first != second || first.inames().any(|iname| !outer.contains(&iname))
+        };
+        if !known.iter().any(may_tell) {
+            return false;
+        }
+        let question = (a.clone(), b.clone(), outer.to_vec(), loops.to_vec(), distance);
+        if let Some(&answer) = self.known.borrow().get(&question) {
+            return answer;
+        }
+        if self.known.borrow().len() >= MAX_QUESTIONS {
+            return false;
+        }
+        let (first, second): (Vec<&Affine>, Vec<&Affine>) = known.into_iter().unzip();
+        let inames = |indices: &[&Affine]| indices.iter().flat_map(|index| index.inames()).collect::<Vec<InameId>>();
+        let (of_first, of_second) = (inames(&first), inames(&second));
+        let one = Element { loops: &of_first, indices: &first };
+        let other = Element { loops: &of_second, indices: &second };
+        let ask = |domains: &Domains| domains.meet_only(one, other, outer, (loops, distance)).ok();
+        let answer = self.domains().and_then(ask).unwrap_or(false);
+        self.known.borrow_mut().insert(question, answer);
+        answer
+    }
+
+    fn domains(&self) -> Option<&Domains> {
+        self.domains.get_or_init(|| domains(self.kernel)).as_ref()
+    }
+}
+
+/// Domains for questions of isl that may not take long; `None` if isl cannot read one.
+pub(crate) fn domains(kernel: &Kernel) -> Option<Domains> {
+    let context = isl::Context::new();
+    context.set_max_operations(Some(MAX_ISL_OPERATIONS));
+    Domains::new(&context, kernel).ok()
 }

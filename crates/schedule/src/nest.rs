@@ -9,14 +9,16 @@
 //! [`Order::Axes`] also puts the others in the order of the axes that are written, reductions after them.
 //! In these two an iname tagged `vec` goes inside. In all, an iname that encloses another's domain stays outside it.
 //! # Legality
-//! Instances may be reordered if the instruction is an accumulation, or writes a different element in each and reads
-//! none of the array that it writes but that one. Loops over `sequential` inames stay as they are.
+//! Instances may be reordered if no two of them touch an element that one of them writes, as [isl](crate::meet) tells; accumulations may meet each other.
+//! Loops over `sequential` inames stay as they are.
 
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::linearization::LoopTree;
+use nestegg_ir::meetings::Distance;
 use nestegg_ir::{InameId, InameSet, InameTag, InsnId, Kernel, Licence};
 
-use crate::access::{Access, Accesses, Touch};
+use crate::access::{Access, Accesses};
+use crate::meet::Exact;
 
 /// What the loops of a nest are sorted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +47,16 @@ pub(crate) fn sort_nests(kernel: &Kernel, tree: Vec<LoopTree>, licence: Licence,
             n_within[iname.index()] += 1;
         }
     }
-    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, licence), n_within, order };
+    let accesses = Accesses::new(kernel, licence);
+    let mut pass = Pass { kernel, accesses, exact: Exact::new(kernel), outer: Vec::new(), n_within, order };
     tree.into_iter().map(|node| pass.visit(node)).collect()
 }
 
 struct Pass<'a> {
     kernel: &'a Kernel,
     accesses: Accesses<'a>,
+    exact: Exact<'a>,
+    outer: Vec<InameId>,
     n_within: Vec<usize>,
     order: Order,
 }
@@ -72,7 +77,10 @@ impl Pass<'_> {
         }
         match node {
             LoopTree::Loop { iname, body } => {
-                LoopTree::Loop { iname, body: body.into_iter().map(|node| self.visit(node)).collect() }
+                self.outer.push(iname);
+                let body = body.into_iter().map(|node| self.visit(node)).collect();
+                self.outer.pop();
+                LoopTree::Loop { iname, body }
             }
             LoopTree::Branch { condition, body } => {
                 LoopTree::Branch { condition, body: body.into_iter().map(|node| self.visit(node)).collect() }
@@ -84,13 +92,14 @@ impl Pass<'_> {
     /// Whether the instances in these loops may run in any order.
     fn is_free(&mut self, insn: InsnId, loops: &[InameId]) -> bool {
         let accesses = self.accesses.of(insn);
-        let written: Vec<&Access> = accesses.iter().filter(|access| access.touch.changes()).collect();
-        written.iter().all(|write| {
-            let others = accesses.iter().filter(|other| other.array == write.array);
-            let is_alone = others
-                .clone()
-                .all(|other| other.touch == Touch::Read && other.indices == write.indices || other == *write);
-            matches!(write.touch, Touch::Accumulate(_)) && others.count() == 1 || is_alone && covers(write, loops)
+        let keep_apart = |a: &Access, b: &Access| self.exact.meet_only(a, b, &self.outer, (loops, Distance::Zero));
+        accesses.iter().filter(|access| access.touch.changes()).all(|write| {
+            let others =
+                accesses.iter().filter(|other| other.array == write.array && !other.touch.commutes(write.touch));
+            let (of_element, elsewhere): (Vec<&Access>, Vec<&Access>) =
+                others.partition(|other| other.indices == write.indices);
+            let is_alone = of_element.is_empty() || covers(write, loops) || keep_apart(write, write);
+            is_alone && elsewhere.into_iter().all(|other| keep_apart(write, other))
         })
     }
 

@@ -9,10 +9,10 @@
 //! it is made of float literals alone in a kernel with `float32`: it takes the type that it meets, which a temporary could not.
 //! # Method
 //! `x = r_1 + … + reduce(sum, q, e)` is `x = r_1 + …; for q: x = x + e`: joining is by the reduction itself, which saves an
-//! operation; `x = x + reduce(sum, q, e)` needs no initialisation. That is legal if `e` does not read `x`'s array
+//! operation; `x = x + reduce(sum, q, e)` needs no initialisation. That is legal if `e` does not read `x`, as isl tells where it reads other elements of its array,
 //! and has its dtype. All other reductions (factors, arguments, reductions in reductions, reductions that several
-//! instructions at one place, under the same predicates, use) go to a temporary first, with one dimension for each loop around that has
-//! a bounded iname from 0 up: contraction takes away what is not needed, and the scheduler may move what carries nothing.
+//! instructions at one place, under the same predicates, use) go to a temporary first, each with the sum that alone uses it, if there is one. The temporary has one
+//! dimension for each loop around that has a bounded iname from 0 up: contraction takes away what is not needed, and the scheduler may move what carries nothing.
 //! The new instructions are treated again until nothing is left.
 //! # Complexity
 //! Linear in the sum of the sizes of the instructions with reductions, times the depth to which reductions nest.
@@ -21,6 +21,7 @@
 
 mod extents;
 mod place;
+mod target;
 mod terms;
 
 use nestegg_ir::kernel::LinearizedKernel;
@@ -38,6 +39,7 @@ use crate::replace::replace;
 use extents::Extents;
 use nestegg_ir::walk::{below, each_with, reads};
 use place::SharedReductions;
+use target::Targets;
 use terms::Term;
 
 /// Replaces reductions by initialisations and accumulations.
@@ -72,6 +74,7 @@ pub fn realize_reductions_under(
         licence,
         has_single: kernel.has_single(),
         kernel,
+        targets: Targets::default(),
         open: Vec::new(),
         realized: Vec::new(),
     };
@@ -81,6 +84,7 @@ pub fn realize_reductions_under(
 
 struct Realize {
     kernel: nestegg_ir::Kernel,
+    targets: Targets,
     names: Names,
     types: Types,
     extents: Extents,
@@ -202,7 +206,9 @@ impl Realize {
         if rest.is_empty() && neutral_is_missing(op) {
             rest.append(&mut direct);
         }
-        let rest_exprs: Vec<ExprId> = rest.iter().map(|term| term.expr).collect();
+        // If nothing can accumulate into the target, the whole may have a temporary to accumulate into.
+        let rest_exprs: Vec<ExprId> =
+            if direct.is_empty() { vec![expression] } else { rest.iter().map(|term| term.expr).collect() };
         let mut items = Vec::new();
         // A `min` or `max` of nothing else cannot begin: it stays an expression.
         let replacements = self.realize_nested(insn, &rest_exprs, &mut items);
@@ -210,15 +216,15 @@ impl Realize {
             return None;
         }
         let replacements = replacements.unwrap_or_default();
-        for term in &mut rest {
-            term.expr = replace(&mut self.kernel.exprs, term.expr, &replacements);
-        }
         if direct.is_empty() {
             let value = replace(&mut self.kernel.exprs, expression, &replacements);
             self.set_value(insn, value);
             items.push(Item::Run(insn));
             self.update();
             return Some(self.under_predicates(insn, items));
+        }
+        for term in &mut rest {
+            term.expr = replace(&mut self.kernel.exprs, term.expr, &replacements);
         }
         let dtype = self.kernel[assignee.array].dtype;
         let target = self.kernel.exprs.access(assignee.array, assignee.indices.clone());
@@ -297,12 +303,12 @@ impl Realize {
                 && self.has_dtype(term.expr, self.kernel[target.array].dtype)
                 // Sums on the way need not fit a narrow type.
                 && self.kernel[target.array].stored.is_none()
-                && !reads(exprs, [term.expr], target.array)
+                && !self.targets.may_be_read(&self.kernel, &self.open, target, term.expr)
         });
         (op, direct, rest)
     }
 
-    /// Puts the outermost reductions below `roots` into temporaries; `None` if there is none that can be.
+    /// Puts the outermost reductions below `roots`, or the sums that they are terms of, into temporaries; `None` if there is none that can be.
     fn realize_nested(
         &mut self,
         insn: InsnId,
@@ -310,20 +316,21 @@ impl Realize {
         items: &mut Vec<Item>,
     ) -> Option<FxHashMap<ExprId, ExprId>> {
         let mut replacements = FxHashMap::default();
-        for reduction in self.always_evaluated(roots) {
+        self.share_repeated(insn, roots);
+        for value in self.always_evaluated(insn, roots) {
             let predicates = &self.kernel[insn].predicates;
-            let known = self.realized.last().and_then(|realized| realized.element(reduction, predicates));
+            let known = self.realized.last().and_then(|realized| realized.element(value, predicates));
             let element = match known {
                 Some(element) => element,
-                None => self.realize_in_temporary(insn, reduction, items),
+                None => self.realize_in_temporary(insn, value, items),
             };
-            replacements.insert(reduction, element);
+            replacements.insert(value, element);
         }
         (!replacements.is_empty()).then_some(replacements)
     }
 
-    fn realize_in_temporary(&mut self, insn: InsnId, reduction: ExprId, items: &mut Vec<Item>) -> ExprId {
-        let dtype = self.types.of(reduction).dtype();
+    fn realize_in_temporary(&mut self, insn: InsnId, value: ExprId, items: &mut Vec<Item>) -> ExprId {
+        let dtype = self.types.of(value).dtype();
         let (shape, indices): (Vec<ExprId>, Vec<ExprId>) = self
             .open
             .clone()
@@ -338,16 +345,28 @@ impl Realize {
         self.kernel.arrays.push(Array { name, dtype, stored: None, shape, kind: ArrayKind::Temporary });
         let element = self.kernel.exprs.access(array, indices.clone());
         let assignee = Assignee { array, indices: indices.into() };
-        let new = self.add_instruction(insn, "red", assignee, reduction);
+        let new = self.add_instruction(insn, "red", assignee, value);
+        self.shared.add(new, self.shared.of(insn).into_iter().filter(|&shared| shared != value));
         items.push(Item::Run(new));
         if let Some(realized) = self.realized.last_mut() {
-            realized.insert(&self.kernel.exprs, reduction, &self.kernel[insn].predicates, element);
+            realized.insert(&self.kernel.exprs, value, &self.kernel[insn].predicates, element);
         }
         element
     }
 
-    /// The outermost reductions below `roots` that are evaluated whenever the roots are and can be loops.
-    fn always_evaluated(&self, roots: &[ExprId]) -> Vec<ExprId> {
+    /// Counts the reductions in what occurs several times below the roots of an instruction among those that it shares.
+    fn share_repeated(&mut self, insn: InsnId, roots: &[ExprId]) {
+        let exprs = &self.kernel.exprs;
+        let terms: Vec<Term> = roots.iter().map(|&expr| Term { negated: false, expr }).collect();
+        let repeated = uses(exprs, &terms).into_iter().filter(|(id, n)| *n > 1 && self.has_reduction(*id));
+        let in_repeated = below(exprs, repeated.map(|(id, _)| id));
+        let is_reduction = |id: &ExprId| matches!(exprs[*id], Expr::Reduce { .. });
+        self.shared.add(insn, in_repeated.into_iter().filter(is_reduction));
+    }
+
+    /// The outermost reductions below `roots` that are evaluated whenever the roots are and can be loops; in place of one that a sum alone uses, that sum, which
+    /// accumulates into its other terms.
+    fn always_evaluated(&self, insn: InsnId, roots: &[ExprId]) -> Vec<ExprId> {
         let mut seen = FxHashSet::default();
         let mut pending: Vec<ExprId> = roots.to_vec();
         let mut res = Vec::new();
@@ -356,24 +375,36 @@ impl Realize {
                 continue;
             }
             match &self.kernel.exprs[id] {
-                Expr::Reduce { .. } => {
-                    let dtype = self.types.of(id).dtype();
-                    let begins = matches!(
-                        &self.kernel.exprs[id],
-                        Expr::Reduce { op, .. } if !neutral_is_missing(*op) && (dtype.is_float() || dtype.is_integer())
-                    );
-                    let is_strong = !self.has_single || self.types.of(id) != Type::WeakFloat;
-                    if begins && is_strong && self.can_open(id, None) {
-                        res.push(id);
-                    }
-                }
+                Expr::Reduce { .. } if self.can_be_loops(id) => res.push(id),
+                Expr::Reduce { .. } | Expr::Substitution { .. } => {}
                 Expr::Op { op: Op::If | Op::And | Op::Or, operands } => pending.push(operands[0]),
-                Expr::Substitution { .. } => {}
+                Expr::Op { op: Op::Add | Op::Sub, operands }
+                    if operands.iter().any(|&term| !self.shared.contains(insn, term) && self.may_begin(id, term)) =>
+                {
+                    res.push(id);
+                }
                 expr => pending.extend(expr.children()),
             }
         }
         res.sort_unstable();
         res
+    }
+
+    /// Whether a reduction can become loops that fill a temporary.
+    fn can_be_loops(&self, id: ExprId) -> bool {
+        let Expr::Reduce { op, .. } = &self.kernel.exprs[id] else { return false };
+        let ty = self.types.of(id);
+        let begins = !neutral_is_missing(*op) && (ty.dtype().is_float() || ty.dtype().is_integer());
+        begins && (!self.has_single || ty != Type::WeakFloat) && self.can_open(id, None)
+    }
+
+    /// Whether a sum may begin with its other terms and add up a reduction that is one of them.
+    fn may_begin(&self, sum: ExprId, term: ExprId) -> bool {
+        let is_strict = self.licence == Licence::Strict && self.types.of(sum).is_float();
+        !is_strict
+            && self.can_be_loops(term)
+            && self.can_open(term, Some(ReduceOp::Sum))
+            && self.has_dtype(term, self.types.of(sum).dtype())
     }
 
     /// Whether the expression is a reduction (by `op`, if given) whose inames can be loops here.

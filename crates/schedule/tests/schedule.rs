@@ -6,6 +6,7 @@ use nestegg_ir::{Expr, InsnId, Licence, LinearizedKernel, Program};
 use nestegg_schedule::{Order, lay_out, realize_reductions, schedule_under};
 use nestegg_span::Source;
 use nestegg_testgen::{Knobs, generate_seed};
+use proptest::prelude::*;
 
 fn scheduled(input: &Program, order: Order) -> LinearizedKernel {
     let linearized = input.clone().into_linearized().expect("the kernel has an order");
@@ -373,6 +374,158 @@ end
                     assert_same(&input, &output);
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn the_halves_of_a_matrix_do_not_meet() {
+    check_in(
+        Order::Consecutive,
+        "kernel k linearized
+domain { [i] : 0 <= i < 5 }
+domain [i] -> { [j] : i <= j < 5 }
+domain { [k] : 0 <= k < 4 }
+arg a : float64[4, 5] read
+arg c : float64[5, 5] readwrite
+for i, j
+  c[i, j] = 0.0
+  for k
+    c[i, j] = c[i, j] + a[k, i]*a[k, j]
+  end
+  c[j, i] = c[i, j]
+end
+",
+        expect![[r#"
+            for i
+              for j
+                c[i, j] = 0.0
+              end
+              for k, j
+                c[i, j] = c[i, j] + a[k, i]*a[k, j]
+              end
+            end
+            for i, j
+              c[j, i] = c[i, j]
+            end
+        "#]],
+    );
+}
+
+#[test]
+fn rows_that_are_done_are_read_in_any_order() {
+    // Elimination: the rows above do not change any more.
+    check_in(
+        Order::Consecutive,
+        "kernel k linearized
+domain { [i] : 0 <= i < 5 }
+domain [i] -> { [j] : i <= j < 5 }
+domain [i] -> { [k] : 0 <= k < i }
+arg a : float64[5, 5] readwrite
+for i, j, k
+  a[i, j] = a[i, j] - a[i, k]*a[k, j]
+end
+",
+        expect![[r#"
+            for i, k, j
+              a[i, j] = a[i, j] - a[i, k]*a[k, j]
+            end
+        "#]],
+    );
+    // Here the row itself does.
+    check_in(
+        Order::Consecutive,
+        "kernel k linearized
+domain { [i, j, k] : 0 <= i < 5 and 0 <= j < 5 and 0 <= k < 5 }
+arg a : float64[5, 5] readwrite
+for i, j, k
+  a[i, j] = a[i, j] - a[i, k]*a[k, j]
+end
+",
+        expect![[r#"
+            for i, j, k
+              a[i, j] = a[i, j] - a[i, k]*a[k, j]
+            end
+        "#]],
+    );
+}
+
+#[test]
+fn a_sum_begins_with_its_other_terms() {
+    check(
+        "kernel k linearized
+domain { [i, q] : 0 <= i < 4 and 0 <= q < 5 }
+arg a : float64[5, 5] readwrite
+arg b : float64[5] read
+arg r : float64[4] write
+for i
+  a[i, 4] = (a[i, 4] - reduce(sum, q, a[i, q]*b[q]))/b[i]
+  r[i] = b[i]*(b[i] + reduce(sum, q, b[q])) + reduce(sum, q, b[q])
+end
+",
+        expect![[r#"
+            temp red : float64
+            temp red_0 : float64
+            for i
+              red = a[i, 4]
+              red_0 = 0.0
+              for q
+                red = red - a[i, q]*b[q]
+                red_0 = red_0 + b[q]
+              end
+              a[i, 4] = red/b[i]
+              r[i] = b[i]*(b[i] + red_0) + red_0
+            end
+        "#]],
+    );
+}
+
+/// A statement in the loops `inames` that reads and writes elements of one array, which are as near or as far as the numbers say.
+fn statement(inames: &[&str], [write, one, other, kind]: [usize; 4]) -> String {
+    let index = |which: usize| {
+        let iname = inames[which % inames.len()];
+        match which / inames.len() % 4 {
+            0 => iname.to_owned(),
+            1 => format!("{iname} - 1"),
+            2 => format!("{iname} + 1"),
+            _ => format!("6 - {iname}"),
+        }
+    };
+    let element = |which: usize| format!("a[{}, {}]", index(which), index(which / 12));
+    let (target, one, other) = (element(write), element(one), element(other));
+    match kind % 4 {
+        0 => format!("{target} = {one} + 2.0*{other}"),
+        1 => format!("{target} = {target} + {one}*{other}"),
+        2 => format!("{target} = {target} - {one}"),
+        _ => format!("{target} = 0.5*{target}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Loops that read what they write, in rectangles and triangles: whatever is split or turned, values stay.
+    #[test]
+    fn values_stay_where_arrays_are_changed_in_place(
+        triangles in 0_usize..9,
+        numbers in proptest::array::uniform4(proptest::array::uniform4(0_usize..144)),
+    ) {
+        let of_j = ["{ [j] : 1 <= j < 6 }", "[i] -> { [j] : i <= j < 6 }", "[i] -> { [j] : 1 <= j < i }"][triangles % 3];
+        let of_k = ["{ [k] : 1 <= k < 5 }", "[i] -> { [k] : 1 <= k < i }", "[j] -> { [k] : j <= k < 6 }"][triangles / 3];
+        let [first, inside, last, after] = numbers;
+        let text = format!(
+            "kernel k linearized\ndomain {{ [i] : 1 <= i < 6 }}\ndomain {of_j}\ndomain {of_k}\narg a : float64[8, 8] readwrite\n\
+             for i\n  for j\n    {}\n    for k\n      {}\n    end\n    {}\n  end\n  {}\nend\n",
+            statement(&["i", "j"], first),
+            statement(&["i", "j", "k"], inside),
+            statement(&["j", "i"], last),
+            statement(&["i"], after),
+        );
+        let input = nestegg_dump::read(&Source::new("kernel.knl", text)).unwrap_or_else(|errors| panic!("{errors:?}")).program;
+        for order in [Order::Shared, Order::Consecutive, Order::Axes, Order::Kept] {
+            let output = Program::Linearized(scheduled(&input, order));
+            prop_assert_eq!(nestegg_ir::verify::verify(&output), []);
+            assert_same(&input, &output);
         }
     }
 }

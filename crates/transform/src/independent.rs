@@ -17,8 +17,9 @@ use std::cell::RefCell;
 use nestegg_ir::affine::{self, Affine};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::{for_each_run, from_tree};
+use nestegg_ir::meetings::{Distance, Element};
 use nestegg_ir::walk::{below, reads};
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Kernel, LoopTree, Op};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, InstructionKind, Kernel, LoopTree, Op};
 use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -254,7 +255,8 @@ impl<'a> Meetings<'a> {
         let known: Vec<(&Affine, &Affine)> = known.filter_map(|(a, b)| Some((a.as_ref()?, b.as_ref()?))).collect();
         known.iter().any(|&(a, b)| self.index_tells(a, b)) || {
             let (first, second) = known.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
-            self.ask((&one.loops, &first), (&other.loops, &second)).unwrap_or(false)
+            let one = Element { loops: &one.loops, indices: &first };
+            self.ask(one, Element { loops: &other.loops, indices: &second }).unwrap_or(false)
         }
     }
 
@@ -269,35 +271,15 @@ impl<'a> Meetings<'a> {
             return known;
         }
         let inames = |affine: &Affine| affine.inames().collect::<Vec<InameId>>();
-        let res = self.ask((&inames(a), &[a]), (&inames(b), &[b])).unwrap_or(false);
+        let (of_a, of_b) = (inames(a), inames(b));
+        let res = self.ask(Element { loops: &of_a, indices: &[a] }, Element { loops: &of_b, indices: &[b] });
+        let res = res.unwrap_or(false);
         self.of_indices.borrow_mut().insert(key, res);
         res
     }
 
     /// Whether functions of inames have the same values in equal iterations only.
-    fn ask(&self, one: (&[InameId], &[&Affine]), other: (&[InameId], &[&Affine])) -> Result<bool, DomainError> {
-        let kept: InameSet = self.outer.iter().copied().chain([self.element]).collect();
-        let inames = |loops: &[InameId]| loops.iter().copied().chain(kept.iter()).collect::<InameSet>();
-        let relation = |(loops, indices): (&[InameId], &[&Affine])| -> Result<isl::Map, DomainError> {
-            let indices = indices.iter().map(|affine| self.domains.affine(affine)).collect::<Result<Vec<_>, _>>()?;
-            Ok(isl::Map::from_affine(&self.domains.of(&inames(loops))?, Some("element"), &indices)?)
-        };
-        let mut pairs = relation(one)?.apply_range(&relation(other)?.reverse()?)?;
-        for (side, (loops, _)) in [(isl::Dim::In, one), (isl::Dim::Out, other)] {
-            for (at, iname) in inames(loops).iter().enumerate().collect::<Vec<_>>().into_iter().rev() {
-                if !kept.contains(iname) {
-                    pairs = pairs.project_out(side, at, 1)?;
-                }
-            }
-            pairs = pairs.set_tuple_name(side, None)?;
-        }
-        let names = |letter: char| (0..kept.len()).map(|at| format!("{letter}{at}")).collect::<Vec<_>>().join(", ");
-        let conditions: Vec<String> = kept
-            .iter()
-            .enumerate()
-            .map(|(at, iname)| format!("a{at} {} b{at}", if iname == self.element { "=" } else { "!=" }))
-            .collect();
-        let text = format!("{{ [{}] -> [{}] : {} }}", names('a'), names('b'), conditions.join(" or "));
-        Ok(pairs.is_subset(&isl::Map::parse(self.domains.context(), &text)?)?)
+    fn ask(&self, one: Element<'_>, other: Element<'_>) -> Result<bool, DomainError> {
+        self.domains.meet_only(one, other, self.outer, (&[self.element], Distance::Zero))
     }
 }

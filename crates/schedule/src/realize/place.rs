@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// For each instruction those of its outermost reductions that another instruction in the same loop or condition
 /// has too: they are computed once.
-pub(super) struct SharedReductions(FxHashSet<(InsnId, ExprId)>);
+pub(super) struct SharedReductions(FxHashMap<InsnId, FxHashSet<ExprId>>);
 
 impl SharedReductions {
     /// Finds them; `has_reduction` says in which expressions reductions are.
@@ -31,13 +31,26 @@ impl SharedReductions {
                 }
             }
         }
-        let shared = keys.into_iter().flat_map(|key| users[&key].iter().map(move |&insn| (insn, key.1)));
-        Self(shared.collect())
+        let mut res = Self(FxHashMap::default());
+        for key in keys {
+            users[&key].iter().for_each(|&insn| res.add(insn, [key.1]));
+        }
+        res
+    }
+
+    /// Counts reductions among those that an instruction shares.
+    pub(super) fn add(&mut self, insn: InsnId, reductions: impl IntoIterator<Item = ExprId>) {
+        self.0.entry(insn).or_default().extend(reductions);
+    }
+
+    /// The reductions that an instruction shares.
+    pub(super) fn of(&self, insn: InsnId) -> FxHashSet<ExprId> {
+        self.0.get(&insn).cloned().unwrap_or_default()
     }
 
     /// Whether another instruction at the place of `insn` has the reduction.
     pub(super) fn contains(&self, insn: InsnId, reduction: ExprId) -> bool {
-        self.0.contains(&(insn, reduction))
+        self.0.get(&insn).is_some_and(|shared| shared.contains(&reduction))
     }
 }
 
