@@ -21,6 +21,7 @@ mod machine;
 mod nest;
 mod probes;
 mod read;
+mod recurrence;
 mod shape;
 
 pub use axes::Axes;

@@ -22,6 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::body::{CallKind, Counts, Mark, Reference, Work};
 use crate::facts::AllFacts;
 use crate::groups::{Blocks, Stored};
+use crate::recurrence::Recurrence;
 
 /// A condition that says nothing of its inames holds this often.
 const PROBABILITY: f64 = 0.5;
@@ -69,14 +70,14 @@ pub(crate) struct Read {
 }
 
 /// A loop around an instruction: its place among the loops and what it runs over.
-type Path = Vec<(usize, Option<InameId>)>;
+pub(crate) type Path = Vec<(usize, Option<InameId>)>;
 
 pub(crate) struct Builder<'a> {
-    kernel: &'a Kernel,
+    pub(crate) kernel: &'a Kernel,
     domains: &'a Domains,
     values: &'a [(String, i64)],
-    reassociates: bool,
-    fuses: bool,
+    pub(crate) reassociates: bool,
+    pub(crate) fuses: bool,
     vector_bytes: u64,
     types: Types,
     facts: AllFacts,
@@ -90,7 +91,7 @@ pub(crate) struct Builder<'a> {
     n_run: f64,
     last_use: FxHashMap<ArrayId, f64>,
     /// Scalars that are assigned once, with the loop and the value.
-    definitions: FxHashMap<ArrayId, (usize, ExprId)>,
+    pub(crate) definitions: FxHashMap<ArrayId, (usize, ExprId)>,
     /// Stores that may be parts of vectors.
     straight: Vec<Stored>,
     /// Values of which something else is made.
@@ -369,6 +370,12 @@ impl<'a> Builder<'a> {
             let work = &mut self.loops[path[level].0].work;
             work.reductions_in_memory += 1.0;
             work.is_scalar = true;
+        }
+        if let Some(value) = value
+            && let Some(chain) = Recurrence::of(self, assignee, path).and_then(|recurrence| recurrence.length(value))
+        {
+            let work = &mut self.loops[path[path.len() - 1].0].work;
+            work.recurrence = work.recurrence.max(chain);
         }
         if !is_scalar && self.stored.insert((array, assignee.indices.to_vec(), path[level].0)) {
             let reference = self.reference(array, &assignee.indices, weight);
@@ -658,7 +665,7 @@ impl<'a> Builder<'a> {
         Reference { array, position: self.position(array, indices), times }
     }
 
-    fn position(&self, array: ArrayId, indices: &[ExprId]) -> Option<Affine> {
+    pub(crate) fn position(&self, array: ArrayId, indices: &[ExprId]) -> Option<Affine> {
         let kernel = self.kernel;
         let mut res = Affine::default();
         for (&index, &extent) in indices.iter().zip(&kernel[array].shape) {

@@ -376,6 +376,7 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
         Some(_) if work.reductions > 0.0 => machine[C::Latency],
         _ => 0.0,
     };
+    let chain = chain.max(work.recurrence * machine[C::Latency]);
     let resources = [
         (work.arithmetic * machine[C::Arithmetic], Bound::Arithmetic),
         (loads * machine[C::Load], Bound::Loads),

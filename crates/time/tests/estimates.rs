@@ -126,10 +126,10 @@ fn a_carried_value_keeps_a_loop_scalar() {
     check(
         &loop_over(40, "y[i + 1] = 2.5*y[i]"),
         &expect![[r#"
-        40.0 ns
-          outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
-          i: 40.0 ns each time, bound by arithmetic, 40 iterations, 1 lanes
-    "#]],
+            320.0 ns
+              outside: 0.0 ns each time, bound by issue, 1 iterations, 1 lanes
+              i: 320.0 ns each time, bound by chain, 40 iterations, 1 lanes
+        "#]],
     );
 }
 
@@ -401,4 +401,21 @@ fn machine_files_are_checked() {
         help: it is a number from 0 to 1: how much of the time of all resources but the busiest is not hidden behind it
     "#]],
     );
+}
+
+#[test]
+fn an_iteration_waits_for_what_the_one_before_has_stored() {
+    let time = |value: &str| {
+        let text = loop_over(1000, &format!("y[i + 2] = {value}"));
+        estimate(&kernel(&text), &[], &machine()).unwrap().nanoseconds / 1000.0
+    };
+    // From the store to the read, and for the sum, four nanoseconds each; nothing else takes as long.
+    assert_eq!(time("x[i] + x[i + 1] + x[i + 2] + y[i + 1]"), 8.0);
+    // Three sums, one after the other.
+    assert_eq!(time("y[i + 1] + x[i] + x[i + 1] + x[i + 2]"), 16.0);
+    // Every second iteration waits for the other.
+    assert_eq!(time("y[i] + x[i] + x[i + 1] + x[i + 2]"), 8.0);
+    // A product that is added takes no time of its own.
+    assert_eq!(time("x[i] + x[i + 1]*y[i + 1]"), 8.0);
+    assert!(time("y[i + 2] + x[i] + x[i + 1] + x[i + 2]") < 8.0);
 }
