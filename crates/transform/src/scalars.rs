@@ -1,18 +1,19 @@
-//! Scalar replacement: an element that an innermost loop writes again and again is a scalar while the loop runs.
+//! Scalar replacement: an element that an innermost loop writes or reads again and again is a scalar while the loop runs.
 //!
 //! # Why
 //! `for k: C[i, j] += …` loads and stores the element in each iteration unless the compiler can tell that nothing else touches it. And only scalars are
-//! [summed in lanes](crate::summing).
+//! [summed in lanes](crate::summing). `for j: A[i, j] -= A[i, k]*A[k, j]` loads `A[i, k]` each time, for only isl knows that it is none of `A[i, j]`.
 //! # Input
 //! A kernel in its final order, without reductions.
 //! # Output
-//! The same operations in the same order. The element is loaded before the loop, and stored after it.
+//! The same operations in the same order. The element is loaded before the loop, and stored after it if the loop writes it.
 //! # Method
-//! In an innermost loop without conditions, an array qualifies if the loop writes it and touches only one of its elements, the same in every iteration. The loop must
-//! run at least once, and write the element unconditionally, so that loading and storing it touches nothing new. Short loops are left to the compiler, which unrolls
-//! them; loops over lanes stay as they are.
+//! In an innermost loop without conditions, an array qualifies if the loop writes it and touches only one of its elements, the same in every iteration. Of another
+//! array that the loop writes, elements that are read in every iteration qualify if isl knows that they are not written. The loop must run at least once, and write or
+//! read the element unconditionally, so that loading and storing it touches nothing new. Short loops are left to the compiler, which unrolls them; loops over lanes
+//! stay as they are.
 //! # Complexity
-//! Linear in the instructions, and a question to isl for each loop with such an element.
+//! Linear in the instructions, and a question to isl for each loop with such an element, and for each write of an array with such reads.
 //! # Source
 //! Callahan, Carr, Kennedy, "Improving register allocation for subscripted variables", 1990.
 
@@ -24,11 +25,12 @@ use nestegg_ir::names::Names;
 use nestegg_ir::walk::{arrays_below, below};
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, Instruction,
-    InstructionKind, Kernel, LinearizedKernel, LoopTree, affine,
+    InstructionKind, Kernel, LinearizedKernel, LoopTree, Op, affine,
 };
 use nestegg_isl as isl;
 
 use crate::depends::set_dependences;
+use crate::independent::MAX_ISL_OPERATIONS;
 use crate::split_at_zeros::in_program_order;
 use crate::summing::MIN_TRIPS;
 
@@ -53,6 +55,14 @@ pub fn replace_by_scalars(linearized: &LinearizedKernel) -> Option<LinearizedKer
     Some(res)
 }
 
+/// An element that is a scalar while a loop runs.
+struct Element {
+    at: Assignee,
+    /// Whether the loop reads the value from before.
+    is_read: bool,
+    is_written: bool,
+}
+
 struct Pass {
     kernel: Kernel,
     names: Names,
@@ -72,8 +82,8 @@ impl Pass {
                 LoopTree::Loop { iname, body } => {
                     let (mut before, mut after) = (Vec::new(), Vec::new());
                     if let Some(insns) = only_runs(&body) {
-                        for (element, loads) in self.elements(iname, &insns) {
-                            self.replace(&element, loads, &insns, &mut before, &mut after);
+                        for element in self.elements(iname, &insns) {
+                            self.replace(&element, &insns, &mut before, &mut after);
                         }
                     }
                     self.open.push(iname);
@@ -93,38 +103,79 @@ impl Pass {
         res
     }
 
-    /// The elements that become scalars, each with whether its old value is read.
-    fn elements(&self, iname: InameId, insns: &[InsnId]) -> Vec<(Assignee, bool)> {
+    /// The elements that become scalars.
+    fn elements(&self, iname: InameId, insns: &[InsnId]) -> Vec<Element> {
         let kernel = &self.kernel;
         let is_assignment = |insn: &InsnId| matches!(kernel[*insn].kind, InstructionKind::Assignment { .. });
         if kernel[iname].tags.contains(&InameTag::Vec) || !insns.iter().all(is_assignment) {
             return Vec::new();
         }
-        let written: Vec<ArrayId> = insns.iter().flat_map(|&insn| kernel[insn].written_arrays()).collect();
-        let mut res: Vec<(Assignee, bool)> = Vec::new();
-        for &insn in insns {
-            let assignee = &kernel[insn].assignees()[0];
-            let Array { dtype, stored, shape, kind, .. } = &kernel[assignee.array];
-            let is_known = res.iter().any(|(known, _)| known.array == assignee.array);
+        let writes: Vec<&Assignee> = insns.iter().map(|&insn| &kernel[insn].assignees()[0]).collect();
+        let is_fit = |at: &Assignee| {
+            let Array { dtype, stored, shape, kind, .. } = &kernel[at.array];
             let is_scalar = shape.is_empty() && matches!(kind, ArrayKind::Temporary);
-            if is_known || is_scalar || !dtype.is_float() || stored.is_some() || !kernel[insn].predicates.is_empty() {
-                continue;
-            }
-            let is_same = |&index: &ExprId| {
-                let varies = |id: ExprId| matches!(kernel.exprs[id], Expr::Iname(other) if other == iname);
-                let reads = arrays_below(&kernel.exprs, [index]);
-                affine::of(&kernel.exprs, index).is_some()
-                    && !below(&kernel.exprs, [index]).into_iter().any(varies)
-                    && reads.iter().all(|array| !written.contains(array))
-            };
-            if assignee.indices.iter().all(is_same)
-                && let Some(loads) = self.loads(assignee, insns)
-                && self.may_be_replaced(iname)
+            !is_scalar && dtype.is_float() && stored.is_none() && self.stays(at, iname, &writes)
+        };
+        let mut res: Vec<Element> = Vec::new();
+        for &insn in insns.iter().filter(|&&insn| kernel[insn].predicates.is_empty()) {
+            let at = &kernel[insn].assignees()[0];
+            if !res.iter().any(|known| known.at.array == at.array)
+                && is_fit(at)
+                && let Some(is_read) = self.loads(at, insns)
             {
-                res.push((assignee.clone(), loads));
+                res.push(Element { at: at.clone(), is_read, is_written: true });
             }
         }
-        res
+        for read in self.certain_reads(insns) {
+            let is_known =
+                res.iter().any(|known| known.at.array == read.array && (known.is_written || known.at == read));
+            if !is_known && is_fit(&read) && self.is_unwritten(&read, &writes) {
+                res.push(Element { at: read, is_read: true, is_written: false });
+            }
+        }
+        if res.is_empty() || !self.may_be_replaced(iname) { Vec::new() } else { res }
+    }
+
+    /// Whether an element is the same in all iterations of a loop that writes these.
+    fn stays(&self, element: &Assignee, iname: InameId, writes: &[&Assignee]) -> bool {
+        let exprs = &self.kernel.exprs;
+        element.indices.iter().all(|&index| {
+            let varies = |id: ExprId| matches!(exprs[id], Expr::Iname(other) if other == iname);
+            affine::of(exprs, index).is_some()
+                && !below(exprs, [index]).into_iter().any(varies)
+                && arrays_below(exprs, [index]).iter().all(|array| !writes.iter().any(|write| write.array == *array))
+        })
+    }
+
+    /// Elements of arrays that a loop writes that each iteration reads, whatever its conditions.
+    fn certain_reads(&self, insns: &[InsnId]) -> Vec<Assignee> {
+        let kernel = &self.kernel;
+        let written: Vec<ArrayId> = insns.iter().flat_map(|&insn| kernel[insn].written_arrays()).collect();
+        let certain = insns.iter().filter(|&&insn| kernel[insn].predicates.is_empty());
+        let roots = certain.flat_map(|&insn| kernel[insn].expressions());
+        let found: Vec<ExprId> = below(&kernel.exprs, roots);
+        let is_choice = |&id: &ExprId| {
+            matches!(kernel.exprs[id], Expr::Reduce { .. } | Expr::Op { op: Op::If | Op::And | Op::Or, .. })
+        };
+        if found.iter().any(is_choice) {
+            return Vec::new();
+        }
+        let accesses = found.into_iter().filter_map(|id| match &kernel.exprs[id] {
+            Expr::Access { array, indices } if written.contains(array) => {
+                Some(Assignee { array: *array, indices: indices.to_vec().into() })
+            }
+            _ => None,
+        });
+        accesses.collect()
+    }
+
+    /// Whether an element is none of those that a loop writes, as isl knows.
+    fn is_unwritten(&self, element: &Assignee, writes: &[&Assignee]) -> bool {
+        let is_other = |write: &Assignee, domains: &Domains| {
+            domains.are_different(&self.kernel.exprs, &element.indices, &write.indices, &self.open)
+        };
+        let of_array = writes.iter().filter(|write| write.array == element.array);
+        self.domains().is_some_and(|domains| of_array.into_iter().all(|write| is_other(write, domains)))
     }
 
     /// Whether the old value of an element is read; `None` if the loop touches the array elsewhere, too.
@@ -159,8 +210,7 @@ impl Pass {
 
     /// Whether a loop runs at least once inside of those around it, and may run often enough for [lanes](MIN_TRIPS).
     fn may_be_replaced(&self, iname: InameId) -> bool {
-        let domains = self.domains.get_or_init(|| Domains::new(&isl::Context::new(), &self.kernel).ok());
-        let Some(domains) = domains else { return false };
+        let Some(domains) = self.domains() else { return false };
         let outer: InameSet = self.open.iter().copied().collect();
         let answer = || {
             let (set, name) = (domains.projection(iname)?, &self.kernel[iname].name);
@@ -171,10 +221,18 @@ impl Pass {
         answer().unwrap_or(false)
     }
 
+    fn domains(&self) -> Option<&Domains> {
+        let read = || {
+            let context = isl::Context::new();
+            context.set_max_operations(Some(MAX_ISL_OPERATIONS));
+            Domains::new(&context, &self.kernel).ok()
+        };
+        self.domains.get_or_init(read).as_ref()
+    }
+
     fn replace(
         &mut self,
-        element: &Assignee,
-        loads: bool,
+        Element { at: element, is_read, is_written }: &Element,
         insns: &[InsnId],
         before: &mut Vec<LoopTree>,
         after: &mut Vec<LoopTree>,
@@ -191,22 +249,26 @@ impl Pass {
             let instruction = &mut instructions[insn.index()];
             let roots: Vec<ExprId> = instruction.expressions().collect();
             let map = exprs.rewrite(roots, |exprs, _, new| match &new {
-                Expr::Access { array, .. } if *array == element.array => exprs.access(scalar, []),
+                Expr::Access { array, indices } if *array == element.array && *indices == element.indices => {
+                    exprs.access(scalar, [])
+                }
                 _ => exprs.intern(new),
             });
             instruction.map_expressions(|id| map.get(id));
             if let InstructionKind::Assignment { assignee, .. } = &mut instruction.kind
-                && assignee.array == element.array
+                && assignee == element
             {
                 *assignee = of_scalar.clone();
             }
         }
-        if loads {
+        if *is_read {
             let value = self.kernel.exprs.access(element.array, element.indices.clone());
             before.push(self.new_instruction("load", &name, of_scalar, value));
         }
-        let value = self.kernel.exprs.access(scalar, []);
-        after.push(self.new_instruction("store", &name, element.clone(), value));
+        if *is_written {
+            let value = self.kernel.exprs.access(scalar, []);
+            after.push(self.new_instruction("store", &name, element.clone(), value));
+        }
     }
 
     fn new_instruction(&mut self, verb: &str, of: &str, assignee: Assignee, expression: ExprId) -> LoopTree {

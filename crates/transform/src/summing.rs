@@ -8,7 +8,7 @@
 //! The innermost such loops, with the scalars they add to.
 //! # Method
 //! A loop qualifies if its iterations [share only sums](crate::parallel), and if there are at least [`MIN_TRIPS`] of them or an unknown number. Its accesses have stride
-//! one or none; loops too long to be unrolled may have any stride, since separate sums no longer wait for each other. Loops inside it are short enough to be unrolled.
+//! one or none: lanes that are loaded one by one cost more than they save. Loops inside it are short enough to be unrolled.
 
 use nestegg_ir::affine::{self, Var};
 use nestegg_ir::domains::Domains;
@@ -50,7 +50,6 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
     };
     let is_such = |found: &ParallelLoop| {
         let is_short = |iname: &InameId| ranges.is_alone(*iname) && trips(*iname).is_some_and(|n| n <= MAX_UNROLLED);
-        let is_long = trips(found.iname).is_none_or(|n| n > MAX_UNROLLED);
         !found.sums.is_empty()
             && trips(found.iname).is_none_or(|n| n >= MIN_TRIPS)
             && found.insns.iter().all(|&insn| {
@@ -58,11 +57,11 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
                     .within
                     .iter()
                     .all(|iname| *iname == found.iname || found.outer.contains(iname) || is_short(iname))
-                    && kernel[insn].expressions().all(|root| goes_along(kernel, root, found.iname, is_long))
+                    && kernel[insn].expressions().all(|root| goes_along(kernel, root, found.iname))
                     && kernel[insn]
                         .assignees()
                         .iter()
-                        .all(|assignee| is_in_order(kernel, &assignee.indices, found.iname, is_long))
+                        .all(|assignee| is_in_order(kernel, &assignee.indices, found.iname))
             })
     };
     let mut res: Vec<ParallelLoop> = Vec::new();
@@ -81,20 +80,20 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
 }
 
 /// Whether all accesses below an expression are [in order](is_in_order).
-fn goes_along(kernel: &Kernel, root: ExprId, iname: InameId, may_leap: bool) -> bool {
+fn goes_along(kernel: &Kernel, root: ExprId, iname: InameId) -> bool {
     below(&kernel.exprs, [root]).into_iter().all(|id| match &kernel.exprs[id] {
-        Expr::Access { indices, .. } => is_in_order(kernel, indices, iname, may_leap),
+        Expr::Access { indices, .. } => is_in_order(kernel, indices, iname),
         Expr::Reduce { .. } => false,
         _ => true,
     })
 }
 
-/// Whether an access has stride one or minus one in the iname, or does not move; any affine access does if it `may_leap`.
-fn is_in_order(kernel: &Kernel, indices: &[ExprId], iname: InameId, may_leap: bool) -> bool {
+/// Whether an access has stride one or minus one in the iname, or does not move.
+fn is_in_order(kernel: &Kernel, indices: &[ExprId], iname: InameId) -> bool {
     indices.iter().rev().enumerate().all(|(from_last, &index)| {
         let coefficient = affine::of(&kernel.exprs, index).map(|index| index.coefficient(Var::Iname(iname)));
         match coefficient {
-            Some(coefficient) => may_leap || coefficient == 0 || from_last == 0 && coefficient.abs() == 1,
+            Some(coefficient) => coefficient == 0 || from_last == 0 && coefficient.abs() == 1,
             None => false,
         }
     })

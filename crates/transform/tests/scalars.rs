@@ -8,8 +8,8 @@ use nestegg_transform::replace_by_scalars;
 use support::{assert_same_meaning, body, parse, text};
 
 const HEAD: &str = "kernel k linearized\nparam n : int32 = 4\nparam m : int32 = 3\nassume [n, m] -> { : n >= 1 }\ndomain [n] -> { [i] : 0 <= i < n }\n\
-                    domain [n] -> { [j] : 0 <= j < n }\ndomain [m] -> { [k] : 0 <= k < m }\ndomain [i] -> { [h] : 0 <= h < i }\ndomain { [s] : 0 <= s < 4 }\n\
-                    arg A : float64[n, n] read\narg x : float64[n] read\narg y : float64[n] readwrite\narg z : float64[n] readwrite\narg p : int32[n] readwrite\n";
+                    domain [n] -> { [j] : 0 <= j < n }\ndomain [m] -> { [k] : 0 <= k < m }\ndomain [i] -> { [h] : 0 <= h < i }\ndomain [i] -> { [g] : 0 <= g <= i }\ndomain { [s] : 0 <= s < 4 }\n\
+                    arg A : float64[n, n] read\narg x : float64[n] read\narg y : float64[n] readwrite\narg z : float64[n] readwrite\narg w : float64[n + 1] readwrite\narg p : int32[n] readwrite\n";
 
 fn replaced(instructions: &str) -> (Program, Option<LinearizedKernel>) {
     let input = parse("test", &format!("{HEAD}{instructions}"));
@@ -44,6 +44,19 @@ fn sums_in_elements() {
         "for j\n  y[0] = x[j]\n  z[1] = z[1] + y[0]\nend\n",
         "z_element_0 = z[1]\nfor j\ny_element_0 = x[j]\nz_element_0 = z_element_0 + y_element_0\nend\ny[0] = y_element_0\nz[1] = z_element_0",
     );
+}
+
+#[test]
+fn elements_that_are_read_beside_those_written() {
+    check(
+        "for i, g\n  w[g] = w[g] + x[g]*w[i + 1]\nend\n",
+        "for i\nw_element_0 = w[i + 1]\nfor g\nw[g] = w[g] + x[g]*w_element_0\nend\nend",
+    );
+    // It is one of those that are written; a condition decides whether it is read; the loop may be empty.
+    refuse("for i, g\n  w[g] = w[g] + x[g]*w[i]\nend\n");
+    refuse("for i, g\n  w[g] = w[g] + (w[i + 1] if x[g] > 0.0 else 0.0)\nend\n");
+    refuse("for i, g\n  w[g] = w[g] + x[g]*w[i + 1]  {if=x[g] > 0.0}\nend\n");
+    refuse("for i, h\n  w[h] = w[h] + x[h]*w[i + 1]\nend\n");
 }
 
 #[test]
