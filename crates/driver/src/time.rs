@@ -7,6 +7,7 @@
 use nestegg_ir::{Licence, LinearizedKernel, Program, Semantics, Traps};
 use nestegg_schedule::Order;
 use nestegg_time::{Estimate, EstimateError, Profile};
+use rayon::prelude::*;
 
 use crate::batch::put_together;
 use crate::candidates::Candidate;
@@ -168,22 +169,22 @@ impl Told<'_> {
             return;
         }
         stages.run("estimate", || {
-            for candidate in &mut *candidates {
+            candidates.par_iter_mut().for_each(|candidate| {
                 self.ease(candidate);
                 let time = self.run().of(&candidate.program).ok().flatten();
                 candidate.time = time.unwrap_or(Nanoseconds(u128::MAX));
-            }
+            });
             let best = candidates.iter().map(|candidate| candidate.time).min().unwrap_or_default();
             let is_near =
                 |candidate: &&mut Candidate| candidate.is_of_form && candidate.time.0 <= best.0.saturating_mul(NEAR);
-            for candidate in candidates.iter_mut().filter(is_near) {
+            candidates.par_iter_mut().filter(is_near).for_each(|candidate| {
                 if let Ok(Some((program, time))) = self.run().interleaved(&candidate.program) {
                     (candidate.program, candidate.time) = (program, time);
                 }
                 if let Ok(Some((program, time))) = self.run().for_compilers(&candidate.program, candidate.time) {
                     (candidate.program, candidate.time) = (program, time);
                 }
-            }
+            });
         });
     }
 
