@@ -102,6 +102,16 @@ impl Domains {
         })
     }
 
+    /// Reads the domains of a kernel in a context of their own, in which each question may cost isl so many operations: harder ones fail.
+    ///
+    /// # Errors
+    /// If isl cannot read one.
+    pub fn bounded(kernel: &Kernel, max_operations: u64) -> Result<Self, DomainError> {
+        let context = isl::Context::new();
+        context.set_max_operations(Some(max_operations));
+        Self::new(&context, kernel)
+    }
+
     /// Values for parameters, before the kernel's own estimates.
     #[must_use]
     pub fn with_values(mut self, values: &[(String, i64)]) -> Self {

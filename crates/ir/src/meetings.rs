@@ -1,28 +1,68 @@
-//! In which iterations two accesses touch one element, as isl decides it.
+//! In which iterations two accesses touch one element.
 //!
 //! # Input
-//! The loops around each access, and its indices; loops around both, whose values are the same for both.
+//! The indices of each access; the loops around both, whose values are the same for both.
 //! # Output
-//! Whether they meet only as a dependence, or the lack of one, asks for.
+//! Whether they touch one element only in iterations that are as far apart as the caller allows; or how far apart they are, where the indices alone tell.
+//! # Method
+//! isl composes the relations from iterations to elements, and compares the pairs of iterations with those that are allowed. Indices that are left out, because
+//! nobody knows them, only add pairs.
 //! # Complexity
-//! One question to isl, which may be as hard as integer programming: callers bound its operations.
+//! One question to isl, which may be as hard as integer programming: callers [bound](Domains::bounded) its operations.
 //! # Not done
 //! Conditions and predicates around an access are left out: it is taken to happen.
 
 use nestegg_isl as isl;
 
-use crate::affine::{self, Affine};
+use crate::affine::{self, Affine, Var};
 use crate::domains::{DomainError, Domains};
-use crate::expr::Exprs;
+use crate::expr::{Expr, Exprs};
 use crate::ids::{ExprId, InameId, InameSet};
+use crate::kernel::Assignee;
+
+/// What was stored more iterations ago than this has arrived.
+const RECENT: i64 = 4;
 
 /// An element that is accessed in each iteration of loops.
 #[derive(Clone, Copy, Debug)]
 pub struct Element<'a> {
-    /// The loops around the access; more may be left out than given, for then it is taken to happen more often.
+    /// Loops around the access whose inames are not in its indices. They may be left out: then it is taken to happen even where these loops are empty.
     pub loops: &'a [InameId],
-    /// Functions of these loops' inames; indices that are none are left out.
+    /// The indices that are affine.
     pub indices: &'a [&'a Affine],
+}
+
+impl<'a> Element<'a> {
+    /// With these indices, in the loops that they name.
+    #[must_use]
+    pub fn at(indices: &'a [&'a Affine]) -> Self {
+        Self { loops: &[], indices }
+    }
+}
+
+/// How many iterations of the innermost loop ago a store wrote the element that its value reads; `None` if it never did, or so long ago that no iteration waits for it.
+#[must_use]
+pub fn stored_before(exprs: &Exprs, store: &Assignee, read: ExprId, iname: InameId) -> Option<i64> {
+    let Expr::Access { array, indices } = &exprs[read] else { return None };
+    if *array != store.array {
+        return None;
+    }
+    let mut found: Option<i64> = None;
+    for (&written, &read) in store.indices.iter().zip(indices) {
+        let written = affine::of(exprs, written)?;
+        let difference = written.plus(&affine::of(exprs, read)?, -1)?.as_constant()?;
+        match written.coefficient(Var::Iname(iname)) {
+            0 if difference == 0 => {}
+            0 => return None,
+            step => {
+                let distance = difference.checked_div(step)?;
+                let is_it = distance.checked_mul(step)? == difference && found.is_none_or(|known| known == distance);
+                found = Some(distance).filter(|_| is_it);
+                found?;
+            }
+        }
+    }
+    found.filter(|distance| (1..=RECENT).contains(distance))
 }
 
 /// Iterations of common loops in which a second access may follow a first one.
@@ -43,11 +83,8 @@ impl Domains {
             indices.iter().map(|&index| affine::of(exprs, index)).collect()
         };
         let (Some(one), Some(other)) = (affine_of(one), affine_of(other)) else { return false };
-        let inames = |indices: &[Affine]| indices.iter().flat_map(Affine::inames).collect::<Vec<InameId>>();
-        let (of_one, of_other) = (inames(&one), inames(&other));
-        let one = Element { loops: &of_one, indices: &one.iter().collect::<Vec<_>>() };
-        let other = Element { loops: &of_other, indices: &other.iter().collect::<Vec<_>>() };
-        self.meet_only(one, other, outer, (&[], Distance::Zero)).unwrap_or(false)
+        let (one, other): (Vec<&Affine>, Vec<&Affine>) = (one.iter().collect(), other.iter().collect());
+        self.meet_only(Element::at(&one), Element::at(&other), outer, (&[], Distance::Zero)).unwrap_or(false)
     }
 
     /// Whether two accesses to one array, inside the same iterations of the loops `outer`, touch one element only in iterations of the loops `common` that are
@@ -63,7 +100,10 @@ impl Domains {
         (common, distance): (&[InameId], Distance),
     ) -> Result<bool, DomainError> {
         let kept: InameSet = outer.iter().chain(common).copied().collect();
-        let inames = |of: Element<'_>| of.loops.iter().copied().chain(kept.iter()).collect::<InameSet>();
+        let inames = |of: Element<'_>| {
+            let of_indices = of.indices.iter().flat_map(|index| index.inames());
+            of.loops.iter().copied().chain(of_indices).chain(kept.iter()).collect::<InameSet>()
+        };
         let relation = |of: Element<'_>| -> Result<isl::Map, DomainError> {
             let indices = of.indices.iter().map(|affine| self.affine(affine)).collect::<Result<Vec<_>, _>>()?;
             Ok(isl::Map::from_affine(&self.of(&inames(of))?, Some("element"), &indices)?)

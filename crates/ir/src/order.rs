@@ -161,8 +161,9 @@ pub fn arrays_read(kernel: &Kernel) -> Vec<Vec<ArrayId>> {
         .collect()
 }
 
-/// Reads of each substitution rule, through other rules too.
-fn rule_reads(kernel: &Kernel) -> Vec<BTreeSet<ArrayId>> {
+/// The arrays that each substitution rule reads, by itself or through other rules.
+#[must_use]
+pub fn rule_reads(kernel: &Kernel) -> Vec<BTreeSet<ArrayId>> {
     let mut res: Vec<BTreeSet<ArrayId>> = vec![BTreeSet::new(); kernel.substitutions.len()];
     loop {
         let mut changed = false;

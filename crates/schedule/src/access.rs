@@ -17,7 +17,7 @@ pub(crate) enum Touch {
     Read,
     /// It gets a value.
     Write,
-    /// `x = x ∘ e`: accumulations into one element by one operation commute, up to rounding. What `e` reads, of `x`'s array too, is read besides.
+    /// `x = x ∘ e`: accumulations into one element by one operation commute, up to rounding. Whatever `e` reads, even of `x`'s array, counts as a read.
     Accumulate(ReduceOp),
 }
 

@@ -13,7 +13,6 @@ use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::meetings::{Distance, Element};
 use nestegg_ir::{InameId, Kernel};
-use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
 use crate::access::Access;
@@ -22,7 +21,7 @@ use crate::access::Access;
 const MAX_QUESTIONS: usize = 256;
 
 /// What isl may spend on one question.
-const MAX_ISL_OPERATIONS: u64 = 200_000;
+pub(crate) const MAX_ISL_OPERATIONS: u64 = 200_000;
 
 /// When two functions of an iname, each in its own iteration, have the same value.
 pub(crate) enum Meetings {
@@ -110,24 +109,11 @@ impl<'a> Exact<'a> {
             return false;
         }
         let (first, second): (Vec<&Affine>, Vec<&Affine>) = known.into_iter().unzip();
-        let inames = |indices: &[&Affine]| indices.iter().flat_map(|index| index.inames()).collect::<Vec<InameId>>();
-        let (of_first, of_second) = (inames(&first), inames(&second));
-        let one = Element { loops: &of_first, indices: &first };
-        let other = Element { loops: &of_second, indices: &second };
+        let (one, other) = (Element::at(&first), Element::at(&second));
+        let domains = self.domains.get_or_init(|| Domains::bounded(self.kernel, MAX_ISL_OPERATIONS).ok());
         let ask = |domains: &Domains| domains.meet_only(one, other, outer, (loops, distance)).ok();
-        let answer = self.domains().and_then(ask).unwrap_or(false);
+        let answer = domains.as_ref().and_then(ask).unwrap_or(false);
         self.known.borrow_mut().insert(question, answer);
         answer
     }
-
-    fn domains(&self) -> Option<&Domains> {
-        self.domains.get_or_init(|| domains(self.kernel)).as_ref()
-    }
-}
-
-/// Domains for questions of isl that may not take long; `None` if isl cannot read one.
-pub(crate) fn domains(kernel: &Kernel) -> Option<Domains> {
-    let context = isl::Context::new();
-    context.set_max_operations(Some(MAX_ISL_OPERATIONS));
-    Domains::new(&context, kernel).ok()
 }

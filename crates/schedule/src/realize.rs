@@ -9,10 +9,10 @@
 //! it is made of float literals alone in a kernel with `float32`: it takes the type that it meets, which a temporary could not.
 //! # Method
 //! `x = r_1 + … + reduce(sum, q, e)` is `x = r_1 + …; for q: x = x + e`: joining is by the reduction itself, which saves an
-//! operation; `x = x + reduce(sum, q, e)` needs no initialisation. That is legal if `e` does not read `x`, as isl tells where it reads other elements of its array,
-//! and has its dtype. All other reductions (factors, arguments, reductions in reductions, reductions that several
-//! instructions at one place, under the same predicates, use) go to a temporary first, each with the sum that alone uses it, if there is one. The temporary has one
-//! dimension for each loop around that has a bounded iname from 0 up: contraction takes away what is not needed, and the scheduler may move what carries nothing.
+//! operation; `x = x + reduce(sum, q, e)` needs no initialisation. That is legal if `e` has the dtype of `x` and does not read it; isl tells other elements of the
+//! same array from it. All other reductions (factors, arguments, reductions in reductions, reductions that several
+//! instructions at one place, under the same predicates, use) go to a temporary first. If nothing but one sum uses such a reduction, the whole sum goes there. The
+//! temporary has one dimension for each loop around that has a bounded iname from 0 up: contraction takes away what is not needed, and the scheduler may move what carries nothing.
 //! The new instructions are treated again until nothing is left.
 //! # Complexity
 //! Linear in the sum of the sizes of the instructions with reductions, times the depth to which reductions nest.
@@ -73,8 +73,8 @@ pub fn realize_reductions_under(
         has_reduction,
         licence,
         has_single: kernel.has_single(),
+        targets: Targets::new(&kernel),
         kernel,
-        targets: Targets::default(),
         open: Vec::new(),
         realized: Vec::new(),
     };
@@ -346,7 +346,7 @@ impl Realize {
         let element = self.kernel.exprs.access(array, indices.clone());
         let assignee = Assignee { array, indices: indices.into() };
         let new = self.add_instruction(insn, "red", assignee, value);
-        self.shared.add(new, self.shared.of(insn).into_iter().filter(|&shared| shared != value));
+        self.shared.take_out(value, insn, new);
         items.push(Item::Run(new));
         if let Some(realized) = self.realized.last_mut() {
             realized.insert(&self.kernel.exprs, value, &self.kernel[insn].predicates, element);
@@ -354,7 +354,7 @@ impl Realize {
         element
     }
 
-    /// Counts the reductions in what occurs several times below the roots of an instruction among those that it shares.
+    /// Marks as shared the reductions in what occurs several times below the roots of an instruction.
     fn share_repeated(&mut self, insn: InsnId, roots: &[ExprId]) {
         let exprs = &self.kernel.exprs;
         let terms: Vec<Term> = roots.iter().map(|&expr| Term { negated: false, expr }).collect();
@@ -364,8 +364,8 @@ impl Realize {
         self.shared.add(insn, in_repeated.into_iter().filter(is_reduction));
     }
 
-    /// The outermost reductions below `roots` that are evaluated whenever the roots are and can be loops; in place of one that a sum alone uses, that sum, which
-    /// accumulates into its other terms.
+    /// The outermost reductions below `roots` that are evaluated whenever the roots are and can be loops. If nothing but one sum uses such a reduction, the sum stands
+    /// in its place: it begins with its other terms, and adds the reduction to them.
     fn always_evaluated(&self, insn: InsnId, roots: &[ExprId]) -> Vec<ExprId> {
         let mut seen = FxHashSet::default();
         let mut pending: Vec<ExprId> = roots.to_vec();

@@ -51,7 +51,7 @@ pub(crate) struct Work {
     pub(crate) reductions: f64,
     /// Elements that each iteration adds to, stored and loaded each time.
     pub(crate) reductions_in_memory: f64,
-    /// The longest chain of operations, one after the other, from what an iteration has stored to what the next one stores.
+    /// How many operations, one after the other, each iteration waits for because it reads what earlier ones have stored.
     pub(crate) recurrence: f64,
     /// Whether there is something that no vector does: a call without vector form, an opaque instruction.
     pub(crate) is_scalar: bool,

@@ -70,7 +70,7 @@ pub(crate) struct Read {
 }
 
 /// A loop around an instruction: its place among the loops and what it runs over.
-pub(crate) type Path = Vec<(usize, Option<InameId>)>;
+type Path = Vec<(usize, Option<InameId>)>;
 
 pub(crate) struct Builder<'a> {
     pub(crate) kernel: &'a Kernel,
@@ -371,10 +371,11 @@ impl<'a> Builder<'a> {
             work.reductions_in_memory += 1.0;
             work.is_scalar = true;
         }
-        if let Some(value) = value
-            && let Some(chain) = Recurrence::of(self, assignee, path).and_then(|recurrence| recurrence.length(value))
+        if let (Some(value), (at, Some(iname))) = (value, path[path.len() - 1])
+            && self.loops[at].accessed.get(&array) == Some(&None)
+            && let Some(chain) = (Recurrence { builder: self, store: assignee, at, iname }).chain(value)
         {
-            let work = &mut self.loops[path[path.len() - 1].0].work;
+            let work = &mut self.loops[at].work;
             work.recurrence = work.recurrence.max(chain);
         }
         if !is_scalar && self.stored.insert((array, assignee.indices.to_vec(), path[level].0)) {
@@ -665,7 +666,7 @@ impl<'a> Builder<'a> {
         Reference { array, position: self.position(array, indices), times }
     }
 
-    pub(crate) fn position(&self, array: ArrayId, indices: &[ExprId]) -> Option<Affine> {
+    fn position(&self, array: ArrayId, indices: &[ExprId]) -> Option<Affine> {
         let kernel = self.kernel;
         let mut res = Affine::default();
         for (&index, &extent) in indices.iter().zip(&kernel[array].shape) {

@@ -3,31 +3,30 @@
 //! # Input
 //! A store in a loop.
 //! # Output
-//! How many operations, one after the other, lie between an element that an earlier iteration has stored and the store, for each iteration.
+//! The longest chain of operations that each iteration waits for, from the store of an earlier iteration to its own.
 //! # Method
-//! The depth of the stored value over the reads of such elements. A sum adds its terms in their order; a product that is added takes no time of its own. Scalars stand for their values. From the store to the read it takes about as long as an operation.
+//! The depth of the stored value over the reads of such elements. A sum adds its terms in their order; a product that is added takes no time of its own. Scalars that
+//! the loop computes stand for their values. From the store to the read it takes about as long as an operation.
 //! # Complexity
 //! Linear in the expressions below the value.
 
-use nestegg_ir::affine::{Affine, Var};
+use nestegg_ir::meetings::stored_before;
 use nestegg_ir::walk::OperandsFirst;
-use nestegg_ir::{ArrayId, Assignee, Expr, ExprId, InameId, Op};
+use nestegg_ir::{Assignee, Expr, ExprId, InameId, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::nest::{Builder, Path};
+use crate::nest::Builder;
 
-/// What was stored more iterations ago has arrived.
-const MAX_DISTANCE: i64 = 4;
-
-/// Operations that a quotient takes the time of.
+/// A quotient takes as long as so many other operations.
 const QUOTIENT: f64 = 3.0;
 
-/// A store that moves along in the innermost loop around it.
+/// A store in the innermost loop around it.
 pub(crate) struct Recurrence<'b, 'a> {
-    builder: &'b Builder<'a>,
-    array: ArrayId,
-    place: Affine,
-    iname: InameId,
+    pub(crate) builder: &'b Builder<'a>,
+    pub(crate) store: &'b Assignee,
+    /// The loop, by its place among the loops.
+    pub(crate) at: usize,
+    pub(crate) iname: InameId,
 }
 
 /// Operations from what was stored some iterations ago.
@@ -43,16 +42,9 @@ impl Chain {
     }
 }
 
-impl<'b, 'a> Recurrence<'b, 'a> {
-    /// Of a store; `None` if it stays where it is, or nobody knows where it goes.
-    pub(crate) fn of(builder: &'b Builder<'a>, assignee: &Assignee, path: &Path) -> Option<Self> {
-        let iname = path.last()?.1?;
-        let place = builder.position(assignee.array, &assignee.indices)?;
-        (place.coefficient(Var::Iname(iname)) != 0).then_some(Self { builder, array: assignee.array, place, iname })
-    }
-
-    /// Operations on the chain for each iteration, from one store to the next; `None` if no earlier iteration has stored what is read.
-    pub(crate) fn length(&self, value: ExprId) -> Option<f64> {
+impl Recurrence<'_, '_> {
+    /// How many operations, one after the other, each iteration waits for until it can store this value; `None` if it waits for no earlier iteration.
+    pub(crate) fn chain(&self, value: ExprId) -> Option<f64> {
         let exprs = &self.builder.kernel.exprs;
         let mut known: FxHashMap<ExprId, Option<Chain>> = FxHashMap::default();
         let mut seen: FxHashSet<ExprId> = FxHashSet::default();
@@ -60,7 +52,8 @@ impl<'b, 'a> Recurrence<'b, 'a> {
         while let Some(id) = walk.next_unknown(|id| known.contains_key(id)) {
             let operands: Vec<ExprId> = match &exprs[id] {
                 Expr::Access { array, indices } if indices.is_empty() => {
-                    self.builder.definitions.get(array).map(|definition| definition.1).into_iter().collect()
+                    let definition = self.builder.definitions.get(array).filter(|(at, _)| *at == self.at);
+                    definition.map(|(_, value)| *value).into_iter().collect()
                 }
                 Expr::Access { .. } => Vec::new(),
                 expr => expr.children().to_vec(),
@@ -69,7 +62,7 @@ impl<'b, 'a> Recurrence<'b, 'a> {
             if seen.insert(id) && walk.waits_for(operands.iter().copied(), |id| known.contains_key(id)) {
                 continue;
             }
-            let chain = match self.stored_before(id) {
+            let chain = match stored_before(exprs, self.store, id, self.iname) {
                 Some(distance) => Some(Chain { length: 1.0, distance }),
                 None => self.longest(id, &operands, &known),
             };
@@ -106,17 +99,5 @@ impl<'b, 'a> Recurrence<'b, 'a> {
     /// Whether a quotient by this is a product.
     fn is_by_number(&self, divisor: ExprId) -> bool {
         self.builder.reassociates && matches!(self.builder.kernel.exprs[divisor], Expr::Number(_))
-    }
-
-    /// How many iterations ago the element that an expression reads was stored.
-    fn stored_before(&self, id: ExprId) -> Option<i64> {
-        let Expr::Access { array, indices } = &self.builder.kernel.exprs[id] else { return None };
-        if *array != self.array {
-            return None;
-        }
-        let difference = self.place.plus(&self.builder.position(*array, indices)?, -1)?.as_constant()?;
-        let step = self.place.coefficient(Var::Iname(self.iname));
-        let distance = difference.checked_div(step)?;
-        (distance.checked_mul(step)? == difference && (1..=MAX_DISTANCE).contains(&distance)).then_some(distance)
     }
 }

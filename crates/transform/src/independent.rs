@@ -270,10 +270,7 @@ impl<'a> Meetings<'a> {
         if let Some(&known) = self.of_indices.borrow().get(&key) {
             return known;
         }
-        let inames = |affine: &Affine| affine.inames().collect::<Vec<InameId>>();
-        let (of_a, of_b) = (inames(a), inames(b));
-        let res = self.ask(Element { loops: &of_a, indices: &[a] }, Element { loops: &of_b, indices: &[b] });
-        let res = res.unwrap_or(false);
+        let res = self.ask(Element::at(&[a]), Element::at(&[b])).unwrap_or(false);
         self.of_indices.borrow_mut().insert(key, res);
         res
     }

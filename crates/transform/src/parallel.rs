@@ -19,7 +19,6 @@ use nestegg_ir::domains::Domains;
 use nestegg_ir::inline::inline_substitutions;
 use nestegg_ir::linearization::{conditions_mut, runs_in, to_tree};
 use nestegg_ir::{Array, ArrayId, InameId, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree, Op};
-use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::batch::BatchError;
@@ -65,13 +64,11 @@ pub(crate) fn apart_but_for_sums(program: &LinearizedKernel) -> Result<Vec<Paral
     inline_substitutions(&mut program.kernel, &mut conditions)?;
     let LinearizedKernel { kernel, linearization } = &program;
     let tree = to_tree(linearization)?;
-    let context = isl::Context::new();
-    context.set_max_operations(Some(MAX_ISL_OPERATIONS));
     let mut n_accesses: FxHashMap<ArrayId, usize> = FxHashMap::default();
     for access in accesses(kernel, &tree) {
         *n_accesses.entry(access.array).or_default() += 1;
     }
-    let domains = Domains::new(&context, kernel)?;
+    let domains = Domains::bounded(kernel, MAX_ISL_OPERATIONS)?;
     let mut walk = Walk { kernel, domains, n_accesses, outer: Vec::new(), n_loops: 0, found: Vec::new() };
     walk.visit(&tree);
     Ok(walk.found)

@@ -8,19 +8,15 @@
 //! # Output
 //! The same terms in another order.
 //! # Method
-//! In each sum of an instruction in an innermost loop, the terms that read an element which the same instruction wrote at most [`MAX_DISTANCE`] iterations before
-//! go last.
+//! In each sum of an instruction in an innermost loop, the terms that read an element which the same instruction wrote [a few iterations before](stored_before) go last.
 //! # Complexity
 //! Linear in the expressions of each instruction.
 
-use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::linearization::for_each_run;
+use nestegg_ir::meetings::stored_before;
 use nestegg_ir::walk::below;
-use nestegg_ir::{ArrayId, Expr, ExprId, Exprs, InameId, InsnId, InstructionKind, LinearizedKernel, Op};
+use nestegg_ir::{Expr, ExprId, InameId, InsnId, InstructionKind, LinearizedKernel, Op};
 use rustc_hash::FxHashSet;
-
-/// What was written longer ago has arrived.
-const MAX_DISTANCE: i64 = 4;
 
 /// The kernel with such terms last; `None` if they are, or there are none.
 #[must_use]
@@ -33,16 +29,17 @@ pub fn add_recurrences_last(linearized: &LinearizedKernel) -> Option<LinearizedK
     let mut res: Option<LinearizedKernel> = None;
     for (insn, iname) in innermost {
         let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { continue };
-        let place: Option<Vec<Affine>> =
-            assignee.indices.iter().map(|&index| affine::of(&kernel.exprs, index)).collect();
-        let Some(place) = place.filter(|_| kernel[assignee.array].dtype.is_float()) else { continue };
-        let element = Element { array: assignee.array, place, iname };
+        if !kernel[assignee.array].dtype.is_float() {
+            continue;
+        }
         let exprs = &kernel.exprs;
         let below = below(exprs, [*expression]);
         // Operands come before operations.
         let mut late: FxHashSet<ExprId> = FxHashSet::default();
         for &id in &below {
-            if element.was_written(exprs, id) || exprs[id].children().iter().any(|child| late.contains(child)) {
+            if stored_before(exprs, assignee, id, iname).is_some()
+                || exprs[id].children().iter().any(|child| late.contains(child))
+            {
                 late.insert(id);
             }
         }
@@ -73,30 +70,4 @@ pub fn add_recurrences_last(linearized: &LinearizedKernel) -> Option<LinearizedK
         }
     }
     res.map(crate::eliminate_dead)
-}
-
-/// What an instruction writes in a loop.
-struct Element {
-    array: ArrayId,
-    place: Vec<Affine>,
-    iname: InameId,
-}
-
-impl Element {
-    /// Whether an expression reads what was written a few iterations before.
-    fn was_written(&self, exprs: &Exprs, id: ExprId) -> bool {
-        let Expr::Access { array, indices } = &exprs[id] else { return false };
-        if *array != self.array {
-            return false;
-        }
-        let is_before = |distance: i64| {
-            self.place.iter().zip(indices).all(|(place, &index)| {
-                let step = place.coefficient(Var::Iname(self.iname)).checked_mul(distance);
-                let difference = affine::of(exprs, index).and_then(|index| place.plus(&index, -1)?.as_constant());
-                difference.is_some() && difference == step
-            })
-        };
-        let moves = self.place.iter().any(|place| place.coefficient(Var::Iname(self.iname)) != 0);
-        moves && (1..=MAX_DISTANCE).any(is_before)
-    }
 }

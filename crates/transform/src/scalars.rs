@@ -27,7 +27,6 @@ use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, Instruction,
     InstructionKind, Kernel, LinearizedKernel, LoopTree, Op, affine,
 };
-use nestegg_isl as isl;
 
 use crate::depends::set_dependences;
 use crate::independent::MAX_ISL_OPERATIONS;
@@ -126,7 +125,7 @@ impl Pass {
                 res.push(Element { at: at.clone(), is_read, is_written: true });
             }
         }
-        for read in self.certain_reads(insns) {
+        for read in self.certain_reads(insns, &writes) {
             let is_known =
                 res.iter().any(|known| known.at.array == read.array && (known.is_written || known.at == read));
             if !is_known && is_fit(&read) && self.is_unwritten(&read, &writes) {
@@ -147,10 +146,9 @@ impl Pass {
         })
     }
 
-    /// Elements of arrays that a loop writes that each iteration reads, whatever its conditions.
-    fn certain_reads(&self, insns: &[InsnId]) -> Vec<Assignee> {
+    /// What every iteration of a loop reads of the arrays that it writes.
+    fn certain_reads(&self, insns: &[InsnId], writes: &[&Assignee]) -> Vec<Assignee> {
         let kernel = &self.kernel;
-        let written: Vec<ArrayId> = insns.iter().flat_map(|&insn| kernel[insn].written_arrays()).collect();
         let certain = insns.iter().filter(|&&insn| kernel[insn].predicates.is_empty());
         let roots = certain.flat_map(|&insn| kernel[insn].expressions());
         let found: Vec<ExprId> = below(&kernel.exprs, roots);
@@ -161,8 +159,8 @@ impl Pass {
             return Vec::new();
         }
         let accesses = found.into_iter().filter_map(|id| match &kernel.exprs[id] {
-            Expr::Access { array, indices } if written.contains(array) => {
-                Some(Assignee { array: *array, indices: indices.to_vec().into() })
+            Expr::Access { array, indices } if writes.iter().any(|write| write.array == *array) => {
+                Some(Assignee { array: *array, indices: indices.clone() })
             }
             _ => None,
         });
@@ -171,11 +169,11 @@ impl Pass {
 
     /// Whether an element is none of those that a loop writes, as isl knows.
     fn is_unwritten(&self, element: &Assignee, writes: &[&Assignee]) -> bool {
-        let is_other = |write: &Assignee, domains: &Domains| {
-            domains.are_different(&self.kernel.exprs, &element.indices, &write.indices, &self.open)
-        };
-        let of_array = writes.iter().filter(|write| write.array == element.array);
-        self.domains().is_some_and(|domains| of_array.into_iter().all(|write| is_other(write, domains)))
+        let Some(domains) = self.domains() else { return false };
+        writes
+            .iter()
+            .filter(|write| write.array == element.array)
+            .all(|write| domains.are_different(&self.kernel.exprs, &element.indices, &write.indices, &self.open))
     }
 
     /// Whether the old value of an element is read; `None` if the loop touches the array elsewhere, too.
@@ -222,12 +220,7 @@ impl Pass {
     }
 
     fn domains(&self) -> Option<&Domains> {
-        let read = || {
-            let context = isl::Context::new();
-            context.set_max_operations(Some(MAX_ISL_OPERATIONS));
-            Domains::new(&context, &self.kernel).ok()
-        };
-        self.domains.get_or_init(read).as_ref()
+        self.domains.get_or_init(|| Domains::bounded(&self.kernel, MAX_ISL_OPERATIONS).ok()).as_ref()
     }
 
     fn replace(

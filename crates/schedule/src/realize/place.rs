@@ -3,9 +3,14 @@
 use nestegg_ir::{Expr, ExprId, InsnId, Item, Kernel};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// For each instruction those of its outermost reductions that another instruction in the same loop or condition
-/// has too: they are computed once.
-pub(super) struct SharedReductions(FxHashMap<InsnId, FxHashSet<ExprId>>);
+/// Reductions that are computed once: for each instruction those of its outermost reductions that another instruction in the same loop or condition has too, or that
+/// it uses several times itself.
+#[derive(Default)]
+pub(super) struct SharedReductions {
+    of: FxHashSet<(InsnId, ExprId)>,
+    /// For each instruction that computes a part of another one, that one, and the part.
+    taken_out: FxHashMap<InsnId, (InsnId, ExprId)>,
+}
 
 impl SharedReductions {
     /// Finds them; `has_reduction` says in which expressions reductions are.
@@ -31,26 +36,27 @@ impl SharedReductions {
                 }
             }
         }
-        let mut res = Self(FxHashMap::default());
-        for key in keys {
-            users[&key].iter().for_each(|&insn| res.add(insn, [key.1]));
-        }
-        res
+        let shared = keys.into_iter().flat_map(|key| users[&key].iter().map(move |&insn| (insn, key.1)));
+        Self { of: shared.collect(), ..Self::default() }
     }
 
-    /// Counts reductions among those that an instruction shares.
+    /// Marks reductions as shared.
     pub(super) fn add(&mut self, insn: InsnId, reductions: impl IntoIterator<Item = ExprId>) {
-        self.0.entry(insn).or_default().extend(reductions);
+        self.of.extend(reductions.into_iter().map(|reduction| (insn, reduction)));
     }
 
-    /// The reductions that an instruction shares.
-    pub(super) fn of(&self, insn: InsnId) -> FxHashSet<ExprId> {
-        self.0.get(&insn).cloned().unwrap_or_default()
+    /// Notes that `new` computes a part of `insn`: what that shares, `new` shares, but for the part itself.
+    pub(super) fn take_out(&mut self, part: ExprId, insn: InsnId, new: InsnId) {
+        self.taken_out.insert(new, (insn, part));
     }
 
-    /// Whether another instruction at the place of `insn` has the reduction.
+    /// Whether something else at the place of `insn` uses the reduction.
     pub(super) fn contains(&self, insn: InsnId, reduction: ExprId) -> bool {
-        self.0.get(&insn).is_some_and(|shared| shared.contains(&reduction))
+        self.of.contains(&(insn, reduction))
+            || self
+                .taken_out
+                .get(&insn)
+                .is_some_and(|&(from, part)| part != reduction && self.contains(from, reduction))
     }
 }
 

@@ -44,9 +44,7 @@ pub(super) fn why_not(
         let inner = &kernel[inner.inames[0]].name;
         return Ok(Some(format!("the loop over `{inner}` depends on `{name}`")));
     }
-    let context = isl::Context::new();
-    context.set_max_operations(Some(MAX_ISL_OPERATIONS));
-    let domains = Domains::new(&context, kernel)?;
+    let domains = Domains::bounded(kernel, MAX_ISL_OPERATIONS)?;
     if !is_product(kernel, &domains, element)? {
         return Ok(Some(format!("loops inside depend on `{name}`")));
     }
