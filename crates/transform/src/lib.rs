@@ -9,6 +9,7 @@
 //! - [`replace_by_scalars`] keeps elements in scalars while loops write them.
 //! - [`reduce_strength`] computes quotients and powers from what they share.
 //! - [`summing_loops`] are loops that may run in vector lanes although they add to scalars.
+//! - [`look_right`] lets values of triangular solves go to all that need them as soon as they are known.
 //! - [`write_out_triangles`] writes out loops around others whose bounds depend on them.
 //! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out, [`roll_up_sums`] sums.
 //! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
@@ -60,6 +61,7 @@ mod quasi;
 mod ranges;
 mod recurrences;
 mod rename;
+mod right_looking;
 mod roll_up;
 mod scalars;
 pub mod shift;
@@ -95,6 +97,7 @@ pub use normalise::{NormaliseError, normalise, normalise_keeping, normalise_unde
 pub use one_element::OneElement;
 pub use parts::parts;
 pub use recurrences::add_recurrences_last;
+pub use right_looking::look_right;
 pub use roll_up::{roll_up, roll_up_sums};
 pub use scalars::replace_by_scalars;
 pub use shift::{ShiftError, share_shifted};

@@ -8,10 +8,10 @@
 //! # Output
 //! The same operations in the same order. The element is loaded before the loop, and stored after it if the loop writes it.
 //! # Method
-//! In an innermost loop without conditions, an array qualifies if the loop writes it and touches only one of its elements, the same in every iteration. Of another
-//! array that the loop writes, elements that are read in every iteration qualify if isl knows that they are not written. The loop must run at least once, and write or
-//! read the element unconditionally, so that loading and storing it touches nothing new. Short loops are left to the compiler, which unrolls them; loops over lanes
-//! stay as they are.
+//! In an innermost loop without conditions, an array qualifies if the loop writes one of its elements, the same in every iteration, and isl knows that it reads others
+//! only. Of another array that the loop writes, elements that are read in every iteration qualify if isl knows that they are not written. The loop must write or
+//! read the element unconditionally, and run at least once or read what an instruction beside it writes, so that loading and storing it touches nothing
+//! new. Short loops are left to the compiler, which unrolls them; loops over lanes stay as they are.
 //! # Complexity
 //! Linear in the instructions, and a question to isl for each loop with such an element, and for each write of an array with such reads.
 //! # Source
@@ -24,8 +24,8 @@ use nestegg_ir::linearization::{from_tree, to_tree};
 use nestegg_ir::names::Names;
 use nestegg_ir::walk::{arrays_below, below};
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, Instruction,
-    InstructionKind, Kernel, LinearizedKernel, LoopTree, Op, affine,
+    ArgumentAccess, Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId,
+    Instruction, InstructionKind, Kernel, LinearizedKernel, LoopTree, Op, affine,
 };
 
 use crate::depends::set_dependences;
@@ -62,6 +62,12 @@ struct Element {
     is_written: bool,
 }
 
+/// Elements that instructions beside a loop write whenever it is reached.
+struct Beside {
+    before: Vec<Assignee>,
+    anywhere: Vec<Assignee>,
+}
+
 struct Pass {
     kernel: Kernel,
     names: Names,
@@ -76,12 +82,15 @@ impl Pass {
     /// Nested at most [`MAX_NESTING`](nestegg_ir::linearization::MAX_NESTING) deep.
     fn all(&mut self, nodes: Vec<LoopTree>) -> Vec<LoopTree> {
         let mut res = Vec::with_capacity(nodes.len());
+        let anywhere = nodes.iter().filter_map(|node| self.written_by(node)).collect();
+        let mut beside = Beside { before: Vec::new(), anywhere };
         for node in nodes {
+            let written = self.written_by(&node);
             match node {
                 LoopTree::Loop { iname, body } => {
                     let (mut before, mut after) = (Vec::new(), Vec::new());
                     if let Some(insns) = only_runs(&body) {
-                        for element in self.elements(iname, &insns) {
+                        for element in self.elements(iname, &insns, &beside) {
                             self.replace(&element, &insns, &mut before, &mut after);
                         }
                     }
@@ -98,12 +107,26 @@ impl Pass {
                 }
                 LoopTree::Run(insn) => res.push(LoopTree::Run(insn)),
             }
+            beside.before.extend(written);
         }
         res
     }
 
-    /// The elements that become scalars.
-    fn elements(&self, iname: InameId, insns: &[InsnId]) -> Vec<Element> {
+    /// The element that a node writes whenever it is reached, if it is an instruction.
+    fn written_by(&self, node: &LoopTree) -> Option<Assignee> {
+        let LoopTree::Run(insn) = node else { return None };
+        match &self.kernel[*insn] {
+            Instruction { kind: InstructionKind::Assignment { assignee, .. }, predicates, .. }
+                if predicates.is_empty() =>
+            {
+                Some(assignee.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// The elements that become scalars, in a loop beside instructions that write others.
+    fn elements(&self, iname: InameId, insns: &[InsnId], beside: &Beside) -> Vec<Element> {
         let kernel = &self.kernel;
         let is_assignment = |insn: &InsnId| matches!(kernel[*insn].kind, InstructionKind::Assignment { .. });
         if kernel[iname].tags.contains(&InameTag::Vec) || !insns.iter().all(is_assignment) {
@@ -132,7 +155,15 @@ impl Pass {
                 res.push(Element { at: read, is_read: true, is_written: false });
             }
         }
-        if res.is_empty() || !self.may_be_replaced(iname) { Vec::new() } else { res }
+        if res.is_empty() {
+            return res;
+        }
+        match self.runs(iname) {
+            Some(true) => {}
+            Some(false) => res.retain(|element| element.is_read && self.may_be_read(&element.at, beside)),
+            None => res.clear(),
+        }
+        res
     }
 
     /// Whether an element is the same in all iterations of a loop that writes these.
@@ -176,7 +207,7 @@ impl Pass {
             .all(|write| domains.are_different(&self.kernel.exprs, &element.indices, &write.indices, &self.open))
     }
 
-    /// Whether the old value of an element is read; `None` if the loop touches the array elsewhere, too.
+    /// Whether the old value of an element is read; `None` if the loop writes the array elsewhere, too, or may read it there under another name.
     fn loads(&self, element: &Assignee, insns: &[InsnId]) -> Option<bool> {
         let kernel = &self.kernel;
         let (mut loads, mut is_set) = (false, false);
@@ -185,10 +216,12 @@ impl Pass {
             for id in below(&kernel.exprs, instruction.expressions()) {
                 match &kernel.exprs[id] {
                     Expr::Access { array, indices } if *array == element.array => {
-                        if *indices != element.indices {
+                        if *indices == element.indices {
+                            loads |= !is_set;
+                        } else if !self.is_unwritten(&Assignee { array: *array, indices: indices.clone() }, &[element])
+                        {
                             return None;
                         }
-                        loads |= !is_set;
                     }
                     Expr::Reduce { .. } => return None,
                     _ => {}
@@ -206,17 +239,23 @@ impl Pass {
         Some(loads)
     }
 
-    /// Whether a loop runs at least once inside of those around it, and may run often enough for [lanes](MIN_TRIPS).
-    fn may_be_replaced(&self, iname: InameId) -> bool {
-        let Some(domains) = self.domains() else { return false };
+    /// Whether an element may be read before a loop although the loop does not: it has been written, or it is the caller's, and somebody writes it.
+    fn may_be_read(&self, element: &Assignee, beside: &Beside) -> bool {
+        let is_of_caller = self.kernel[element.array].kind == ArrayKind::Argument(ArgumentAccess::ReadWrite);
+        beside.before.contains(element) || is_of_caller && beside.anywhere.contains(element)
+    }
+
+    /// Whether a loop runs at least once inside of those around it; `None` if it never runs often enough for [lanes](MIN_TRIPS), or nobody knows.
+    fn runs(&self, iname: InameId) -> Option<bool> {
+        let domains = self.domains()?;
         let outer: InameSet = self.open.iter().copied().collect();
         let answer = || {
             let (set, name) = (domains.projection(iname)?, &self.kernel[iname].name);
             let ends = (set.dim_min_val(name)?, set.dim_max_val(name)?);
             let is_short = matches!(ends, (Some(first), Some(last)) if last - first < MIN_TRIPS - 1);
-            Ok::<_, DomainError>(!is_short && domains.surely_runs(iname, &outer)?)
+            Ok::<_, DomainError>((!is_short).then_some(domains.surely_runs(iname, &outer)?))
         };
-        answer().unwrap_or(false)
+        answer().ok().flatten()
     }
 
     fn domains(&self) -> Option<&Domains> {

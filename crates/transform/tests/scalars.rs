@@ -47,6 +47,19 @@ fn sums_in_elements() {
 }
 
 #[test]
+fn elements_that_are_written_beside_those_read() {
+    check(
+        "for i\n  for h\n    w[i] = w[i] - x[h]*w[h]\n  end\n  w[i] = 0.5*w[i]\nend\n",
+        "for i\nw_element_0 = w[i]\nfor h\nw_element_0 = w_element_0 - x[h]*w[h]\nend\nw[i] = w_element_0\nw[i] = 0.5*w[i]\nend",
+    );
+    // The loop may be empty, and then nothing touches the element, or nobody has given it a value; it is one of those that are read.
+    refuse("for i\n  w[i] = 0.5\n  for h\n    w[i] = x[h]\n  end\nend\n");
+    refuse("for i, h\n  w[i] = w[i] - x[h]*w[h]\nend\n");
+    refuse("for i\n  for h\n    w[i] = w[i] - x[h]*w[h]\n  end\n  w[i] = 0.5*w[i]  {if=x[i] > 0.0}\nend\n");
+    refuse("for i\n  for g\n    w[i] = w[i] - x[g]*w[g]\n  end\n  w[i] = 0.5*w[i]\nend\n");
+}
+
+#[test]
 fn elements_that_are_read_beside_those_written() {
     check(
         "for i, g\n  w[g] = w[g] + x[g]*w[i + 1]\nend\n",
