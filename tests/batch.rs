@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::Command;
 
 use indexmap::IndexMap;
-use nestegg_codegen::c::harness::{HarnessOptions, Mode, WrittenArray, each_element, harness, read_outputs};
-use nestegg_codegen::c::{COptions, CText, emit};
+use nestegg_codegen::c::harness::{HarnessOptions, Mode, WrittenArray, harness, read_outputs};
+use nestegg_codegen::c::{COptions, CText, emit, emit_each};
 use nestegg_driver::config::{Config, Strategy, Validation};
 use nestegg_interp::{Inputs, RunOptions, Values};
 use nestegg_ir::{LinearizedKernel, Program};
@@ -247,15 +247,20 @@ impl<'a> Built<'a> {
     }
 }
 
+fn of_name(symbol: &str) -> COptions {
+    COptions { symbol: Some(symbol.to_owned()), ..COptions::default() }
+}
+
 fn text(program: &LinearizedKernel, symbol: &str) -> CText {
-    emit(program, &COptions { symbol: Some(symbol.to_owned()), ..COptions::default() }).unwrap()
+    emit(program, &of_name(symbol)).unwrap()
 }
 
 /// Compares the C of a kernel of many with calls of the C of the kernel.
 fn check_c(program: &LinearizedKernel, widths: &[u32], flags: &[&str], definitions: &str) {
     let realized = nestegg_schedule::realize_reductions(program.clone()).unwrap();
-    let one = each_element(&realized.kernel, &text(&realized, "one"), "each", &[]).unwrap();
-    let mut functions = vec![one];
+    let each = batch(&realized, &options(1, BatchLayout::Contiguous)).unwrap();
+    let (_, each) = emit_each((&realized, &of_name("one")), (&each.program, &of_name("each"))).unwrap();
+    let mut functions = vec![each];
     let mut kernel = None;
     for &width in widths {
         let batched = batch(&realized, &options(width, BatchLayout::Contiguous)).unwrap();

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use nestegg_codegen::c::harness::{HarnessOptions, Mode, harness};
 use nestegg_codegen::c::{COptions, Parallel, emit};
+use nestegg_driver::batch::Width;
 use nestegg_driver::config::{BatchRequest, Config, Validation};
 use nestegg_ir::LinearizedKernel;
 use nestegg_span::Source;
@@ -148,13 +149,16 @@ fn threads_write_the_same() {
 
 #[test]
 fn threads_share_the_elements_of_a_batch() {
-    for (name, batch) in
-        [("tsfc/mass_tri_2", Some(4)), ("tsfc/helmholtz_action_hex_2", Some(4)), ("devito/acoustic_so8", None)]
-    {
+    for (name, batch) in [
+        ("tsfc/mass_tri_2", Some(4)),
+        ("tsfc/mass_tri_2", Some(1)),
+        ("tsfc/helmholtz_action_hex_2", Some(4)),
+        ("devito/acoustic_so8", None),
+    ] {
         let path = format!("{}/../fixtures/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let source = Source::new(name, fs::read_to_string(path).unwrap());
         let is_of_many = batch.is_some();
-        let batch = batch.map(|width| BatchRequest { width: Some(width), ..BatchRequest::default() });
+        let batch = batch.map(|width| BatchRequest { width: Width::Lanes(width), ..BatchRequest::default() });
         let config = Config { batch, validation: Validation::Off, openmp: true, ..Config::default() };
         let optimized = nestegg_driver::optimize(&source, &config).unwrap();
         assert!(!optimized.parallel.is_empty(), "{name}");

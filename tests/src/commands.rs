@@ -226,7 +226,7 @@ fn config(command: &TestCommand) -> Result<Config, String> {
 
 /// How a command wants elements put together.
 fn request(command: &TestCommand, width: &str) -> Result<BatchRequest, String> {
-    let width = if width == "auto" { None } else { Some(width.parse().map_err(|_| "`batch` is `auto` or a number")?) };
+    let width = width.parse()?;
     let shared = command.option("shared").map(|names| names.split(',').map(str::to_owned).collect());
     let layout = match command.option("layout") {
         None | Some("contiguous") => BatchLayout::Contiguous,

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use clap::Args;
 use miette::IntoDiagnostic;
 use nestegg_bench::fixtures::{self, Fixture, peer_programs};
+use nestegg_driver::batch::Width;
 use nestegg_driver::config::{Config, CostModel, Strategy, Validation};
 use nestegg_ir::Kernel;
 
@@ -60,9 +61,9 @@ pub struct RuntimeArgs {
     /// Flags for ours [default: those of the machine]
     #[arg(long)]
     own_flags: Option<String>,
-    /// Numbers of elements that are put together, with commas
+    /// Numbers of elements that are put together, with commas; `auto` leaves it to the time model, and the peer's to the widest float
     #[arg(long, value_name = "W", value_delimiter = ',')]
-    batch: Vec<u32>,
+    batch: Vec<Width>,
     /// Let data come from memory, too: a mesh of up to 100,000 elements
     #[arg(long)]
     streaming: bool,

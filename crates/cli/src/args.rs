@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use nestegg_driver::batch::Width;
 use nestegg_driver::config::{DEFAULT_STRATEGY, PLAIN_STRATEGY};
 use nestegg_driver::rules::built_in_strategies;
 use nestegg_lab::infer::THEMES;
@@ -157,10 +158,10 @@ pub struct OptimizeArgs {
     /// No report and no progress; errors are still shown
     #[arg(short, long, conflicts_with = "report")]
     pub quiet: bool,
-    /// Put W elements together, one in each lane of vectors: 1, 2, 4, 8, 16, or `auto`. A kernel of one element becomes `NAME_batch`, of as many as a
+    /// Put W elements together, one in each lane of vectors: 1, 2, 4, 8, 16, or `auto`, which takes the least estimated time. A kernel of one element becomes `NAME_batch`, of as many as a
     /// new parameter says; a kernel that is a loop over elements keeps its interface [default: one element at a time]
-    #[arg(long, value_name = "W", value_parser = batch_width)]
-    pub batch: Option<BatchWidth>,
+    #[arg(long, value_name = "W")]
+    pub batch: Option<Width>,
     /// Arguments that all elements share, with commas: the others get a leading axis of elements [default: none]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "batch")]
     pub batch_shared: Vec<String>,
@@ -499,15 +500,6 @@ pub enum Emit {
     Dot,
 }
 
-/// How many elements are put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchWidth {
-    /// As many as fill a vector.
-    Auto,
-    /// So many.
-    Lanes(u32),
-}
-
 /// How the arguments of elements lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Layout {
@@ -585,16 +577,6 @@ impl TypedValueParser for Level {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let shown = |(name, doc): (String, String)| PossibleValue::new(name).help(doc);
         Some(Box::new(built_in_strategies().into_iter().map(shown)))
-    }
-}
-
-/// A number of lanes, or `auto`.
-fn batch_width(text: &str) -> Result<BatchWidth, String> {
-    let width = text.parse().ok().filter(|width| nestegg_driver::batch::WIDTHS.contains(width));
-    match width {
-        Some(width) => Ok(BatchWidth::Lanes(width)),
-        None if text == "auto" => Ok(BatchWidth::Auto),
-        None => Err(format!("`{text}` is neither `auto` nor 1, 2, 4, 8 or 16")),
     }
 }
 

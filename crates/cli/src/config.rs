@@ -13,9 +13,7 @@ use nestegg_ir::Licence;
 use nestegg_span::Source;
 use nestegg_time::Machine;
 
-use crate::args::{
-    BatchWidth, Cost, DataArgs, Emit, Float, Layout, OptimizeArgs, ReportFormat, StrategyArgs, Traps, path_of,
-};
+use crate::args::{Cost, DataArgs, Emit, Float, Layout, OptimizeArgs, ReportFormat, StrategyArgs, Traps, path_of};
 use crate::files::{self, Output};
 use crate::terminal::Failure;
 
@@ -181,10 +179,7 @@ impl OptimizeConfig {
             Some(n) => Some(NonZeroUsize::new(n).ok_or(UsageError::NoThreads)?),
         };
         let batch = args.batch.map(|width| BatchRequest {
-            width: match width {
-                BatchWidth::Auto => None,
-                BatchWidth::Lanes(width) => Some(width),
-            },
+            width,
             shared: args.batch_shared,
             layout: match args.batch_layout {
                 Layout::Contiguous => BatchLayout::Contiguous,

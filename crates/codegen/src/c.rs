@@ -27,6 +27,7 @@ use rustc_hash::FxHashMap;
 
 mod arrays;
 mod bounds;
+mod each;
 mod error;
 mod evaluate;
 mod facts;
@@ -151,6 +152,21 @@ pub fn emit_both(
     many: (&LinearizedKernel, &COptions),
 ) -> Result<(CText, CText), CodegenError> {
     Ok(function(one.0, one.1)?.with(function(many.0, many.1)?))
+}
+
+/// The same where the kernel of many is a loop around the kernel of one: the second function calls the first for each element, unless that could fail, for
+/// then nothing may have been written.
+///
+/// # Errors
+/// As [`emit`].
+pub fn emit_each(
+    one: (&LinearizedKernel, &COptions),
+    many: (&LinearizedKernel, &COptions),
+) -> Result<(CText, CText), CodegenError> {
+    let of_one = function(one.0, one.1)?;
+    let of_many =
+        if of_one.can_fail() { function(many.0, many.1)? } else { each::calls(&one.0.kernel, of_one.symbol(), many)? };
+    Ok(of_one.with(of_many))
 }
 
 /// The C of a kernel for a file that holds other functions too: the function is static, its tables are inside of it, and what several such

@@ -9,8 +9,9 @@
 //! is compared with the input itself. So the optimizer and the transformation check each other; tests compare the transformation of
 //! unoptimized kernels element by element.
 
-use nestegg_ir::{Licence, LinearizedKernel, Program};
+use nestegg_ir::{Kernel, Licence, LinearizedKernel, Program};
 use nestegg_schedule::realize_reductions_under;
+use nestegg_time::{Constant, Machine};
 pub use nestegg_transform::batch::WIDTHS;
 use nestegg_transform::batch::{BatchError, BatchLayout, BatchOptions, Batched, Batching, batch, preferred_width};
 use serde::{Deserialize, Serialize};
@@ -19,15 +20,74 @@ use crate::error::Error;
 use crate::report::Validated;
 use crate::validation::{Comparison, compare};
 
+/// Bytes of the vectors that are filled where no machine is looked at.
+const VECTOR_BYTES: u64 = 32;
+
+/// How many elements are put together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Width {
+    /// As many as take the least estimated time where time is made small; else as many as fill a vector with the widest float.
+    #[default]
+    Auto,
+    /// So many, one of [`WIDTHS`].
+    Lanes(u32),
+}
+
+impl std::str::FromStr for Width {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let width = text.parse().ok().filter(|width| WIDTHS.contains(width));
+        match width {
+            Some(width) => Ok(Self::Lanes(width)),
+            None if text == "auto" => Ok(Self::Auto),
+            None => Err(format!("`{text}` is neither `auto` nor 1, 2, 4, 8 or 16")),
+        }
+    }
+}
+
+impl std::fmt::Display for Width {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Lanes(width) => width.fmt(f),
+        }
+    }
+}
+
 /// How elements are batched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BatchRequest {
-    /// The number of lanes; `None` lets the widest float decide.
-    pub width: Option<u32>,
+    /// The number of lanes.
+    pub width: Width,
     /// Arguments that all elements share.
     pub shared: Vec<String>,
     /// How the others lie in memory.
     pub layout: BatchLayout,
+}
+
+impl BatchRequest {
+    /// The same with a number of lanes.
+    pub(crate) fn of_width(&self, width: u32) -> Self {
+        Self { width: Width::Lanes(width), ..self.clone() }
+    }
+
+    /// Whether there are several lanes, whatever takes the least time: callers must know how interleaved data lie before.
+    pub(crate) fn has_lanes(&self) -> bool {
+        match self.width {
+            Width::Auto => self.layout == BatchLayout::Interleaved,
+            Width::Lanes(width) => width > 1,
+        }
+    }
+
+    /// The numbers of lanes of which the least estimated time chooses: one element after the other, or as many as fill a vector of the machine.
+    pub(crate) fn widths(&self, kernel: &Kernel, machine: &Machine) -> Vec<u32> {
+        match self.width {
+            Width::Lanes(width) => vec![width],
+            Width::Auto if self.has_lanes() => vec![preferred_width(kernel, VECTOR_BYTES)],
+            Width::Auto => vec![1, preferred_width(kernel, machine[Constant::VectorBytes] as u64)],
+        }
+    }
 }
 
 /// The batch that was made.
@@ -48,7 +108,10 @@ pub struct BatchReport {
 
 impl std::fmt::Display for BatchReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} elements at once", self.width)?;
+        match self.width {
+            1 => write!(f, "one element after the other")?,
+            width => write!(f, "{width} elements at once")?,
+        }
         if let Some(parameter) = &self.parameter {
             write!(f, ", `{parameter}` in all")?;
         }
@@ -76,9 +139,9 @@ pub(crate) fn together(
     (values, licence): (&[(String, i64)], Licence),
     compared: bool,
 ) -> Result<(Batched, BatchReport), Error> {
-    let width = request.width.unwrap_or_else(|| preferred_width(&result.kernel));
     let kernel = result.kernel.name.clone();
-    let batched = put_together(result, &BatchRequest { width: Some(width), ..request.clone() }, licence, true)?;
+    let batched = put_together(result, request, licence, true)?;
+    let width = batched.width;
     let program = Program::Linearized(batched.program.clone());
     if let [first, ..] = nestegg_ir::verify::verify(&program).as_slice() {
         let violations = first.violation.to_string();
@@ -128,7 +191,8 @@ pub(crate) fn together(
     Ok((batched, report))
 }
 
-/// A kernel with its elements put together, its reductions as loops; `may_split` tells whether a loop of it may be the loop over elements.
+/// A kernel with its elements put together, its reductions as loops; `may_split` tells whether a loop of it may be the loop over elements. If
+/// the request leaves the number of lanes open, the widest float decides.
 ///
 /// # Errors
 /// If the kernel does not admit it.
@@ -138,8 +202,11 @@ pub fn put_together(
     licence: Licence,
     may_split: bool,
 ) -> Result<Batched, Error> {
-    let width = request.width.unwrap_or_else(|| preferred_width(&program.kernel));
     let kernel = &program.kernel.name;
+    let width = match request.width {
+        Width::Auto => preferred_width(&program.kernel, VECTOR_BYTES),
+        Width::Lanes(width) => width,
+    };
     let options = BatchOptions {
         width,
         shared: request.shared.clone(),

@@ -168,7 +168,7 @@ impl Config {
             Some(_) => add("accuracy", "off".to_owned()),
         }
         if let Some(BatchRequest { width, shared, layout }) = &self.batch {
-            add("batch", width.map_or("auto".to_owned(), |width| width.to_string()));
+            add("batch", width.to_string());
             if !shared.is_empty() {
                 add("batch-shared", shared.join(","));
             }

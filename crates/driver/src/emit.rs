@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nestegg_codegen::c::{self, COptions, CodegenError};
+use nestegg_codegen::c::{self, COptions, CText, CodegenError};
 use nestegg_ir::{Licence, LinearizedKernel, Program};
 use nestegg_transform::batch::{Batched, Batching};
 
@@ -40,30 +40,38 @@ pub fn text(program: &LinearizedKernel) -> Product {
 /// If C has no words for something in the kernel.
 pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
     let kernel = &optimized.program.kernel;
-    let options = COptions { parallel: optimized.parallel.clone(), ..options(optimized) };
     if let (None, Some(signature)) = (&optimized.batched, Signature::of(kernel)) {
-        let options = COptions { symbol: Some(Signature::symbol(kernel)), ..options.clone() };
+        let options = COptions { symbol: Some(Signature::symbol(kernel)), ..options(optimized) };
         let held = c::emit_shared(&optimized.program, &options).map_err(|error| refused(optimized, error))?;
         if let Some(source) = signature.source(kernel, &held) {
             let header = Product { is_companion: true, ..product("h", signature.header(kernel)) };
             return Ok(vec![product("c", source), header]);
         }
     }
-    let emitted = match &optimized.batched {
+    let written = runs_in_c(optimized, None)?;
+    let header = Product { is_companion: true, ..product("h", written.header) };
+    Ok(vec![product("c", written.source), header])
+}
+
+/// C11 of [what runs](Optimized::runs), under a symbol or its own name. Where elements are put together, the function of one stands before it.
+///
+/// # Errors
+/// If C has no words for something in the kernel.
+pub fn runs_in_c(optimized: &Optimized, symbol: Option<&str>) -> Result<CText, Error> {
+    let symbol = symbol.map(str::to_owned);
+    let options = COptions { symbol: symbol.clone(), ..options(optimized) };
+    let written = match &optimized.batched {
         None => c::emit(&optimized.program, &options),
         // The kernel's own loop over elements is in blocks: the interface is the same.
-        Some(Batched { program, batching: Batching::InPlace { .. } }) => {
-            c::emit(program, &COptions { summing: Vec::new(), ..options })
-        }
-        Some(Batched { program, batching: Batching::Elements { .. } }) => {
-            let of_one = COptions { parallel: Vec::new(), ..options.clone() };
-            let of_many = COptions { summing: Vec::new(), ..options };
-            c::emit_both((&optimized.program, &of_one), (program, &of_many)).map(|(one, _)| one)
+        Some(Batched { program, batching: Batching::InPlace { .. }, .. }) => c::emit(program, &options),
+        Some(Batched { program, batching: Batching::Elements { .. }, width }) => {
+            let symbol = symbol.map(|symbol| format!("{symbol}_one"));
+            let one = (&optimized.program, &COptions { symbol, ..fast(optimized, &optimized.program) });
+            let emit = if *width == 1 { c::emit_each } else { c::emit_both };
+            emit(one, (program, &options)).map(|(_, many)| many)
         }
     };
-    let emitted = emitted.map_err(|error| refused(optimized, error))?;
-    let header = Product { is_companion: true, ..product("h", emitted.header) };
-    Ok(vec![product("c", emitted.source), header])
+    written.map_err(|error| refused(optimized, error))
 }
 
 /// C11 of a kernel of one element for a file that holds other functions too: a static function with its tables.
@@ -71,14 +79,24 @@ pub fn c(optimized: &Optimized) -> Result<Vec<Product>, Error> {
 /// # Errors
 /// If C has no words for something in the kernel.
 pub fn shared_c(optimized: &Optimized) -> Result<String, Error> {
-    let text = c::emit_shared(&optimized.program, &options(optimized)).map_err(|error| refused(optimized, error))?;
+    let text = c::emit_shared(&optimized.program, &fast(optimized, &optimized.program))
+        .map_err(|error| refused(optimized, error))?;
     Ok(text.source)
 }
 
-/// What all C of a result has in common: its notes, and what makes it fast where time is made small.
+/// How the form of a result that runs is written. Sums of several elements are in lanes already.
 fn options(optimized: &Optimized) -> COptions {
+    let options = COptions { parallel: optimized.parallel.clone(), ..fast(optimized, optimized.runs()) };
+    match &optimized.batched {
+        Some(batched) if batched.width > 1 => COptions { summing: Vec::new(), ..options },
+        _ => options,
+    }
+}
+
+/// How a form of a result is written: with its notes, and with what makes it fast where time is made small.
+fn fast(optimized: &Optimized, program: &LinearizedKernel) -> COptions {
     let fast = match optimized.report.estimate {
-        Some(_) => fast_options(&optimized.program, Licence::from_name(&optimized.report.float).unwrap_or_default()),
+        Some(_) => fast_options(program, Licence::from_name(&optimized.report.float).unwrap_or_default()),
         None => COptions::default(),
     };
     COptions { notes: notes(optimized), ..fast }

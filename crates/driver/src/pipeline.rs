@@ -24,10 +24,10 @@ use nestegg_interp::Runnable;
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_rules::RuleBook;
 use nestegg_span::Source;
-use nestegg_transform::batch::{Batched, preferred_width};
+use nestegg_transform::batch::Batched;
 
 use crate::accuracy::{self, Accuracy, Guard};
-use crate::batch::{self, BatchRequest};
+use crate::batch;
 use crate::candidates::{Accepted, Candidate, Refusal, Trials, first_that_hold};
 use crate::config::{Config, CostModel, Validation};
 use crate::count::operations;
@@ -46,7 +46,7 @@ use crate::stages::{ACCURACY, FIT, Stages, VALIDATE};
 use crate::stated::Stated;
 use crate::temporaries;
 use crate::threads::threaded;
-use crate::time::Nanoseconds;
+use crate::time::{Nanoseconds, Run};
 use crate::trace::Event;
 use crate::validation::{self, Steps, Subject};
 
@@ -125,20 +125,24 @@ fn smallest_wrong(input: &Program, config: &Config, wrong: Wrong) -> Result<Opti
     Ok(smallest::smallest(linearized(input)?, wrong, licence, &goes_wrong))
 }
 
-/// The results with their elements put together, all in the same number of lanes, if that is asked for.
+/// The results with their elements put together, if that is asked for.
 fn batched(input: &Program, mut best: Vec<Optimized>, config: &Config) -> Result<Vec<Optimized>, Error> {
-    let (Some(request), Some(first)) = (&config.batch, best.first()) else { return Ok(best) };
-    let width = request.width.unwrap_or_else(|| preferred_width(&first.program.kernel));
-    let request = BatchRequest { width: Some(width), ..request.clone() };
+    let Some(request) = &config.batch else { return Ok(best) };
     let (book, name) = rules::of_config(config)?;
     let licence = rules::licensed(&book, &name, config)?.licence;
     let assumed = parameters::assumed(input.kernel(), &config.parameters)?;
     let (values, compared) = (parameters::values(&assumed), config.validation != Validation::Off);
     let in_order = linearized(input)?;
+    let run = Run { config, values: &values, licence };
     for optimized in &mut best {
         let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone());
-        let (batched, report) = stages
-            .run("batch", || batch::together(&in_order, &optimized.program, &request, (&values, licence), compared))?;
+        let (batched, report) = stages.run("batch", || {
+            let request = match run.width(&optimized.program)? {
+                Some(width) => &request.of_width(width),
+                None => request,
+            };
+            batch::together(&in_order, &optimized.program, request, (&values, licence), compared)
+        })?;
         optimized.report.stages.extend(stages.into_done());
         optimized.report.batch = Some(report);
         optimized.batched = Some(batched);

@@ -2,14 +2,14 @@
 //!
 //! [`nestegg_time`] estimates; here its answers become numbers that rank. A kernel for which there is no estimate takes
 //! forever: then it is never preferred to the input. Where elements are to be put together, what is estimated is the
-//! kernel of many elements.
+//! kernel of many elements, in the number of lanes that takes the least time if the caller leaves it open.
 
 use nestegg_ir::{Licence, LinearizedKernel, Program, Semantics, Traps};
 use nestegg_schedule::Order;
 use nestegg_time::{Estimate, EstimateError, Profile};
 use rayon::prelude::*;
 
-use crate::batch::put_together;
+use crate::batch::{BatchRequest, put_together};
 use crate::candidates::Candidate;
 use crate::config::{Config, CostModel};
 use crate::count::operations;
@@ -66,24 +66,52 @@ impl Run<'_> {
     }
 
     fn estimate(&self, program: &LinearizedKernel) -> Result<Estimate, Error> {
-        let estimate = |program: &LinearizedKernel, values: &[(String, i64)]| {
-            nestegg_time::estimate(program, values, &self.config.machine).map_err(|error| refused(program, error))
-        };
-        let Some(request) = &self.config.batch else { return estimate(program, self.values) };
-        let batched = put_together(program, request, self.licence, true)?.program;
-        let assumed = parameters::assumed(&batched.kernel, &self.config.parameters)?;
-        estimate(&batched, &parameters::values(&assumed))
+        match &self.config.batch {
+            None => self.estimate_with(program, self.values),
+            Some(request) => Ok(self.together(program, request)?.1),
+        }
     }
 
-    /// The fastest of the kernel's forms for compilers, with its time, if it saves [`GAIN`]: the same operations in loops whose trip counts are numbers, with temporaries and
-    /// tables laid out in memory for the loops that run in lanes.
+    fn estimate_with(&self, program: &LinearizedKernel, values: &[(String, i64)]) -> Result<Estimate, Error> {
+        nestegg_time::estimate(program, values, &self.config.machine).map_err(|error| refused(program, error))
+    }
+
+    /// The number of lanes in which a kernel of many takes the least time; `None` unless time is made small and elements are to be put together.
+    pub(crate) fn width(&self, program: &LinearizedKernel) -> Result<Option<u32>, Error> {
+        match &self.config.batch {
+            Some(request) if self.config.cost == CostModel::Time => Ok(Some(self.together(program, request)?.0)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The number of lanes in which a kernel of many takes the least time, and the estimate.
+    fn together(&self, program: &LinearizedKernel, request: &BatchRequest) -> Result<(u32, Estimate), Error> {
+        let mut best: Option<(u32, Estimate)> = None;
+        for width in request.widths(&program.kernel, &self.config.machine) {
+            let batched = put_together(program, &request.of_width(width), self.licence, true)?.program;
+            let assumed = parameters::assumed(&batched.kernel, &self.config.parameters)?;
+            let estimate = self.estimate_with(&batched, &parameters::values(&assumed))?;
+            if best.as_ref().is_none_or(|(_, best)| estimate.nanoseconds < best.nanoseconds) {
+                best = Some((width, estimate));
+            }
+        }
+        let Some(best) = best else { unreachable!("some number of lanes is tried") };
+        Ok(best)
+    }
+
+    /// Whether the lanes of elements are an axis of their own, so that no loop of the kernel runs in lanes.
+    fn has_lanes(&self) -> bool {
+        self.config.batch.as_ref().is_some_and(BatchRequest::has_lanes)
+    }
+
+    /// The fastest of the kernel's forms for compilers, with its time, if it saves [`GAIN`]: the same operations in loops whose trip counts are numbers or that go along
+    /// rows, with temporaries and tables laid out in memory for the loops that run in lanes.
     fn for_compilers(
         &self,
         program: &LinearizedKernel,
         time: Nanoseconds,
     ) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
-        // The lanes of elements that are put together are an axis of their own.
-        if self.config.batch.is_some() {
+        if self.has_lanes() {
             return Ok(None);
         }
         let mut forms: Vec<(LinearizedKernel, Nanoseconds)> = Vec::new();
@@ -91,8 +119,13 @@ impl Run<'_> {
         if let Some(written) = nestegg_transform::write_out_triangles(program) {
             let profile = self.profile(&written)?;
             let laid_out = self.laid_out(&written, &profile)?;
-            forms.push((written, self.time(&profile)));
+            let time = self.time(&written, &profile)?;
+            forms.push((written, time));
             forms.extend(laid_out);
+        }
+        if let Some(turned) = nestegg_transform::look_right(program) {
+            let time = self.time(&turned, &self.profile(&turned)?)?;
+            forms.push((turned, time));
         }
         let fastest = forms.into_iter().min_by_key(|form| form.1);
         Ok(fastest.filter(|form| form.1 < time.less(GAIN)))
@@ -101,7 +134,7 @@ impl Run<'_> {
     /// A kernel with loops joined that add to elements between each other's, and its time; `None` if there are none. The model does not know what such
     /// loops wait for, so that its opinion is not asked.
     fn interleaved(&self, program: &LinearizedKernel) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
-        if self.config.batch.is_some() {
+        if self.has_lanes() {
             return Ok(None);
         }
         let Some(shared) = nestegg_transform::share_interleaved(program) else { return Ok(None) };
@@ -111,7 +144,7 @@ impl Run<'_> {
             source: Box::new(source),
         };
         let res = nestegg_schedule::schedule_under(shared, self.licence, Order::Kept).map_err(refused)?;
-        let time = self.time(&self.profile(&res)?);
+        let time = self.time(&res, &self.profile(&res)?)?;
         Ok(Some((res, time)))
     }
 
@@ -126,7 +159,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let res = nestegg_schedule::lay_out(program.clone(), &axes.arrays, &axes.reads);
-        let time = self.time(&self.profile(&res)?);
+        let time = self.time(&res, &self.profile(&res)?)?;
         Ok(Some((res, time)))
     }
 
@@ -134,8 +167,13 @@ impl Run<'_> {
         Profile::new(program, self.values, &self.config.machine).map_err(|error| refused(program, error))
     }
 
-    fn time(&self, profile: &Profile) -> Nanoseconds {
-        Nanoseconds::of(profile.on(&self.config.machine).nanoseconds)
+    /// The time of a kernel with this profile, or of the kernel of many that is made of it.
+    fn time(&self, program: &LinearizedKernel, profile: &Profile) -> Result<Nanoseconds, Error> {
+        let estimate = match &self.config.batch {
+            None => profile.on(&self.config.machine),
+            Some(request) => self.together(program, request)?.1,
+        };
+        Ok(Nanoseconds::of(estimate.nanoseconds))
     }
 
     /// What a report says of the time of a run.

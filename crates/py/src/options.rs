@@ -1,6 +1,6 @@
 //! The options of a run: what Python hands over, as the driver takes it.
 
-use nestegg_driver::batch::WIDTHS;
+use nestegg_driver::batch::{WIDTHS, Width};
 use nestegg_driver::config::{BatchLayout, BatchRequest, Config, CostModel, Strategy, Validation};
 use nestegg_ir::{Licence, Traps};
 use nestegg_span::Source;
@@ -26,7 +26,7 @@ pub struct Options {
     max_statements: Option<u64>,
     memory: Option<u64>,
     accuracy: Option<f64>,
-    /// `None`: one element at a time; 0: as many as fill a vector.
+    /// `None`: one element at a time; 0: as many as take the least time.
     batch: Option<u32>,
     batch_shared: Vec<String>,
     batch_layout: String,
@@ -50,8 +50,8 @@ impl Options {
             }
         };
         let batch = self.batch.map(|width| match width {
-            0 => Ok(None),
-            width if WIDTHS.contains(&width) => Ok(Some(width)),
+            0 => Ok(Width::Auto),
+            width if WIDTHS.contains(&width) => Ok(Width::Lanes(width)),
             width => {
                 let known = WIDTHS.map(|width| width.to_string());
                 let known: Vec<&str> = known.iter().map(String::as_str).chain(["auto"]).collect();

@@ -3,6 +3,8 @@
 use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::{ArrayId, InameId, InameSet};
 
+use crate::packing::Packing;
+
 /// Calls by how long they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallKind {
@@ -41,6 +43,10 @@ pub(crate) struct Work {
     pub(crate) branches: f64,
     /// Lanes that are put in order, one by one.
     pub(crate) moved: f64,
+    /// Shuffles that transpose the elements of a block.
+    pub(crate) turned: f64,
+    /// Vectors that are stored in between, and loaded again.
+    pub(crate) copied: f64,
     /// Loads and stores of spilled values, which find no free register.
     pub(crate) spilled: Vec<(f64, f64)>,
     /// Vectors of numbers that straight-line code loads.
@@ -130,6 +136,8 @@ impl Work {
         self.integers += other.integers * trips;
         self.branches += other.branches * trips;
         self.moved += other.moved * trips;
+        self.turned += other.turned * trips;
+        self.copied += other.copied * trips;
         self.spilled.extend(other.spilled.iter().map(|(distance, n)| (*distance, n * trips)));
         self.numbers += other.numbers * trips;
         self.at_once.extend(other.at_once.iter().map(|(n_vectors, n)| (*n_vectors, n * trips)));
@@ -137,11 +145,11 @@ impl Work {
     }
 
     /// What one vector of so many lanes does where an iteration of `iname` does this, and the kernel says that the iterations are lanes:
-    /// elements that are not side by side are transposed, and functions are called lane by lane.
-    pub(crate) fn in_lanes(mut self, iname: InameId, lanes: f64) -> Self {
+    /// elements that are not side by side are transposed, unless a whole block of them is, and functions are called lane by lane.
+    pub(crate) fn in_lanes(mut self, iname: InameId, lanes: f64, packing: &Packing) -> Self {
         let is_apart = |reference: &Reference| {
             let stride = reference.position.as_ref().map(|position| position.coefficient(Var::Iname(iname)));
-            !matches!(stride, Some(0 | 1))
+            !packing.contains(reference.array) && !matches!(stride, Some(0 | 1))
         };
         let n_apart: f64 = self.loads.iter().chain(&self.stores).filter(|one| is_apart(one)).map(|one| one.times).sum();
         self.moved += n_apart * lanes.max(1.0).log2();

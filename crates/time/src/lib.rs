@@ -19,6 +19,7 @@ mod fit;
 mod groups;
 mod machine;
 mod nest;
+mod packing;
 mod probes;
 mod read;
 mod recurrence;

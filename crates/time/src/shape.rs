@@ -16,6 +16,7 @@ use crate::body::{Counts, Reference, Work, count};
 use crate::estimate::{Bound, LoopEstimate};
 use crate::machine::{Constant as C, Machine};
 use crate::nest::{Loop, Nest};
+use crate::packing::Packing;
 
 /// A nest with the bytes of each of its arrays and of one element of each.
 #[derive(Clone, Debug)]
@@ -55,6 +56,7 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
     let parents = kernel.parents();
     let unrolled = unrolled(kernel, &parents, machine, Strided::OfAll);
     let in_registers = in_registers(kernel, &parents, &unrolled);
+    let packing = Packing::of(kernel, &parents);
     let mut shaped: Vec<Option<Shaped>> = loops.iter().map(|_| None).collect();
     let mut res: Vec<LoopEstimate> = Vec::new();
     // Children have larger numbers than their parents.
@@ -68,6 +70,7 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
         };
         own.work.loads.retain(|load| !in_registers[load.array.index()]);
         own.work.stores.retain(|store| !in_registers[store.array.index()]);
+        packing.add_to(&mut own.work, idx, |bytes| machine.lanes(bytes));
         for &child in &one.children {
             let Some(inner) = shaped[child].take() else { continue };
             let of_child = &loops[child];
@@ -75,7 +78,7 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
                 if let Some(iname) = of_child.iname.filter(|_| of_child.is_lanes) {
                     let (of_element, trips) = (kernel.widest(&inner.work), of_child.trips.ceil());
                     let n_vectors = n_steps(trips, machine.lanes(of_element)).max(1.0);
-                    let work = inner.work.in_lanes(iname, trips / n_vectors);
+                    let work = inner.work.in_lanes(iname, trips / n_vectors, &packing);
                     own.vectors.push((work, n_vectors * of_child.entries, of_child.trips * of_child.entries));
                     continue;
                 }
@@ -341,8 +344,8 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
             }
         }
     }
-    let mut stores = count(&work.stores);
-    loads += work.numbers;
+    let mut stores = count(&work.stores) + work.copied;
+    loads += work.numbers + work.copied;
     for (n_vectors, times) in &work.at_once {
         let n_spilled = (n_vectors - machine[C::Registers]).max(0.0) * times;
         loads += n_spilled;
@@ -369,6 +372,7 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
         + work.quotients
         + work.roots
         + moved
+        + work.turned
         + if iname.is_some() { 2.0 } else { 0.0 };
     let chain = match iname {
         // From the store to the next load it takes about as long again.
@@ -383,7 +387,7 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
         (stores * machine[C::Store], Bound::Stores),
         (work.quotients * quotient + work.roots * root, Bound::Quotients),
         (instructions * machine[C::Issue], Bound::Issue),
-        (if is_vector { moved * machine[C::Lane] } else { 0.0 }, Bound::Lanes),
+        ((work.turned + if is_vector { moved } else { 0.0 }) * machine[C::Lane], Bound::Lanes),
         (chain, Bound::Chain),
     ];
     let sum: f64 = resources.iter().map(|resource| resource.0).sum();
@@ -439,7 +443,9 @@ impl Sized {
 
     fn is_vectorizable(&self, work: &Work, iname: InameId, machine: &Machine) -> bool {
         let calls = work.calls.iter().sum::<f64>() > 0.0;
+        // What transposes blocks of elements is in lanes already.
         if work.is_scalar
+            || work.turned > 0.0
             || calls && machine[C::CallLanes] <= 1.0
             || work.reductions > 0.0 && machine[C::Reassociates] < 0.5
         {

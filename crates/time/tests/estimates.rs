@@ -281,6 +281,34 @@ fn lanes_of_batches_are_vectors() {
     assert!(of(&text("tag lane vec\n")) < 0.5 * of(&text("")));
 }
 
+/// A block of an argument is transposed once for what reads it, however often, and once for what writes it; terms alone are where each element gets one.
+#[test]
+fn blocks_are_transposed_as_a_whole() {
+    let text = |statements: &str| {
+        format!(
+            "kernel k linearized\ndomain {{ [block] : 0 <= block < 16 }}\ndomain {{ [lane] : 0 <= lane < 4 }}\narg x : float64[64, 6] read\narg y : float64[64, 6] readwrite\ntag lane vec\nfor block, lane\n{statements}end\n"
+        )
+    };
+    let of = |text: &str| {
+        // Shuffles alone take time.
+        let mut machine = machine();
+        for &constant in Constant::ALL.iter().filter(|constant| constant.range().0 == 0.0) {
+            machine[constant] = 0.0;
+        }
+        machine[Constant::Lane] = 1.0;
+        estimate(&kernel(text), &[], &machine).unwrap().nanoseconds
+    };
+    let element = |array: &str, at: usize| format!("{array}[4*block + lane, {at}]");
+    let (x0, x1, y0) = (element("x", 0), element("x", 1), element("y", 0));
+    // Six vectors of an argument, two shuffles for each, 16 blocks.
+    let once = 6.0 * 2.0 * 16.0;
+    assert_eq!(of(&text(&format!("  {y0} = 2.0\n"))), once);
+    assert_eq!(of(&text(&format!("  {y0} = {x0}\n"))), 2.0 * once);
+    assert_eq!(of(&text(&format!("  {y0} = {x0}*{x0} + {x1}\n  {} = {x0}*{x1}\n", element("y", 1)))), 2.0 * once);
+    assert_eq!(of(&text(&format!("  {y0} = {y0} + 2.0\n"))), once);
+    assert_eq!(of(&text(&format!("  {y0} = {} + 2.0\n", element("y", 1)))), 2.0 * once);
+}
+
 #[test]
 fn more_work_never_takes_less_time() {
     let statements = [

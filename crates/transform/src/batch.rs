@@ -3,7 +3,8 @@
 //! # Input
 //! A verified kernel with its order, preferably without reductions: the lanes' loop encloses a reduction, so its terms cannot be vectorized across lanes.
 //! # Output
-//! A verified kernel with an outer loop over blocks of W elements, and a loop over the W lanes of a block that is innermost everywhere.
+//! A verified kernel with an outer loop over blocks of W elements, and a loop over the W lanes of a block that is innermost everywhere. Blocks of one element
+//! have no lanes: their loop goes around the kernel as it is.
 //! Element e computes what the kernel computes from the data of element e; elements from `n_elements` on are neither
 //! read nor written. Substitution rules are inlined.
 //!
@@ -37,9 +38,6 @@ use lanes::{Element, Lanes};
 
 /// The supported numbers of lanes.
 pub const WIDTHS: [u32; 5] = [1, 2, 4, 8, 16];
-
-/// Bytes of the vectors that [`preferred_width`] fills.
-const VECTOR_BYTES: u64 = 32;
 
 /// The value that cost models assume for the number of elements.
 const ESTIMATE: i64 = 1000;
@@ -93,6 +91,8 @@ pub struct Batched {
     pub program: LinearizedKernel,
     /// Which elements.
     pub batching: Batching,
+    /// The number of lanes; 1 if there are none.
+    pub width: u32,
 }
 
 /// Why elements cannot be put together.
@@ -135,11 +135,11 @@ pub enum BatchError {
     Isl(#[from] nestegg_isl::Error),
 }
 
-/// As many lanes as fill a vector with the widest floats that the kernel holds.
+/// As many lanes as fill a vector of so many bytes with the widest floats that the kernel holds.
 #[must_use]
-pub fn preferred_width(kernel: &Kernel) -> u32 {
+pub fn preferred_width(kernel: &Kernel, vector_bytes: u64) -> u32 {
     let widest = kernel.float_dtypes().map(Dtype::size).max().unwrap_or(8);
-    u32::try_from(VECTOR_BYTES / widest).unwrap_or(4)
+    WIDTHS.into_iter().rfind(|&width| u64::from(width) * widest <= vector_bytes).unwrap_or(1)
 }
 
 /// Puts the elements of a kernel together.
@@ -161,6 +161,11 @@ pub fn batch(program: &LinearizedKernel, options: &BatchOptions) -> Result<Batch
         match in_place::why_not(&kernel, *iname, body, options.may_reorder)? {
             None if !options.shared.is_empty() || options.layout != BatchLayout::Contiguous => {
                 return Err(BatchError::Layout(kernel[*iname].name.clone()));
+            }
+            None if options.width == 1 => {
+                let iname = kernel[*iname].name.clone();
+                let program = LinearizedKernel { kernel, linearization };
+                return Ok(Batched { program, batching: Batching::InPlace { iname }, width: 1 });
             }
             None => return in_place::split(kernel, *iname, body, options.width),
             Some(why) => reason = Some(why),
@@ -211,15 +216,24 @@ fn elements(mut kernel: Kernel, tree: &[LoopTree], options: &BatchOptions, reaso
     });
     let own = kernel.arguments().filter(|&array| !options.shared.contains(&kernel[array].name));
     let own: Vec<_> = own.collect();
-    let varying = varying::varying(&kernel, tree, &own, None);
-    let (block, lane) = {
-        let (block, lane) = (names.new_name_like("block"), names.new_name_like("lane"));
-        let of_block = format!("[{n_elements}] -> {{ [{block}] : 0 <= {block} and {width}*{block} < {n_elements} }}");
-        let of_lane = format!(
+    let has_lanes = width > 1;
+    let varying = match has_lanes {
+        true => varying::varying(&kernel, tree, &own, None),
+        false => vec![false; kernel.arrays.len()],
+    };
+    let block = names.new_name_like(if has_lanes { "block" } else { "element" });
+    let of_block = match has_lanes {
+        true => format!("[{n_elements}] -> {{ [{block}] : 0 <= {block} and {width}*{block} < {n_elements} }}"),
+        false => format!("[{n_elements}] -> {{ [{block}] : 0 <= {block} < {n_elements} }}"),
+    };
+    let lane = has_lanes.then(|| {
+        let lane = names.new_name_like("lane");
+        let text = format!(
             "[{n_elements}, {block}] -> {{ [{lane}] : 0 <= {lane} < {width} and {width}*{block} + {lane} < {n_elements} }}"
         );
-        lanes::add_inames(&mut kernel, (block, of_block), (lane, of_lane), &[parameter])
-    };
+        (lane, text)
+    });
+    let pair = lanes::add_inames(&mut kernel, (block, of_block), lane, &[parameter]);
     let count = kernel.exprs.intern(nestegg_ir::Expr::Parameter(parameter));
     let n_lanes = kernel.exprs.int(width);
     for &array in &own {
@@ -238,12 +252,12 @@ fn elements(mut kernel: Kernel, tree: &[LoopTree], options: &BatchOptions, reaso
     }
     kernel.name = names.new_name_like(&format!("{}_batch", kernel.name));
     let element = Element::Argument { own, layout: options.layout };
-    let mut pass = Lanes::new(kernel, names, element, varying, (block, lane), width);
+    let mut pass = Lanes::new(kernel, names, element, varying, pair, width);
     let body = pass.tree(tree);
-    let tree = [LoopTree::Loop { iname: block, body }];
+    let tree = [LoopTree::Loop { iname: pair.0, body }];
     let program = LinearizedKernel { kernel: pass.kernel, linearization: from_tree(&tree) };
-    Batched { program, batching: Batching::Elements { parameter: n_elements, reason } }
+    Batched { program, batching: Batching::Elements { parameter: n_elements, reason }, width: options.width }
 }
 
-/// The block and the lane.
-type Pair = (InameId, InameId);
+/// The block, and the lane if there is one.
+type Pair = (InameId, Option<InameId>);

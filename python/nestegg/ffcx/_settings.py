@@ -22,7 +22,7 @@ DEFAULTS = {"level": "O3", "cost": "time"}
 """What is chosen where nobody says another."""
 
 AUTO = "auto"
-"""The width that fills the vectors of most machines."""
+"""The width whose estimated time is least."""
 
 WIDTHS = (1, 2, 4, 8, 16)
 

@@ -5,19 +5,17 @@
 //! # Output
 //! [`Contestants`]: the input, the peer's program and our result, one element at a time, and the last two in lanes.
 //! # Method
-//! Kernels of small elements get the interface of many: where a function is of one element, a loop in its own source calls it, so that the compiler may join them.
+//! Kernels of small elements get the interface of many: where a function is of one element, one in the same source calls it for each, so that the compiler may join them.
 //! Kernels of grids, whose arguments are large or whose sizes are parameters, are called as they are, and not put together.
 
 use std::fs;
 
 use miette::{IntoDiagnostic, miette};
 use nestegg_bench::fixtures::Fixture;
-use nestegg_codegen::c::harness::each_element;
-use nestegg_codegen::c::timing::function;
-use nestegg_codegen::c::{COptions, CText, emit};
-use nestegg_driver::batch::put_together;
+use nestegg_codegen::c::{COptions, CText, emit, emit_each};
+use nestegg_driver::batch::{Width, put_together};
 use nestegg_driver::config::{BatchRequest, Config};
-use nestegg_driver::emit::fast_options;
+use nestegg_driver::emit::{fast_options, runs_in_c};
 use nestegg_ir::{ArrayId, Dtype, Kernel, Licence, LinearizedKernel, affine};
 
 use super::RuntimeArgs;
@@ -37,8 +35,8 @@ pub(super) struct Contestant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Input,
-    Peer(Option<u32>),
-    Ours(Option<u32>),
+    Peer(Option<Width>),
+    Ours(Option<Width>),
 }
 
 /// All functions of a kernel.
@@ -89,36 +87,33 @@ pub(super) fn contestants(
     let of_many = bytes <= MAX_BYTES_OF_ELEMENT && ours.kernel.parameters.is_empty();
     let predicted = nestegg_time::estimate(&ours, &config.parameters, &config.machine).into_diagnostic()?.nanoseconds;
     let mut all = Vec::new();
-    let mut add = |who, program: &LinearizedKernel, operations: u128, text: CText| -> miette::Result<()> {
-        let text = match who {
-            Who::Input | Who::Peer(None) | Who::Ours(None) if of_many => {
-                each_element(&program.kernel, &text, &format!("{}_each", text.symbol), &[]).into_diagnostic()?
-            }
-            _ => text,
-        };
+    let mut add = |who, text: CText, operations: u128| {
         all.push(Contestant { who, text, operations: operations as f64 });
-        Ok(())
     };
-    let text = |program: &LinearizedKernel, symbol: &str| function(program, symbol).into_diagnostic();
-    add(Who::Input, &input, best.report.before.total, text(&input, "input")?)?;
+    let options = |symbol: &str| COptions { symbol: Some(symbol.to_owned()), ..COptions::default() };
+    let text = |program: &LinearizedKernel, options: COptions| match of_many {
+        true => each(program, &options),
+        false => emit(program, &options).into_diagnostic(),
+    };
+    add(Who::Input, text(&input, options("input"))?, best.report.before.total);
     if let Some((program, operations)) = &peer {
-        add(Who::Peer(None), program, *operations, text(program, "peer")?)?;
+        add(Who::Peer(None), text(program, options("peer"))?, *operations);
     }
     let plain = if args.operations { COptions::default() } else { fast_options(&ours, Licence::default()) };
-    let fast = emit(&ours, &COptions { symbol: Some("ours".to_owned()), ..plain }).into_diagnostic()?;
-    add(Who::Ours(None), &ours, best.report.after.total, fast)?;
+    let fast = text(&ours, COptions { symbol: Some("ours".to_owned()), ..plain })?;
+    add(Who::Ours(None), fast, best.report.after.total);
     let mut interface = ours.kernel.clone();
     if of_many {
-        interface = together(&ours, 4)?.kernel;
+        interface = together(&ours, Width::Lanes(1))?.kernel;
         for &width in &args.batch {
             if let Some((program, operations)) = &peer {
-                let many = together(program, width)?;
-                add(Who::Peer(Some(width)), &many, *operations, text(&many, &format!("peer_{width}"))?)?;
+                let many = emit(&together(program, width)?, &options(&format!("peer_{width}"))).into_diagnostic()?;
+                add(Who::Peer(Some(width)), many, *operations);
             }
-            let batch = Some(BatchRequest { width: Some(width), ..BatchRequest::default() });
+            let batch = Some(BatchRequest { width, ..BatchRequest::default() });
             let best = nestegg_driver::optimize(&source, &Config { batch, ..config.clone() })?;
-            let symbol = format!("ours_{width}");
-            add(Who::Ours(Some(width)), best.runs(), best.report.after.total, text(best.runs(), &symbol)?)?;
+            let many = runs_in_c(&best, Some(&format!("ours_{width}")))?;
+            add(Who::Ours(Some(width)), many, best.report.after.total);
         }
     }
     if let Some(folder) = &args.keep {
@@ -132,8 +127,15 @@ pub(super) fn contestants(
     Ok(Contestants { name, interface, of_many, moved, bytes, predicted, is_single, parameters: config.parameters, all })
 }
 
-fn together(program: &LinearizedKernel, width: u32) -> miette::Result<LinearizedKernel> {
-    let request = BatchRequest { width: Some(width), ..BatchRequest::default() };
+/// A function of many that calls that of one.
+fn each(program: &LinearizedKernel, options: &COptions) -> miette::Result<CText> {
+    let many = together(program, Width::Lanes(1))?;
+    let symbol = options.symbol.as_ref().map(|symbol| format!("{symbol}_each"));
+    Ok(emit_each((program, options), (&many, &COptions { symbol, ..options.clone() })).into_diagnostic()?.1)
+}
+
+fn together(program: &LinearizedKernel, width: Width) -> miette::Result<LinearizedKernel> {
+    let request = BatchRequest { width, ..BatchRequest::default() };
     Ok(put_together(program, &request, Licence::default(), false)?.program)
 }
 

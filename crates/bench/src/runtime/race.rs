@@ -12,6 +12,7 @@ use std::fmt;
 
 use miette::miette;
 use nestegg_codegen::c::timing::{Effort, Function, times_of};
+use nestegg_driver::batch::Width;
 use nestegg_time::Machine;
 
 use super::RuntimeArgs;
@@ -156,7 +157,7 @@ pub(super) fn race(
             rounds,
         }
     };
-    let in_lanes = |who: fn(Option<u32>) -> Who| {
+    let in_lanes = |who: fn(Option<Width>) -> Who| {
         args.batch.iter().filter_map(|&width| of(who(Some(width)))).map(timed).collect::<Vec<Timed>>()
     };
     let missing = || miette!("a function is missing");

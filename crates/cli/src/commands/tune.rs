@@ -1,13 +1,12 @@
 //! `nestegg optimize --tune N`: of the best results the one that is fastest when it runs.
 
-use nestegg_codegen::c::COptions;
-use nestegg_codegen::c::timing::{Compiler, Effort, times};
+use nestegg_codegen::c::CText;
+use nestegg_codegen::c::timing::{Compiler, Effort, Function, times_of};
 use nestegg_driver::Optimized;
 use nestegg_driver::config::Config;
-use nestegg_driver::emit::fast_options;
+use nestegg_driver::emit::runs_in_c;
 use nestegg_driver::parameters::for_runs;
 use nestegg_driver::report::Tuned;
-use nestegg_ir::{Licence, LinearizedKernel};
 
 use crate::config::{N_SETS, compiler};
 use crate::terminal::Failure;
@@ -17,13 +16,14 @@ const EFFORT: Effort = Effort { n_rounds: 15, milliseconds: 2, n_sets: N_SETS };
 
 /// The fastest of results that hold, by the median of interleaved rounds; of equally fast ones the first.
 pub fn fastest(mut best: Vec<Optimized>, config: &Config) -> Result<Optimized, Failure> {
-    let licence = Licence::from_name(&best[0].report.float).unwrap_or_default();
-    let written = |program| (program, fast_options(program, licence));
-    let programs: Vec<(&LinearizedKernel, COptions)> = best.iter().map(Optimized::runs).map(written).collect();
+    let written = |(idx, one): (usize, &Optimized)| runs_in_c(one, Some(&format!("timed{idx}")));
+    let texts = best.iter().enumerate().map(written).collect::<Result<Vec<CText>, _>>()?;
+    let Compiler { command, flags } = compiler(None, None, &config.machine);
+    let functions: Vec<Function<'_>> = texts.iter().map(|text| Function { text, flags: &flags }).collect();
     let values: Vec<(String, i64)> =
         best[0].report.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value)).collect();
     let values = for_runs(&best[0].program.kernel, &values);
-    let rounds = times(&programs, &values, &compiler(None, None, &config.machine), EFFORT)?.rounds;
+    let rounds = times_of(&best[0].runs().kernel, &functions, &values, &command, EFFORT)?.rounds;
     let tuned: Vec<Tuned> = best
         .iter()
         .enumerate()

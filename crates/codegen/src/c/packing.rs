@@ -161,10 +161,17 @@ impl Writer<'_> {
              int64_t i = 0;\n{whole}    for (; i < size; ++i) {{\n{rest}    }}\n}}\n"
         );
         if !is_interleaved && whole.contains("lanes_turn") {
-            self.lane_functions.insert(format!("lanes_0_turn_{ty}"), turn(&ty, width));
+            self.turning(dtype);
         }
         self.lane_functions.insert(name.clone(), definition);
         name
+    }
+
+    /// Defines the function that transposes squares.
+    fn turning(&mut self, dtype: Dtype) {
+        let (ty, width) = (self.lanes_type(dtype), self.lanes.as_ref().map_or(1, |lanes| lanes.width));
+        let definition = turn(&ty, dtype.c_name(), width, width * dtype.size() as i64);
+        self.lane_functions.insert(format!("lanes_0_turn_{ty}"), definition);
     }
 
     /// The function that takes a complete square to memory, or one vector.
@@ -178,7 +185,7 @@ impl Writer<'_> {
         let body: String = if n == 1 {
             (0..width).map(|lane| format!("    to[{}] {operator} x0[{lane}];\n", row(lane, ""))).collect()
         } else {
-            self.lane_functions.insert(format!("lanes_0_turn_{ty}"), turn(&ty, width));
+            self.turning(dtype);
             let stores: String = (0..width)
                 .map(|lane| format!("    *({ty}_loose *)(to + {}) {operator} r[{lane}];\n", row(lane, "")))
                 .collect();
@@ -285,9 +292,37 @@ fn interleaved(what: &str, ty: &str, width: i64) -> (String, String) {
     (String::new(), rest)
 }
 
-/// The function that transposes W vectors of W lanes.
-fn turn(ty: &str, width: i64) -> String {
-    let mut body = String::new();
+/// The function that transposes W vectors of W lanes, which have so many bytes each.
+///
+/// Compilers take shuffles apart, lane by lane, if the machine has no such vectors; so vectors that it may not have are transposed in halves.
+fn turn(ty: &str, scalar: &str, width: i64, bytes: i64) -> String {
+    let shuffled = shuffled(ty, width);
+    let has_vectors = match bytes {
+        ..=16 => None,
+        32 => Some("defined(__AVX__)"),
+        64 => Some("defined(__AVX512F__)"),
+        _ => Some("0"),
+    };
+    let (before, body) = match has_vectors {
+        None => (String::new(), shuffled),
+        Some(has_vectors) => {
+            let half = format!("{ty}_half");
+            let before = format!(
+                "#if !({has_vectors})\ntypedef {scalar} {half} __attribute__((vector_size({}), may_alias));\n{}#endif\n",
+                bytes / 2,
+                turn(&half, scalar, width / 2, bytes / 2)
+            );
+            (before, format!("#if {has_vectors}\n{shuffled}#else\n{}#endif\n", halved(&half, width / 2)))
+        }
+    };
+    format!(
+        "{before}/* {width} rows of {width} values, transposed. */\n{INLINE} void lanes_turn_{ty}({ty} *restrict r)\n{{\n{body}}}\n"
+    )
+}
+
+/// A transposition by shuffles of two vectors.
+fn shuffled(ty: &str, width: i64) -> String {
+    let mut body = format!("    {ty} t;\n");
     let mut step = 1;
     while step < width {
         for first in (0..width).filter(|first| first & step == 0) {
@@ -304,7 +339,22 @@ fn turn(ty: &str, width: i64) -> String {
         }
         step *= 2;
     }
-    format!(
-        "/* {width} rows of {width} values, transposed. */\n{INLINE} void lanes_turn_{ty}({ty} *restrict r)\n{{\n    {ty} t;\n{body}}}\n"
-    )
+    body
+}
+
+/// A transposition by those of the four quarters, of which two change places; vectors have two halves of `width` lanes.
+fn halved(half: &str, width: i64) -> String {
+    let quarter = |name: &str, row: i64, column: i64| {
+        let rows: Vec<String> = (0..width).map(|at| format!("h[{}]", 2 * (row * width + at) + column)).collect();
+        format!("    {half} {name}[{width}] = {{{}}};\n    lanes_turn_{half}({name});\n", rows.join(", "))
+    };
+    let stored = |name: &str, row: i64, column: i64| {
+        let rows = (0..width).map(|at| format!("    h[{}] = {name}[{at}];\n", 2 * (row * width + at) + column));
+        rows.collect::<String>()
+    };
+    let mut body = format!("    {half} *const h = ({half} *)r;\n");
+    let places = [("a", 0, 0), ("b", 0, 1), ("c", 1, 0), ("d", 1, 1)];
+    body.extend(places.map(|(name, row, column)| quarter(name, row, column)));
+    body.extend(places.map(|(name, row, column)| stored(name, column, row)));
+    body
 }

@@ -53,6 +53,16 @@ impl Function {
         CText { source, header: self.header, symbol: self.symbol, prototype: self.prototype, externals: self.externals }
     }
 
+    /// Its name.
+    pub(crate) fn symbol(&self) -> &str {
+        &self.symbol
+    }
+
+    /// Whether it can answer 1, where memory for temporaries is short.
+    pub(crate) fn can_fail(&self) -> bool {
+        self.preamble.uses_heap
+    }
+
     /// The text of a function that stands in a file with others: it is static, and its tables are its own.
     pub(crate) fn into_shared(self) -> SharedText {
         let mut tables = String::new();
@@ -61,7 +71,7 @@ impl Function {
         }
         let body = format!("static {}\n{{\n{tables}{}}}\n", self.head, self.body);
         let source = format!("{}{body}", self.preamble.text(&self.title, &body, Company::Others));
-        SharedText { source, can_fail: self.preamble.uses_heap }
+        SharedText { source, can_fail: self.can_fail() }
     }
 
     /// The function where there are vectors of gcc and clang, and another one elsewhere, which computes the same.

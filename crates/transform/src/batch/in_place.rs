@@ -67,7 +67,7 @@ pub(super) fn why_not(
     Ok(None)
 }
 
-/// Splits the loop over `element`.
+/// Splits the loop over `element` into blocks of two or more.
 pub(super) fn split(
     mut kernel: Kernel,
     element: InameId,
@@ -107,12 +107,12 @@ pub(super) fn split(
     }
     let parameters = kernel[kernel[element].domain].parameters.clone();
     let varying = varying::varying(&kernel, body, &[], Some(element));
-    let pair = lanes::add_inames(&mut kernel, (block, of_block), (lane, of_lane), &parameters);
+    let pair = lanes::add_inames(&mut kernel, (block, of_block), Some((lane, of_lane)), &parameters);
     let mut pass = Lanes::new(kernel, names, Element::Iname(element), varying, pair, i64::from(width));
     let body = pass.tree(body);
     let tree = [LoopTree::Loop { iname: pair.0, body }];
     let program = compact(LinearizedKernel { kernel: pass.kernel, linearization: from_tree(&tree) });
-    Ok(Batched { program, batching: Batching::InPlace { iname } })
+    Ok(Batched { program, batching: Batching::InPlace { iname }, width })
 }
 
 /// Whether the other inames of the domain take the same values for each value of `element`.

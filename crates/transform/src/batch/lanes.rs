@@ -1,7 +1,7 @@
 //! The loop over lanes, put inside every loop.
 //!
 //! # Input
-//! A kernel without substitution rules, what is varying in it, and the inames of block and lane.
+//! A kernel without substitution rules, what is varying in it, and the inames of block and lane. Blocks of one element have no lane, and nothing varies in them.
 //! # Output
 //! Varying instructions run in loops over the lane that hold nothing but runs; their accesses name the element. Adjacent
 //! ones share a loop.
@@ -16,11 +16,11 @@ use nestegg_ir::{
 
 use super::{BatchLayout, Pair, varying};
 
-/// Adds the inames of blocks and lanes, each with its domain.
+/// Adds the inames of blocks and lanes, each with its name and domain.
 pub(super) fn add_inames(
     kernel: &mut Kernel,
     block: (String, String),
-    lane: (String, String),
+    lane: Option<(String, String)>,
     parameters: &[ParameterId],
 ) -> Pair {
     let mut add = |(name, text): (String, String), tags: Vec<InameTag>, enclosing: Vec<InameId>| {
@@ -30,7 +30,7 @@ pub(super) fn add_inames(
         iname
     };
     let block = add(block, Vec::new(), Vec::new());
-    (block, add(lane, vec![InameTag::Vec], vec![block]))
+    (block, lane.map(|lane| add(lane, vec![InameTag::Vec], vec![block])))
 }
 
 /// How an access names its element.
@@ -56,7 +56,7 @@ pub(super) struct Lanes {
     /// Expressions, as they were before the pass.
     varying_exprs: Vec<bool>,
     block: InameId,
-    lane: InameId,
+    lane: Option<InameId>,
     /// W.
     n_lanes: ExprId,
     /// `block`, `lane`, and `W*block + lane`.
@@ -85,10 +85,15 @@ impl Lanes {
                 array.shape.push(n_lanes);
             }
         }
-        let (of_block, of_lane) = (kernel.exprs.iname(block), kernel.exprs.iname(lane));
-        let first = if width == 1 { of_block } else { kernel.exprs.op(Op::Mul, [n_lanes, of_block]) };
-        let sum = kernel.exprs.op(Op::Add, [first, of_lane]);
-        let exprs = [of_block, of_lane, sum];
+        let of_block = kernel.exprs.iname(block);
+        let exprs = match lane {
+            None => [of_block, kernel.exprs.int(0), of_block],
+            Some(lane) => {
+                let of_lane = kernel.exprs.iname(lane);
+                let first = kernel.exprs.op(Op::Mul, [n_lanes, of_block]);
+                [of_block, of_lane, kernel.exprs.op(Op::Add, [first, of_lane])]
+            }
+        };
         Self { kernel, names, element, varying, varying_exprs, block, lane, n_lanes, exprs, open: Vec::new() }
     }
 
@@ -143,22 +148,13 @@ impl Lanes {
         }
         instruction.within.retain(|&iname| !matches!(self.element, Element::Iname(element) if element == iname));
         instruction.within.insert(0, self.block);
-        if is_varying {
-            instruction.within.push(self.lane);
-        }
+        let lane = self.lane.filter(|_| is_varying);
+        instruction.within.extend(lane);
         if let Some(mask) = mask {
             instruction.predicates.insert(0, mask);
         }
         self.kernel[insn] = instruction;
-        if is_varying { self.in_lanes(insn, res) } else { res.push(LoopTree::Run(insn)) }
-    }
-
-    /// Puts a run into the loop over lanes that ends the sequence, or into a new one.
-    fn in_lanes(&self, insn: InsnId, res: &mut Vec<LoopTree>) {
-        match res.last_mut() {
-            Some(LoopTree::Loop { iname, body }) if *iname == self.lane => body.push(LoopTree::Run(insn)),
-            _ => res.push(LoopTree::Loop { iname: self.lane, body: vec![LoopTree::Run(insn)] }),
-        }
+        in_lanes(lane, insn, res);
     }
 
     /// A new mask: whether a condition holds for each lane where `outer` does.
@@ -183,11 +179,11 @@ impl Lanes {
         self.kernel.instructions.push(Instruction {
             id: self.names.new_name(&format!("set_{name}")),
             kind: InstructionKind::Assignment { assignee, expression: value },
-            within: [self.block].into_iter().chain(self.open.iter().copied()).chain([self.lane]).collect(),
+            within: [self.block].into_iter().chain(self.open.iter().copied()).chain(self.lane).collect(),
             depends_on: Vec::new(),
             predicates: Vec::new(),
         });
-        self.in_lanes(insn, res);
+        in_lanes(self.lane, insn, res);
         self.kernel.exprs.access(array, [self.exprs[1]])
     }
 
@@ -226,5 +222,14 @@ impl Lanes {
         });
         self.kernel.exprs = exprs;
         roots.iter().map(|&root| rewritten.get(root)).collect()
+    }
+}
+
+/// Puts a run into the loop over lanes that ends the sequence, or into a new one; without a lane it stands alone.
+fn in_lanes(lane: Option<InameId>, insn: InsnId, res: &mut Vec<LoopTree>) {
+    match (lane, res.last_mut()) {
+        (None, _) => res.push(LoopTree::Run(insn)),
+        (Some(lane), Some(LoopTree::Loop { iname, body })) if *iname == lane => body.push(LoopTree::Run(insn)),
+        (Some(lane), _) => res.push(LoopTree::Loop { iname: lane, body: vec![LoopTree::Run(insn)] }),
     }
 }
