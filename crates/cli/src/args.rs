@@ -158,8 +158,8 @@ pub struct OptimizeArgs {
     /// No report and no progress; errors are still shown
     #[arg(short, long, conflicts_with = "report")]
     pub quiet: bool,
-    /// Put W elements together, one in each lane of vectors: 1, 2, 4, 8, 16, or `auto`, which takes the least estimated time. A kernel of one element becomes `NAME_batch`, of as many as a
-    /// new parameter says; a kernel that is a loop over elements keeps its interface [default: one element at a time]
+    /// Put W elements together, one in each lane of vectors: 1, 2, 4, 8, 16, or `auto`, which takes the least estimated time. A kernel of one
+    /// element becomes `NAME_batch`, of as many as a new parameter says; a kernel that is a loop over elements keeps its interface [default: one element at a time]
     #[arg(long, value_name = "W")]
     pub batch: Option<Width>,
     /// Arguments that all elements share, with commas: the others get a leading axis of elements [default: none]

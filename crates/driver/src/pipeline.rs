@@ -137,7 +137,7 @@ fn batched(input: &Program, mut best: Vec<Optimized>, config: &Config) -> Result
     for optimized in &mut best {
         let mut stages = Stages::new(config.memory_probe).watched_by(config.watcher.clone());
         let (batched, report) = stages.run("batch", || {
-            let request = match run.width(&optimized.program)? {
+            let request = match run.width(&optimized.program, request)? {
                 Some(width) => &request.of_width(width),
                 None => request,
             };

@@ -9,7 +9,7 @@ use nestegg_schedule::Order;
 use nestegg_time::{Estimate, EstimateError, Profile};
 use rayon::prelude::*;
 
-use crate::batch::{BatchRequest, put_together};
+use crate::batch::{BatchRequest, Width, put_together};
 use crate::candidates::Candidate;
 use crate::config::{Config, CostModel};
 use crate::count::operations;
@@ -62,7 +62,7 @@ impl Run<'_> {
         if self.config.cost != CostModel::Time {
             return Ok(None);
         }
-        Ok(Some(Nanoseconds::of(self.estimate(program)?.nanoseconds)))
+        Ok(Some(self.time(program)?))
     }
 
     fn estimate(&self, program: &LinearizedKernel) -> Result<Estimate, Error> {
@@ -76,10 +76,10 @@ impl Run<'_> {
         nestegg_time::estimate(program, values, &self.config.machine).map_err(|error| refused(program, error))
     }
 
-    /// The number of lanes in which a kernel of many takes the least time; `None` unless time is made small and elements are to be put together.
-    pub(crate) fn width(&self, program: &LinearizedKernel) -> Result<Option<u32>, Error> {
-        match &self.config.batch {
-            Some(request) if self.config.cost == CostModel::Time => Ok(Some(self.together(program, request)?.0)),
+    /// The number of lanes in which a kernel of many takes the least time; `None` if the caller chose, or time is not made small.
+    pub(crate) fn width(&self, program: &LinearizedKernel, request: &BatchRequest) -> Result<Option<u32>, Error> {
+        match (request.width, self.config.cost) {
+            (Width::Auto, CostModel::Time) => Ok(Some(self.together(program, request)?.0)),
             _ => Ok(None),
         }
     }
@@ -119,12 +119,15 @@ impl Run<'_> {
         if let Some(written) = nestegg_transform::write_out_triangles(program) {
             let profile = self.profile(&written)?;
             let laid_out = self.laid_out(&written, &profile)?;
-            let time = self.time(&written, &profile)?;
+            let time = match &self.config.batch {
+                None => Nanoseconds::of(profile.on(&self.config.machine).nanoseconds),
+                Some(_) => self.time(&written)?,
+            };
             forms.push((written, time));
             forms.extend(laid_out);
         }
         if let Some(turned) = nestegg_transform::look_right(program) {
-            let time = self.time(&turned, &self.profile(&turned)?)?;
+            let time = self.time(&turned)?;
             forms.push((turned, time));
         }
         let fastest = forms.into_iter().min_by_key(|form| form.1);
@@ -144,7 +147,7 @@ impl Run<'_> {
             source: Box::new(source),
         };
         let res = nestegg_schedule::schedule_under(shared, self.licence, Order::Kept).map_err(refused)?;
-        let time = self.time(&res, &self.profile(&res)?)?;
+        let time = self.time(&res)?;
         Ok(Some((res, time)))
     }
 
@@ -159,7 +162,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let res = nestegg_schedule::lay_out(program.clone(), &axes.arrays, &axes.reads);
-        let time = self.time(&res, &self.profile(&res)?)?;
+        let time = self.time(&res)?;
         Ok(Some((res, time)))
     }
 
@@ -167,13 +170,9 @@ impl Run<'_> {
         Profile::new(program, self.values, &self.config.machine).map_err(|error| refused(program, error))
     }
 
-    /// The time of a kernel with this profile, or of the kernel of many that is made of it.
-    fn time(&self, program: &LinearizedKernel, profile: &Profile) -> Result<Nanoseconds, Error> {
-        let estimate = match &self.config.batch {
-            None => profile.on(&self.config.machine),
-            Some(request) => self.together(program, request)?.1,
-        };
-        Ok(Nanoseconds::of(estimate.nanoseconds))
+    /// The time of a kernel, or of the kernel of many that is made of it.
+    fn time(&self, program: &LinearizedKernel) -> Result<Nanoseconds, Error> {
+        Ok(Nanoseconds::of(self.estimate(program)?.nanoseconds))
     }
 
     /// What a report says of the time of a run.

@@ -87,6 +87,19 @@ impl Domains {
         self.meet_only(Element::at(&one), Element::at(&other), outer, (&[], Distance::Zero)).unwrap_or(false)
     }
 
+    /// The pairs of iterations, each given by the values of its inames in increasing order, in which two accesses to one array touch one element.
+    ///
+    /// # Errors
+    /// If isl fails, or has too much to do.
+    pub fn pairs(&self, one: (&[&Affine], &InameSet), other: (&[&Affine], &InameSet)) -> Result<isl::Map, DomainError> {
+        let relation = |(indices, inames): (&[&Affine], &InameSet)| -> Result<isl::Map, DomainError> {
+            let indices = indices.iter().map(|affine| self.affine(affine)).collect::<Result<Vec<_>, _>>()?;
+            Ok(isl::Map::from_affine(&self.of(inames)?, Some("element"), &indices)?)
+        };
+        let pairs = relation(one)?.apply_range(&relation(other)?.reverse()?)?;
+        Ok(pairs.set_tuple_name(isl::Dim::In, None)?.set_tuple_name(isl::Dim::Out, None)?)
+    }
+
     /// Whether two accesses to one array, inside the same iterations of the loops `outer`, touch one element only in iterations of the loops `common` that are
     /// this far apart; without such loops, whether they never do.
     ///
@@ -104,18 +117,13 @@ impl Domains {
             let of_indices = of.indices.iter().flat_map(|index| index.inames());
             of.loops.iter().copied().chain(of_indices).chain(kept.iter()).collect::<InameSet>()
         };
-        let relation = |of: Element<'_>| -> Result<isl::Map, DomainError> {
-            let indices = of.indices.iter().map(|affine| self.affine(affine)).collect::<Result<Vec<_>, _>>()?;
-            Ok(isl::Map::from_affine(&self.of(&inames(of))?, Some("element"), &indices)?)
-        };
-        let mut pairs = relation(one)?.apply_range(&relation(other)?.reverse()?)?;
+        let mut pairs = self.pairs((one.indices, &inames(one)), (other.indices, &inames(other)))?;
         for (side, of) in [(isl::Dim::In, one), (isl::Dim::Out, other)] {
             for (at, iname) in inames(of).iter().enumerate().collect::<Vec<_>>().into_iter().rev() {
                 if !kept.contains(iname) {
                     pairs = pairs.project_out(side, at, 1)?;
                 }
             }
-            pairs = pairs.set_tuple_name(side, None)?;
         }
         let names = |letter: char| (0..kept.len()).map(|at| format!("{letter}{at}")).collect::<Vec<_>>().join(", ");
         let relates = |relation: &str, of: &[InameId], with: &str| {

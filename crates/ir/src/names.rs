@@ -3,9 +3,10 @@
 //! # Output
 //! Names are fresh among instructions, inames, arrays, parameters, substitution rules and functions, so that one pool serves all of them. They come in a fixed order.
 
+use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::{Domain, DomainId, Iname, InameId, Kernel};
+use crate::{Domain, DomainId, Iname, InameId, InameTag, Kernel};
 
 /// Names that are in use.
 #[derive(Debug)]
@@ -79,6 +80,25 @@ pub fn add_inames_in(
 /// A new iname with values in a range, both ends included, named after another.
 pub fn add_iname_from(kernel: &mut Kernel, names: &mut Names, after: InameId, (low, high): (i64, i64)) -> InameId {
     add_inames(kernel, names, &[after], |names| format!("{low} <= {} <= {high}", names[0]))[0]
+}
+
+/// A new iname of this name with the values of a set, whose parameters are the kernel's and inames of the loops `around`.
+///
+/// # Errors
+/// If isl fails.
+pub fn add_iname_of_set(
+    kernel: &mut Kernel,
+    (name, tags): (String, Vec<InameTag>),
+    set: &isl::Set,
+    around: &[InameId],
+) -> Result<InameId, isl::Error> {
+    let params = set.param_names()?;
+    let enclosing = around.iter().copied().filter(|&iname| params.contains(&kernel[iname].name)).collect();
+    let parameters = kernel.parameter_ids().filter(|&one| params.contains(&kernel[one].name)).collect();
+    let (iname, domain) = (InameId::new(kernel.inames.len()), DomainId::new(kernel.domains.len()));
+    kernel.inames.push(Iname { name, tags, domain });
+    kernel.domains.push(Domain { text: set.to_string(), inames: vec![iname], enclosing, parameters });
+    Ok(iname)
 }
 
 /// A new iname from zero to before `extent`, named after another.

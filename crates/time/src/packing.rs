@@ -126,7 +126,7 @@ fn around(parents: &[usize], at: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Accesses {
-    /// Whether each element that is read is stored once, in the place of what was read.
+    /// Whether the block only adds to elements, once to each: it reads none but those that it stores, and stores none twice.
     fn is_added_once(&self, kernel: &Sized, parents: &[usize], block: usize) -> bool {
         let is_once = |(nth, (at, position)): (usize, &(usize, Affine))| {
             let differs = |&at: &usize| {

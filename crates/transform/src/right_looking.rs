@@ -19,11 +19,11 @@
 use nestegg_ir::affine::Affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::{from_tree, to_tree};
-use nestegg_ir::names::Names;
+use nestegg_ir::names::{Names, add_iname_of_set};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Domain, DomainId, Expr, ExprId, Iname, InameId, InameSet, InameTag, InsnId,
-    Instruction, InstructionKind, Kernel, LinearizedKernel, LoopTree, affine,
+    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, Instruction,
+    InstructionKind, Kernel, LinearizedKernel, LoopTree, affine,
 };
 use nestegg_isl as isl;
 
@@ -274,11 +274,8 @@ impl Solve {
             return Ok(false);
         }
         let written_in: InameSet = self.outer.iter().copied().chain([j]).collect();
-        let relation = |inames: &InameSet, indices: &[Affine]| -> Result<isl::Map, DomainError> {
-            let indices = indices.iter().map(|index| domains.affine(index)).collect::<Result<Vec<_>, _>>()?;
-            Ok(isl::Map::from_affine(&domains.of(inames)?, Some("element"), &indices)?)
-        };
-        let pairs = relation(read_in, &read)?.apply_range(&relation(&written_in, &written)?.reverse()?)?;
+        let (read, written): (Vec<&Affine>, Vec<&Affine>) = (read.iter().collect(), written.iter().collect());
+        let pairs = domains.pairs((&read, read_in), (&written, &written_in))?;
         let names = |letter: char, inames: &InameSet| -> Vec<String> {
             inames.iter().map(|iname| format!("{letter}{}", iname.index())).collect()
         };
@@ -293,7 +290,7 @@ impl Solve {
         let (from, to) = (reads.join(", "), writes.join(", "));
         let early = format!("{{ [{from}] -> [{to}] : {} }}", conditions.join(" and "));
         let early = isl::Map::parse(domains.context(), &early)?;
-        Ok(pairs.set_tuple_name(isl::Dim::In, None)?.set_tuple_name(isl::Dim::Out, None)?.is_disjoint(&early)?)
+        Ok(pairs.is_disjoint(&early)?)
     }
 
     /// Turns the instructions.
@@ -356,15 +353,9 @@ impl Solve {
         let known = isl::Set::parse(domains.context(), &format!("{{ [{name}] }}"))?;
         let known = known.intersect_params(&around.dims_to_params()?.params()?)?;
         let set = set.gist(&known)?.coalesce()?;
-        let params = set.param_names()?;
-        let enclosing = self.outer.iter().copied().chain([j]);
-        let enclosing = enclosing.filter(|&iname| params.contains(&kernel[iname].name)).collect();
-        let parameters = kernel.parameter_ids().filter(|&one| params.contains(&kernel[one].name)).collect();
-        let id = InameId::new(kernel.inames.len());
         let tags = kernel[j].tags.clone();
-        kernel.inames.push(Iname { name, tags, domain: DomainId::new(kernel.domains.len()) });
-        kernel.domains.push(Domain { text: set.to_string(), inames: vec![id], enclosing, parameters });
-        Ok(id)
+        let around: Vec<InameId> = self.outer.iter().copied().chain([j]).collect();
+        Ok(add_iname_of_set(kernel, (name, tags), &set, &around)?)
     }
 }
 

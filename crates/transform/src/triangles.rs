@@ -16,11 +16,10 @@ use std::ops::RangeInclusive;
 use nestegg_ir::affine::Affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::{Item, from_tree, runs_in, to_tree};
-use nestegg_ir::names::Names;
+use nestegg_ir::names::{Names, add_iname_of_set};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
-    Domain, DomainId, Expr, ExprId, Iname, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel,
-    LinearizedKernel, LoopTree,
+    Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree,
 };
 use nestegg_isl as isl;
 
@@ -206,15 +205,11 @@ impl Pass {
         }
         set = set.dims_to_params()?.params_to_dims(&[&name])?;
         let values = interval(&self.context, &set, &name)?;
-        let params = set.param_names()?;
-        let id = InameId::new(kernel.inames.len());
         let tags = kernel[iname].tags.clone();
-        let enclosing: Vec<InameId> =
-            kept.iter().map(|(_, new)| *new).filter(|&new| params.contains(&kernel[new].name)).collect();
-        self.known.push(Known { dependencies: enclosing.iter().copied().collect(), values });
-        let parameters = kernel.parameter_ids().filter(|&one| params.contains(&kernel[one].name)).collect();
-        kernel.inames.push(Iname { name, tags, domain: DomainId::new(kernel.domains.len()) });
-        kernel.domains.push(Domain { text: set.to_string(), inames: vec![id], enclosing, parameters });
+        let around: Vec<InameId> = kept.iter().map(|(_, new)| *new).collect();
+        let id = add_iname_of_set(kernel, (name, tags), &set, &around)?;
+        let dependencies = kernel[kernel[id].domain].enclosing.iter().copied().collect();
+        self.known.push(Known { dependencies, values });
         Ok(Some(id))
     }
 

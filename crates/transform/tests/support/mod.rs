@@ -48,6 +48,16 @@ pub fn assert_same_results(name: &str, before: &Program, after: &LinearizedKerne
     }
 }
 
+/// Checks that a result means the same as its input, and that these are its loops and instructions, without ids and dependences.
+pub fn assert_becomes(before: &Program, after: LinearizedKernel, expected: &str) {
+    assert_same_meaning("test", before, &after);
+    let all = body(after);
+    let is_code = |line: &&str| !line.starts_with("domain") && !line.starts_with("temp") && !line.is_empty();
+    let plain = |line: &str| line.split("  {").next().unwrap_or_default().trim().to_owned();
+    let lines: Vec<String> = all.lines().filter(is_code).map(plain).collect();
+    assert_eq!(lines, expected.lines().collect::<Vec<_>>(), "{all}");
+}
+
 /// Checks that a result means the same as its input, and that these are its loops, in the order of the text.
 pub fn assert_has_loops(before: &Program, after: LinearizedKernel, loops: &[&str]) {
     assert_same_meaning("test", before, &after);
