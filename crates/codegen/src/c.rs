@@ -25,6 +25,7 @@ use nestegg_ir::linearization::to_tree;
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Item, LinearizedKernel, Program, SummingLoop, data_bounds};
 use rustc_hash::FxHashMap;
 
+mod accumulators;
 mod arrays;
 mod bounds;
 mod each;

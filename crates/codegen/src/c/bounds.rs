@@ -13,7 +13,7 @@ use nestegg_isl as isl;
 
 use super::helpers::Helpers;
 use super::literal::long;
-use super::loops::{Loop, Loops};
+use super::loops::{Header, Loop, Loops};
 use super::symbols::Symbols;
 use super::text::{Precedence, Text};
 
@@ -39,22 +39,20 @@ impl Spelling<'_> {
         let constants = (constant(&lower, true), constant(&upper, false));
         let start = self.extremum(&lower, true, dtype);
         let (start, step) = match &bounds.stride {
-            None => (start, format!("++{name}")),
-            Some(stride) => {
-                (self.aligned(start, constants.0, stride, dtype)?, format!("{name} += {}", long(stride.modulus).text))
-            }
+            None => (start, 1),
+            Some(stride) => (self.aligned(start, constants.0, stride, dtype)?, stride.modulus),
         };
-        let end = match self.exclusive(&upper)? {
-            Some(end) => format!("{name} < {}", self.affine(&end, dtype).at_least(Precedence::Sum)),
-            None => format!("{name} <= {}", self.extremum(&upper, false, dtype).at_least(Precedence::Sum)),
+        let (end, is_inclusive) = match self.exclusive(&upper)? {
+            Some(end) => (self.affine(&end, dtype), false),
+            None => (self.extremum(&upper, false, dtype), true),
         };
-        let head = format!("for ({} {name} = {}; {end}; {step})", dtype.c_name(), start.text);
+        let header = Header { ty: dtype.c_name(), name: name.clone(), first: start.text, end, is_inclusive, step };
         let guard = if bounds.exact { None } else { Some(self.guard(&bounds.guard)) };
         let trip_count = match (constants, &bounds.stride, bounds.exact) {
             ((Some(from), Some(to)), None, true) => Some(to.saturating_sub(from).saturating_add(1).max(0)),
             _ => None,
         };
-        Ok(Loop { head, entry: None, guard, trip_count, mark: None })
+        Ok(Loop { header, entry: None, guard, trip_count, mark: None })
     }
 
     /// The bound after the last value, where that reads better than the last value.

@@ -23,13 +23,15 @@ use super::bounds::{Spelling, entry_condition};
 use super::error::CodegenError;
 use super::helpers::Helpers;
 use super::layout::Code;
+use super::literal::long;
 use super::symbols::Symbols;
+use super::text::{Precedence, Text};
 
 /// A loop as C.
 #[derive(Clone, Debug)]
 pub(crate) struct Loop {
-    /// `for (…)`.
-    pub(crate) head: String,
+    /// From where to where it runs.
+    pub(crate) header: Header,
     /// What must hold around the loop.
     pub(crate) entry: Option<String>,
     /// What must hold besides, inside the loop.
@@ -40,10 +42,70 @@ pub(crate) struct Loop {
     pub(crate) mark: Option<Mark>,
 }
 
+/// The header of a loop.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    /// The type of the iname.
+    pub(crate) ty: &'static str,
+    /// The iname.
+    pub(crate) name: String,
+    /// Its first value.
+    pub(crate) first: String,
+    /// The value after the last one, or the last.
+    pub(crate) end: Text,
+    /// Whether [`Header::end`] is the last value.
+    pub(crate) is_inclusive: bool,
+    /// From one value to the next.
+    pub(crate) step: i64,
+}
+
+impl Header {
+    /// `for (…)`.
+    pub(crate) fn head(&self) -> String {
+        let step = if self.step == 1 { format!("++{}", self.name) } else { format!("{} += {}", self.name, long(self.step).text) };
+        format!("for ({}; {}; {step})", self.declaration(), self.condition())
+    }
+
+    /// `for (…)` over the values that are left, of a loop whose iname is declared around it.
+    pub(crate) fn rest(&self) -> String {
+        format!("for (; {}; ++{})", self.condition(), self.name)
+    }
+
+    /// `for (…)` over `n` values at once while so many are left, of a loop of step one whose iname is declared around it.
+    pub(crate) fn in_steps(&self, n: usize) -> String {
+        format!("for (; {}; {} += {n})", self.has_left(n), self.name)
+    }
+
+    /// The iname with its first value.
+    pub(crate) fn declaration(&self) -> String {
+        format!("{} {} = {}", self.ty, self.name, self.first)
+    }
+
+    /// Whether `n` values of a loop of step one are left, of which there is at least one.
+    pub(crate) fn has_left(&self, n: usize) -> String {
+        let least = if self.is_inclusive { n - 1 } else { n };
+        format!("{} - {} >= {least}", self.end.at_least(Precedence::Sum), self.name)
+    }
+
+    fn condition(&self) -> String {
+        let operator = if self.is_inclusive { "<=" } else { "<" };
+        format!("{} {operator} {}", self.name, self.end.at_least(Precedence::Sum))
+    }
+}
+
 impl Loop {
     /// The loop with its guard and hints around a body.
     pub(crate) fn around(&self, body: Vec<Code>) -> Vec<Code> {
         self.after(Vec::new(), body)
+    }
+
+    /// The loop without a guard in two parts: iterations that leave the iname at the next one, and the rest.
+    pub(crate) fn in_two(&self, first: Vec<Code>, rest: Vec<Code>) -> Vec<Code> {
+        let mut body = vec![Code::line(format!("{};", self.header.declaration()))];
+        body.extend(first);
+        body.push(Code::Block { head: self.header.rest(), body: rest });
+        let head = self.entry.as_ref().map_or_else(String::new, |entry| format!("if ({entry})"));
+        vec![Code::Block { head, body }]
     }
 
     /// The same, with lines right before it.
@@ -65,7 +127,7 @@ impl Loop {
             Some(Mark::Unroll | Mark::Parallel) | None => {}
         }
         res.extend(lines);
-        res.push(Code::Block { head: self.head.clone(), body });
+        res.push(Code::Block { head: self.header.head(), body });
         match &self.entry {
             Some(entry) => vec![Code::Block { head: format!("if ({entry})"), body: res }],
             None => res,

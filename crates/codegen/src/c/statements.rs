@@ -20,7 +20,7 @@ use super::evaluate::Evaluated;
 use super::facts::element;
 use super::lanes::Way;
 use super::layout::{Code, harmless};
-use super::loops::Loop;
+use super::loops::{Header, Loop};
 use super::neighbours::Part;
 use super::pairs::Role;
 use super::plan::{ROOT, RegionId};
@@ -65,17 +65,23 @@ impl Writer<'_> {
                     let one = self.loop_over(*iname, open)?;
                     let lines = self.enter_loop(*iname, temporaries);
                     let is_plain = lines.is_empty() && one.mark.is_none();
-                    let mark = if is_plain { self.mark_of_sums(*iname, body, temporaries) } else { None };
+                    let summing = if is_plain { self.summing_of(*iname, body, temporaries) } else { None };
+                    let mark = summing.as_ref().map(|summing| self.mark_of_sums(summing));
+                    let vectors = match &summing {
+                        Some(summing) => self.in_accumulators(summing, &one, body, open)?,
+                        None => None,
+                    };
                     open.push(*iname);
                     let mut body = self.statements(body, temporaries, open)?;
                     open.pop();
+                    let vectors = vectors.map(|vectors| one.in_two(vectors, body.clone()));
                     if self.lanes.as_ref().is_some_and(|lanes| lanes.block == *iname) {
                         body = self.packed(body)?;
                     }
                     self.leave_loop(&lines);
                     let plain = one.after(lines.into_iter().chain(mark).collect(), body);
-                    code.extend(match flat {
-                        Some(flat) => Code::either(flat, plain),
+                    code.extend(match flat.or(vectors) {
+                        Some(vectors) => Code::either(vectors, plain),
                         None => plain,
                     });
                 }
@@ -112,8 +118,9 @@ impl Writer<'_> {
     ) -> Result<Vec<Code>, CodegenError> {
         let Some(lanes) = self.lanes.clone() else { return Ok(Vec::new()) };
         let (ty, name) = (self.symbols.iname_dtype(lane).c_name(), self.symbols.inames[lane.index()].clone());
-        let head = format!("for ({ty} {name} = 0; {name} < {}; ++{name})", lanes.width);
-        let full = Loop { head, entry: None, guard: None, trip_count: Some(lanes.width), mark: None };
+        let end = Text::primary(lanes.width.to_string());
+        let header = Header { ty, name, first: "0".to_owned(), end, is_inclusive: false, step: 1 };
+        let full = Loop { header, entry: None, guard: None, trip_count: Some(lanes.width), mark: None };
         let mut code = Vec::new();
         open.push(lane);
         // Instructions that run lane by lane, and whether all lanes are there.

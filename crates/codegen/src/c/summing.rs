@@ -9,7 +9,7 @@
 //! A loop stays unmarked if C declares a lane's temporary outside of it, or keeps one of the scalars in a vector of two.
 
 use nestegg_ir::linearization::runs_in;
-use nestegg_ir::{ArrayId, InameId, LoopTree};
+use nestegg_ir::{ArrayId, InameId, LoopTree, SummingLoop};
 use rustc_hash::FxHashSet;
 
 use super::layout::Code;
@@ -56,8 +56,13 @@ pub(crate) fn vector_calls(words: &FxHashSet<&str>) -> String {
 }
 
 impl Writer<'_> {
-    /// The pragma before a loop that adds to scalars in lanes; `None` for other loops.
-    pub(crate) fn mark_of_sums(&self, iname: InameId, body: &[LoopTree], temporaries: &Temporaries) -> Option<Code> {
+    /// What is known of a loop that adds to scalars and can run in lanes; `None` for other loops.
+    pub(crate) fn summing_of(
+        &self,
+        iname: InameId,
+        body: &[LoopTree],
+        temporaries: &Temporaries,
+    ) -> Option<SummingLoop> {
         let candidates = self.summing.iter().filter(|summing| summing.iname == iname);
         let runs = runs_in(body);
         let summing = candidates.into_iter().find(|summing| runs.contains(&summing.insn))?;
@@ -71,7 +76,12 @@ impl Writer<'_> {
         {
             return None;
         }
+        Some(summing.clone())
+    }
+
+    /// The pragma before a loop that adds to scalars in lanes.
+    pub(crate) fn mark_of_sums(&self, summing: &SummingLoop) -> Code {
         let names: Vec<&str> = summing.sums.iter().map(|sum| self.symbols.arrays[sum.index()].as_str()).collect();
-        Some(Code::Raw(format!("{MARK} reduction(+:{})", names.join(", "))))
+        Code::Raw(format!("{MARK} reduction(+:{})", names.join(", ")))
     }
 }

@@ -1,0 +1,409 @@
+//! Sums in vectors of their own: `for k: s += a[k]*b[k]` with several vectors for each sum.
+//!
+//! # Input
+//! A loop that adds to scalars and [may run in lanes](super::summing): straight-line code of sums, products and quotients, whose accesses go from an element to its
+//! neighbour or stay where they are.
+//! # Output
+//! The loop for compilers that have the vectors of gcc: iterations in vectors of [`BYTES`] bytes, the lanes added up as a tree, and the iterations that are left over.
+//! All others get the loop as it is.
+//! # Method
+//! An addition waits for the one before into the same register, so a loop that does little else gets as many registers for each sum as hide the wait.
+//! Values that stay the same are computed before the loop, inside a condition that it runs.
+//! # Complexity
+//! Linear in the operations, times the registers for each sum, at most [`MAX_VECTORS`].
+//! # Not done
+//! Functions, conditions, loops inside: there, the [mark](super::summing) asks the compiler for lanes.
+
+use nestegg_ir::affine::{self, Var};
+use nestegg_ir::walk::{OperandsFirst, below};
+use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, InameId, InsnId, InstructionKind, LoopTree, Op, SummingLoop};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::arrays::Storage;
+use super::error::CodegenError;
+use super::layout::Code;
+use super::loops::Loop;
+use super::packing::INLINE;
+use super::plan::{ROOT, RegionId};
+use super::statements::update_of;
+use super::text::{Precedence, Text};
+use super::writer::Writer;
+
+/// Bytes of a vector.
+const BYTES: u64 = 32;
+/// The most vectors for each sum.
+const MAX_VECTORS: usize = 4;
+/// How many operations processors begin before the first of them is done: two a cycle, each of which takes four.
+const IN_FLIGHT: usize = 8;
+/// The deepest expression.
+const MAX_HEIGHT: u32 = 20;
+
+/// What an instruction does.
+enum Step {
+    /// A temporary of the iteration gets a value.
+    Define(ArrayId, ExprId),
+    /// A scalar gets a term added or taken away.
+    Add(ArrayId, Op, ExprId),
+}
+
+/// A loop that can be written in vectors.
+struct Body {
+    steps: Vec<Step>,
+    dtype: Dtype,
+    /// The values that differ between iterations, operands first.
+    varying: Vec<ExprId>,
+    /// The values that stay the same, and are operands of those.
+    constant: Vec<ExprId>,
+    /// Values that are used more than once.
+    shared: FxHashSet<ExprId>,
+}
+
+impl Writer<'_> {
+    /// The iterations of a loop that adds to scalars, in vectors as far as they fill some; `None` if the loop does something else. They leave the iname at the first
+    /// iteration that is left over.
+    pub(crate) fn in_accumulators(
+        &mut self,
+        summing: &SummingLoop,
+        one: &Loop,
+        tree: &[LoopTree],
+        open: &[InameId],
+    ) -> Result<Option<Vec<Code>>, CodegenError> {
+        let is_plain = one.guard.is_none() && one.header.step == 1;
+        let Some(body) = self.body(summing, tree).filter(|_| is_plain) else { return Ok(None) };
+        let place = || format!("the loop over `{}`", self.kernel[summing.iname].name);
+        let n_lanes = (BYTES / body.dtype.size()) as usize;
+        let n_vectors = self.n_vectors(&body, one.trip_count.map_or(usize::MAX, |n| n as usize / n_lanes));
+        // Where the loop is not entered, constants may not be there.
+        let roots: Vec<(ExprId, RegionId)> = body.constant.iter().map(|&id| (id, ROOT)).collect();
+        let mut around = self.evaluate(&roots, 0, open, &place)?;
+        let mut before = std::mem::take(&mut around.regions[ROOT]);
+        let mut texts: FxHashMap<ExprId, Vec<Text>> = FxHashMap::default();
+        for (&id, text) in body.constant.iter().zip(around.roots) {
+            let mut text = self.convert(id, text, body.dtype);
+            if text.height > 0 {
+                let name = self.symbols.names.fresh("s");
+                before.push(Code::line(format!("const {} {name} = {};", body.dtype.c_name(), text.text)));
+                text = Text::primary(name);
+            }
+            texts.insert(id, vec![text; n_vectors]);
+        }
+        let ty = self.sums_type(body.dtype);
+        let mut sums: Vec<(ArrayId, Vec<String>)> = Vec::new();
+        for &sum in &summing.sums {
+            let names: Vec<String> = (0..n_vectors).map(|_| self.symbols.names.fresh("lanes")).collect();
+            let list: Vec<String> = names.iter().map(|name| format!("{name} = {{0}}")).collect();
+            before.push(Code::line(format!("{ty} {};", list.join(", "))));
+            sums.push((sum, names));
+        }
+        let mut code = before;
+        for n in if n_vectors > 1 { vec![n_vectors, 1] } else { vec![1] } {
+            let inside: Vec<InameId> = open.iter().copied().chain([summing.iname]).collect();
+            let inside = self.vectors_of(&body, n, (&texts, &sums), &inside)?;
+            let at_once = n * n_lanes;
+            code.push(Code::Block { head: one.header.in_steps(at_once), body: inside });
+        }
+        for (sum, names) in &sums {
+            let total = tree_of(names);
+            let target = &self.symbols.arrays[sum.index()];
+            code.push(Code::line(format!("{target} += lanes_total_{}({total});", suffix(body.dtype))));
+        }
+        Ok(Some(vec![Code::Block { head: format!("if ({})", one.header.has_left(n_lanes)), body: code }]))
+    }
+
+    /// One iteration of `n` vectors.
+    fn vectors_of(
+        &mut self,
+        body: &Body,
+        n: usize,
+        (known, sums): (&FxHashMap<ExprId, Vec<Text>>, &[(ArrayId, Vec<String>)]),
+        open: &[InameId],
+    ) -> Result<Vec<Code>, CodegenError> {
+        let kernel = self.kernel;
+        let ty = self.sums_type(body.dtype);
+        let n_lanes = (BYTES / body.dtype.size()) as usize;
+        let defined: FxHashSet<ArrayId> = body.steps.iter().filter_map(Step::defines).collect();
+        let accesses: Vec<(ExprId, ArrayId, &[ExprId])> = body
+            .varying
+            .iter()
+            .filter_map(|&id| match &kernel.exprs[id] {
+                Expr::Access { array, indices } if !defined.contains(array) => Some((id, *array, &**indices)),
+                _ => None,
+            })
+            .collect();
+        let roots: Vec<(ExprId, RegionId)> =
+            accesses.iter().flat_map(|access| access.2.iter().map(|&index| (index, ROOT))).collect();
+        let place = || "a loop in vectors".to_owned();
+        let mut evaluated = self.evaluate(&roots, 0, open, &place)?;
+        let mut code = std::mem::take(&mut evaluated.regions[ROOT]);
+        let mut indices = evaluated.roots.into_iter();
+        let mut texts = known.clone();
+        for (id, array, list) in accesses {
+            let list: Vec<Text> = indices.by_ref().take(list.len()).collect();
+            let element = super::facts::element(&self.symbols, &self.arrays, array, &list);
+            let load = |at: usize| {
+                let address = format!("&{}", element.at_least(Precedence::Primary));
+                let address = if at == 0 { address } else { format!("({address} + {})", at * n_lanes) };
+                // `a*(*p)` is easier to read than `a**p`.
+                Text { precedence: Precedence::Product, ..Text::primary(format!("*(const {ty}_loose *){address}")) }
+            };
+            texts.insert(id, (0..n).map(load).collect());
+            self.name_shared(body, id, &ty, &mut texts, &mut code);
+        }
+        let mut temporaries: FxHashMap<ArrayId, Vec<Text>> = FxHashMap::default();
+        for step in &body.steps {
+            let (Step::Define(_, root) | Step::Add(_, _, root)) = step;
+            let mut walk = OperandsFirst::new(*root);
+            while let Some(id) = walk.next_unknown(|id| texts.contains_key(id)) {
+                let list = match &kernel.exprs[id] {
+                    Expr::Op { op, operands } => {
+                        if walk.waits_for(operands.iter().copied(), |id| texts.contains_key(id)) {
+                            continue;
+                        }
+                        let of = |at: usize| {
+                            in_vectors(*op, operands.iter().map(|operand| texts[operand][at].clone()).collect())
+                        };
+                        (0..n).map(of).collect()
+                    }
+                    Expr::Access { array, .. } => temporaries.get(array).cloned().unwrap_or_default(),
+                    _ => Vec::new(),
+                };
+                texts.insert(id, list);
+                self.name_shared(body, id, &ty, &mut texts, &mut code);
+            }
+            let Some(values) = texts.get(root) else { continue };
+            match step {
+                Step::Define(array, _) => {
+                    let names: Vec<Text> = values
+                        .iter()
+                        .map(|value| {
+                            let name = self.symbols.names.fresh(&kernel[*array].name);
+                            code.push(Code::line(format!("const {ty} {name} = {};", value.text)));
+                            Text::primary(name)
+                        })
+                        .collect();
+                    temporaries.insert(*array, names);
+                }
+                Step::Add(array, op, _) => {
+                    let operator = if *op == Op::Add { "+" } else { "-" };
+                    let names = sums.iter().find(|sum| sum.0 == *array).map_or(&[][..], |sum| &sum.1);
+                    for (name, value) in names.iter().zip(values) {
+                        code.push(Code::line(format!("{name} {operator}= {};", value.text)));
+                    }
+                }
+            }
+        }
+        Ok(code)
+    }
+
+    /// Gives a value names if it is used more than once, or if its text is deep.
+    fn name_shared(
+        &mut self,
+        body: &Body,
+        id: ExprId,
+        ty: &str,
+        texts: &mut FxHashMap<ExprId, Vec<Text>>,
+        code: &mut Vec<Code>,
+    ) {
+        let Some(list) = texts.get_mut(&id) else { return };
+        for text in list {
+            let is_name = text.precedence == Precedence::Primary && text.height == 0;
+            if !is_name && (body.shared.contains(&id) || text.height > MAX_HEIGHT) {
+                let name = self.symbols.names.fresh("s");
+                code.push(Code::line(format!("const {ty} {name} = {};", text.text)));
+                *text = Text::primary(name);
+            }
+        }
+    }
+
+    /// What a loop does, if vectors can do it.
+    fn body(&self, summing: &SummingLoop, tree: &[LoopTree]) -> Option<Body> {
+        let mut steps = Vec::with_capacity(tree.len());
+        let dtype = self.kernel[*summing.sums.first()?].dtype;
+        if !dtype.is_float() {
+            return None;
+        }
+        for node in tree {
+            let LoopTree::Run(insn) = node else { return None };
+            steps.push(self.step(summing, *insn, dtype)?);
+        }
+        let defined: Vec<ArrayId> = steps.iter().filter_map(Step::defines).collect();
+        let is_once = |(at, array): (usize, &ArrayId)| !defined[..at].contains(array);
+        if !defined.iter().enumerate().all(is_once) {
+            return None;
+        }
+        let roots: Vec<ExprId> = steps.iter().map(|step| match step { Step::Define(_, root) | Step::Add(_, _, root) => *root }).collect();
+        let exprs = &self.kernel.exprs;
+        let mut differs: FxHashSet<ExprId> = FxHashSet::default();
+        for id in below(exprs, roots.iter().copied()) {
+            let own = match &exprs[id] {
+                Expr::Iname(iname) => *iname == summing.iname,
+                Expr::Access { array, .. } => defined.contains(array),
+                _ => false,
+            };
+            if own || exprs[id].children().iter().any(|child| differs.contains(child)) {
+                differs.insert(id);
+            }
+        }
+        if !roots.iter().all(|root| differs.contains(root)) {
+            return None;
+        }
+        let (mut varying, mut constant) = (FxHashSet::default(), FxHashSet::default());
+        let mut n_uses: FxHashMap<ExprId, u32> = FxHashMap::default();
+        let mut pending = roots;
+        while let Some(id) = pending.pop() {
+            let uses = n_uses.entry(id).or_default();
+            *uses += 1;
+            if *uses > 1 {
+                continue;
+            }
+            if !differs.contains(&id) {
+                constant.insert(id);
+                continue;
+            }
+            varying.insert(id);
+            if self.facts.dtype(id) != dtype {
+                return None;
+            }
+            match &exprs[id] {
+                Expr::Op { op: Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Neg, operands } => {
+                    pending.extend(operands.iter().copied());
+                }
+                Expr::Access { array, indices } if defined.contains(array) => {
+                    if !indices.is_empty() {
+                        return None;
+                    }
+                }
+                Expr::Access { array, indices } if self.goes_along(*array, indices, summing.iname) => {}
+                _ => return None,
+            }
+        }
+        let sorted = |set: FxHashSet<ExprId>| {
+            let mut list: Vec<ExprId> = set.into_iter().collect();
+            list.sort_unstable();
+            list
+        };
+        let shared = n_uses.iter().filter(|&(_, &n)| n > 1).map(|(&id, _)| id).collect();
+        Some(Body { steps, dtype, varying: sorted(varying), constant: sorted(constant), shared })
+    }
+
+    /// What an instruction does, if it is one of two things.
+    fn step(&self, summing: &SummingLoop, insn: InsnId, dtype: Dtype) -> Option<Step> {
+        let instruction = &self.kernel[insn];
+        let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
+        let array = &self.kernel[assignee.array];
+        let is_scalar = assignee.indices.is_empty() && array.dtype == dtype && array.stored.is_none();
+        if !is_scalar || !instruction.predicates.is_empty() {
+            return None;
+        }
+        if summing.private.contains(&assignee.array) {
+            return Some(Step::Define(assignee.array, *expression));
+        }
+        match update_of(self.kernel, instruction)? {
+            (op @ (Op::Add | Op::Sub), term) if summing.sums.contains(&assignee.array) => {
+                Some(Step::Add(assignee.array, op, term))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an access goes from an element to the next in memory.
+    fn goes_along(&self, array: ArrayId, indices: &[ExprId], iname: InameId) -> bool {
+        let moves = |index: ExprId| {
+            affine::of(&self.kernel.exprs, index).map(|index| index.coefficient(Var::Iname(iname)))
+        };
+        let Some((&last, others)) = indices.split_last() else { return false };
+        self.kernel[array].stored.is_none()
+            && matches!(self.arrays.layout(array).storage, Storage::Flat | Storage::Heap | Storage::Nested)
+            && moves(last) == Some(1)
+            && others.iter().all(|&index| moves(index) == Some(0))
+    }
+
+    /// How many vectors each sum gets, given how many iterations in vectors there are.
+    fn n_vectors(&self, body: &Body, n_iterations: usize) -> usize {
+        let count = |is: fn(&Expr) -> bool| body.varying.iter().filter(|&&id| is(&self.kernel.exprs[id])).count();
+        let n_products = count(|expr| matches!(expr, Expr::Op { op: Op::Mul | Op::Div, .. }));
+        let n_sums = count(|expr| matches!(expr, Expr::Op { op: Op::Add | Op::Sub, .. }));
+        let n_loads = count(|expr| matches!(expr, Expr::Access { .. }));
+        let n_added = body.steps.iter().filter(|step| matches!(step, Step::Add(..))).count();
+        let n_begun = n_products.max(n_sums + n_added).max(n_loads).max(1);
+        let wanted = IN_FLIGHT.div_ceil(n_begun).next_power_of_two().min(MAX_VECTORS);
+        // Two iterations at least, or putting the vectors together takes longer than waiting.
+        let most = (n_iterations / 2).max(1);
+        if wanted <= most { wanted } else { 1 << most.ilog2() }
+    }
+
+    /// The vector type of a dtype, which is defined once, with the sum of its lanes.
+    fn sums_type(&mut self, dtype: Dtype) -> String {
+        let (ty, size, suffix) = (dtype.c_name(), dtype.size(), suffix(dtype));
+        let name = format!("lanes_sums_{suffix}");
+        let lanes: Vec<String> = (0..BYTES / size).map(|lane| format!("a[{lane}]")).collect();
+        let definition = format!(
+            "/* The lanes of a sum. */\n#if defined(__GNUC__)\n\
+             typedef {ty} {name} __attribute__((vector_size({BYTES})));\n\
+             typedef {ty} {name}_loose __attribute__((vector_size({BYTES}), aligned({size}), may_alias));\n\
+             {INLINE} {ty} lanes_total_{suffix}({name} a)\n{{\n    return {};\n}}\n#endif\n",
+            halves(&lanes)
+        );
+        self.lane_functions.entry(name.clone()).or_insert(definition);
+        name
+    }
+}
+
+impl Step {
+    /// The temporary that it defines.
+    fn defines(&self) -> Option<ArrayId> {
+        match self {
+            Self::Define(array, _) => Some(*array),
+            Self::Add(..) => None,
+        }
+    }
+}
+
+/// An operation on vectors and scalars.
+fn in_vectors(op: Op, operands: Vec<Text>) -> Text {
+    let mut list = operands.into_iter();
+    match (op, list.len()) {
+        (Op::Sub, 2) => match (list.next(), list.next()) {
+            (Some(a), Some(b)) => Text::difference(a, b),
+            _ => Text::primary("0"),
+        },
+        (Op::Div, 2) => match (list.next(), list.next()) {
+            (Some(a), Some(b)) => Text::quotient(a, b),
+            _ => Text::primary("0"),
+        },
+        (Op::Neg, 1) => list.next().map_or_else(|| Text::primary("0"), Text::negation),
+        (Op::Mul, _) => Text::product(&list.collect::<Vec<_>>()),
+        _ => Text::sum(&list.collect::<Vec<_>>()),
+    }
+}
+
+/// The sum of names, as a tree of neighbours.
+fn tree_of(names: &[String]) -> String {
+    match names {
+        [one] => one.clone(),
+        _ => {
+            let (left, right) = names.split_at(names.len() / 2);
+            let of = |half: &[String]| if half.len() == 1 { half[0].clone() } else { format!("({})", tree_of(half)) };
+            format!("{} + {}", of(left), of(right))
+        }
+    }
+}
+
+/// The sum of lanes: halves of a vector are added as vectors are.
+fn halves(lanes: &[String]) -> String {
+    match lanes {
+        [a, b] => format!("{a} + {b}"),
+        _ => {
+            let of = |first: usize| {
+                let half: Vec<String> = lanes.iter().skip(first).step_by(2).cloned().collect();
+                format!("({})", halves(&half))
+            };
+            format!("{} + {}", of(0), of(1))
+        }
+    }
+}
+
+/// The end of names for a dtype.
+fn suffix(dtype: Dtype) -> &'static str {
+    if dtype == Dtype::Float32 { "f32" } else { "f64" }
+}
