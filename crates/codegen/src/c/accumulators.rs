@@ -38,6 +38,9 @@ const IN_FLIGHT: usize = 8;
 /// The deepest expression.
 const MAX_HEIGHT: u32 = 20;
 
+/// How the names of vector types begin.
+pub(super) const TYPE: &str = "lanes_sums";
+
 /// What an instruction does.
 enum Step {
     /// A temporary of the iteration gets a value.
@@ -48,6 +51,7 @@ enum Step {
 
 /// A loop that can be written in vectors.
 struct Body {
+    iname: InameId,
     steps: Vec<Step>,
     dtype: Dtype,
     /// The values that differ between iterations, operands first.
@@ -137,16 +141,17 @@ impl Writer<'_> {
         let mut code = std::mem::take(&mut evaluated.regions[ROOT]);
         let mut indices = evaluated.roots.into_iter();
         let mut texts = known.clone();
-        for (id, array, list) in accesses {
-            let list: Vec<Text> = indices.by_ref().take(list.len()).collect();
+        for (id, array, places) in accesses {
+            let list: Vec<Text> = indices.by_ref().take(places.len()).collect();
             let element = super::facts::element(&self.symbols, &self.arrays, array, &list);
-            let load = |at: usize| {
+            let is_back = self.step_of(array, places, body.iname) == Some(-1);
+            let (load, sign) = (self.load(body.dtype, is_back), if is_back { "-" } else { "+" });
+            let of = |at: usize| {
                 let address = format!("&{}", element.at_least(Precedence::Primary));
-                let address = if at == 0 { address } else { format!("({address} + {})", at * n_lanes) };
-                // `a*(*p)` is easier to read than `a**p`.
-                Text { precedence: Precedence::Product, ..Text::primary(format!("*(const {ty}_loose *){address}")) }
+                let address = if at == 0 { address } else { format!("{address} {sign} {}", at * n_lanes) };
+                Text::primary(format!("{load}({address})"))
             };
-            texts.insert(id, (0..n).map(load).collect());
+            texts.insert(id, (0..n).map(of).collect());
             self.name_shared(body, id, &ty, &mut texts, &mut code);
         }
         let mut temporaries: FxHashMap<ArrayId, Vec<Text>> = FxHashMap::default();
@@ -231,7 +236,12 @@ impl Writer<'_> {
         if !defined.iter().enumerate().all(is_once) {
             return None;
         }
-        let roots: Vec<ExprId> = steps.iter().map(|step| match step { Step::Define(_, root) | Step::Add(_, _, root) => *root }).collect();
+        let roots: Vec<ExprId> = steps
+            .iter()
+            .map(|step| match step {
+                Step::Define(_, root) | Step::Add(_, _, root) => *root,
+            })
+            .collect();
         let exprs = &self.kernel.exprs;
         let mut differs: FxHashSet<ExprId> = FxHashSet::default();
         for id in below(exprs, roots.iter().copied()) {
@@ -273,7 +283,7 @@ impl Writer<'_> {
                         return None;
                     }
                 }
-                Expr::Access { array, indices } if self.goes_along(*array, indices, summing.iname) => {}
+                Expr::Access { array, indices } if self.step_of(*array, indices, summing.iname).is_some() => {}
                 _ => return None,
             }
         }
@@ -283,7 +293,7 @@ impl Writer<'_> {
             list
         };
         let shared = n_uses.iter().filter(|&(_, &n)| n > 1).map(|(&id, _)| id).collect();
-        Some(Body { steps, dtype, varying: sorted(varying), constant: sorted(constant), shared })
+        Some(Body { iname: summing.iname, steps, dtype, varying: sorted(varying), constant: sorted(constant), shared })
     }
 
     /// What an instruction does, if it is one of two things.
@@ -306,16 +316,15 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether an access goes from an element to the next in memory.
-    fn goes_along(&self, array: ArrayId, indices: &[ExprId], iname: InameId) -> bool {
-        let moves = |index: ExprId| {
-            affine::of(&self.kernel.exprs, index).map(|index| index.coefficient(Var::Iname(iname)))
-        };
-        let Some((&last, others)) = indices.split_last() else { return false };
-        self.kernel[array].stored.is_none()
+    /// How far in memory an access goes from one iteration to the next, if that is one element.
+    fn step_of(&self, array: ArrayId, indices: &[ExprId], iname: InameId) -> Option<i64> {
+        let moves =
+            |index: ExprId| affine::of(&self.kernel.exprs, index).map(|index| index.coefficient(Var::Iname(iname)));
+        let (&last, others) = indices.split_last()?;
+        let is_plain = self.kernel[array].stored.is_none()
             && matches!(self.arrays.layout(array).storage, Storage::Flat | Storage::Heap | Storage::Nested)
-            && moves(last) == Some(1)
-            && others.iter().all(|&index| moves(index) == Some(0))
+            && others.iter().all(|&index| moves(index) == Some(0));
+        moves(last).filter(|step| is_plain && step.abs() == 1)
     }
 
     /// How many vectors each sum gets, given how many iterations in vectors there are.
@@ -335,14 +344,35 @@ impl Writer<'_> {
     /// The vector type of a dtype, which is defined once, with the sum of its lanes.
     fn sums_type(&mut self, dtype: Dtype) -> String {
         let (ty, size, suffix) = (dtype.c_name(), dtype.size(), suffix(dtype));
-        let name = format!("lanes_sums_{suffix}");
+        let name = format!("{TYPE}_{suffix}");
         let lanes: Vec<String> = (0..BYTES / size).map(|lane| format!("a[{lane}]")).collect();
         let definition = format!(
-            "/* The lanes of a sum. */\n#if defined(__GNUC__)\n\
+            "/* Neighbours in memory, and the sum of lanes. */\n#if defined(__GNUC__)\n\
              typedef {ty} {name} __attribute__((vector_size({BYTES})));\n\
              typedef {ty} {name}_loose __attribute__((vector_size({BYTES}), aligned({size}), may_alias));\n\
+             {INLINE} {name} lanes_load_{suffix}(const {ty} *at)\n{{\n    return *(const {name}_loose *)at;\n}}\n\
              {INLINE} {ty} lanes_total_{suffix}({name} a)\n{{\n    return {};\n}}\n#endif\n",
             halves(&lanes)
+        );
+        // Types come before the functions that need them.
+        self.lane_functions.entry(format!("lanes_0_sums_{suffix}")).or_insert(definition);
+        name
+    }
+
+    /// The function that loads neighbours in memory, to be called with the address of the first lane.
+    fn load(&mut self, dtype: Dtype, is_back: bool) -> String {
+        let (ty, size, suffix) = (dtype.c_name(), dtype.size(), suffix(dtype));
+        if !is_back {
+            return format!("lanes_load_{suffix}");
+        }
+        let (vector, name) = (self.sums_type(dtype), format!("lanes_load_back_{suffix}"));
+        let last = BYTES / size - 1;
+        let lanes: Vec<String> = (0..=last).rev().map(|lane| format!("a[{lane}]")).collect();
+        let definition = format!(
+            "/* Neighbours in memory, backwards. */\n#if defined(__GNUC__)\n\
+             {INLINE} {vector} {name}(const {ty} *at)\n{{\n    \
+             const {vector} a = lanes_load_{suffix}(at - {last});\n    return ({vector}){{{}}};\n}}\n#endif\n",
+            lanes.join(", ")
         );
         self.lane_functions.entry(name.clone()).or_insert(definition);
         name

@@ -62,7 +62,11 @@ pub(crate) struct Header {
 impl Header {
     /// `for (…)`.
     pub(crate) fn head(&self) -> String {
-        let step = if self.step == 1 { format!("++{}", self.name) } else { format!("{} += {}", self.name, long(self.step).text) };
+        let step = if self.step == 1 {
+            format!("++{}", self.name)
+        } else {
+            format!("{} += {}", self.name, long(self.step).text)
+        };
         format!("for ({}; {}; {step})", self.declaration(), self.condition())
     }
 

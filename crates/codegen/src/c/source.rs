@@ -25,7 +25,7 @@ use super::statements::Temporaries;
 use super::temporaries::Place;
 use super::text::{Precedence, Text, stored_name};
 use super::writer::{Signature, Writer};
-use super::{CText, SharedText, facts, literal, loops, math, summing, vectors};
+use super::{CText, SharedText, accumulators, facts, literal, loops, math, summing, vectors};
 
 /// A function and what it needs.
 #[derive(Debug)]
@@ -224,6 +224,10 @@ fn compares_twice(kernel: &Kernel) -> bool {
 /// What vectors need of the compiler.
 const VECTORS: &str = "\
 /* Vectors are those of gcc and clang. Compile with `nestegg cflags`:\n * -O3 -march=native -ffp-contract=fast -fno-math-errno -fopenmp-simd */
+";
+
+/// Keeps compilers from warning that functions take wide vectors: they are inline.
+const QUIET_VECTORS: &str = "\
 #if defined(__clang__)
 #if __has_warning(\"-Wpsabi\")
 #pragma clang diagnostic ignored \"-Wpsabi\"
@@ -362,6 +366,7 @@ impl Preamble {
         }
         if let Some(lanes) = &self.lanes {
             out.push_str(VECTORS);
+            out.push_str(QUIET_VECTORS);
             out.push_str(&vectors::types(lanes, |name| words.contains(name)));
             out.push('\n');
         }
@@ -373,6 +378,10 @@ impl Preamble {
         if !prototypes.is_empty() {
             out.push_str("/* Defined elsewhere. */\n");
             out.push_str(&prototypes);
+            out.push('\n');
+        }
+        if self.lanes.is_none() && functions.contains(accumulators::TYPE) {
+            out.push_str(QUIET_VECTORS);
             out.push('\n');
         }
         out.push_str(&functions);

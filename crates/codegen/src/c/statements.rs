@@ -66,11 +66,11 @@ impl Writer<'_> {
                     let lines = self.enter_loop(*iname, temporaries);
                     let is_plain = lines.is_empty() && one.mark.is_none();
                     let summing = if is_plain { self.summing_of(*iname, body, temporaries) } else { None };
-                    let mark = summing.as_ref().map(|summing| self.mark_of_sums(summing));
                     let vectors = match &summing {
                         Some(summing) => self.in_accumulators(summing, &one, body, open)?,
                         None => None,
                     };
+                    let mark = summing.filter(|_| vectors.is_none()).map(|summing| self.mark_of_sums(&summing));
                     open.push(*iname);
                     let mut body = self.statements(body, temporaries, open)?;
                     open.pop();
