@@ -9,6 +9,8 @@
 //! # Method
 //! All forms of a kernel are compiled with the same flags and run in turn; the least time over the rounds counts.
 
+mod fit;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +22,7 @@ use nestegg_codegen::c::timing::{Compiler, Effort, times};
 use nestegg_driver::config::{Config, CostModel, Strategy, Validation};
 use nestegg_driver::emit::fast_options;
 use nestegg_ir::{Kernel, Licence, LinearizedKernel};
-use nestegg_time::Machine;
+use nestegg_time::{Machine, Profile, Timed};
 
 use crate::CommonArgs;
 use crate::statistics::{geometric_mean, largest, rank_correlation};
@@ -49,9 +51,9 @@ pub struct ModelArgs {
     /// The compiler
     #[arg(long, default_value = "gcc")]
     cc: String,
-    /// Its flags
-    #[arg(long, default_value = "-std=gnu11 -O3 -march=native -ffast-math")]
-    flags: String,
+    /// Its flags [default: those of the machine]
+    #[arg(long)]
+    flags: Option<String>,
     /// How many rounds
     #[arg(long, default_value_t = 9)]
     rounds: u32,
@@ -61,6 +63,9 @@ pub struct ModelArgs {
     /// How many elements calls go through in turn, as far as they fit a part of the first-level cache
     #[arg(long, default_value_t = 16)]
     elements: u32,
+    /// Write a machine that is fitted to the forms, so that the fastest are chosen
+    #[arg(long, value_name = "FILE")]
+    fit: Option<PathBuf>,
     /// The value of a parameter; may be repeated
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = crate::parameter)]
     parameters: Vec<(String, i64)>,
@@ -88,11 +93,16 @@ pub fn run(args: &ModelArgs) -> miette::Result<String> {
     let mut of_forms = Vec::new();
     let mut failures = Vec::new();
     let mut summary = Summary::default();
+    let mut profiled: Vec<Vec<Timed>> = Vec::new();
     for fixture in args.common.chosen()? {
         let peer = peers.iter().find(|peer| peer.full_name() == fixture.full_name());
-        let judged = forms(&fixture, peer, args).and_then(|forms| Judged::new(&forms, &args.parameters, &machine));
+        let forms = forms(&fixture, peer, args, flags(args, &machine));
+        let judged = forms.and_then(|forms| profiles(&forms, &args.parameters, &machine).map(|timed| (forms, timed)));
         match judged {
-            Ok(judged) => {
+            Ok((forms, timed)) => {
+                let judged = Judged::new(&forms, &timed, &machine);
+                let is_own = |(form, timed): (&Form, Timed)| (form.label != PEER).then_some(timed);
+                profiled.push(forms.iter().zip(timed).filter_map(is_own).collect());
                 rows.push(judged.row(&fixture.full_name()));
                 of_forms.extend(judged.forms.iter().map(|form| form.row(&fixture.full_name())));
                 summary.add(&judged);
@@ -111,7 +121,7 @@ pub fn run(args: &ModelArgs) -> miette::Result<String> {
         "correlation",
         "chosen form",
     ];
-    let mut text = format!("{} {}\n\n", args.cc, args.flags);
+    let mut text = format!("{} {}\n\n", args.cc, flags(args, &machine));
     text += &table(args.common.markdown, &header.map(str::to_owned), &rows);
     if args.forms {
         let header = ["kernel", "form", "operations", "measured ns", "predicted ns", "predicted/measured"];
@@ -119,10 +129,29 @@ pub fn run(args: &ModelArgs) -> miette::Result<String> {
         text += &table(args.common.markdown, &header.map(str::to_owned), &of_forms);
     }
     text += &summary.text();
+    if let Some(file) = &args.fit {
+        let fitted = fit::fitted(&machine, &profiled);
+        fs::write(file, fitted.to_text()).into_diagnostic().wrap_err_with(|| file.display().to_string())?;
+    }
     if !failures.is_empty() {
         text += &format!("failed:\n  {}\n", failures.join("\n  "));
     }
     Ok(text)
+}
+
+fn flags<'a>(args: &'a ModelArgs, machine: &'a Machine) -> &'a str {
+    args.flags.as_deref().unwrap_or(&machine.flags)
+}
+
+/// The forms as the model sees them, with their times.
+fn profiles(forms: &[Form], values: &[(String, i64)], machine: &Machine) -> miette::Result<Vec<Timed>> {
+    let of = |form: &Form| {
+        let assumed = nestegg_driver::parameters::assumed(&form.program.kernel, values)?;
+        let values = nestegg_driver::parameters::values(&assumed);
+        let profile = Profile::new(&form.program, &values, machine).into_diagnostic()?;
+        Ok(Timed { profile, nanoseconds: form.measured })
+    };
+    forms.iter().map(of).collect()
 }
 
 fn machine(args: &ModelArgs) -> miette::Result<Machine> {
@@ -165,19 +194,14 @@ struct Judged {
 const PEER: &str = "peer";
 
 impl Judged {
-    fn new(forms: &[Form], values: &[(String, i64)], machine: &Machine) -> miette::Result<Self> {
-        let predicted = |form: &Form| {
-            let assumed = nestegg_driver::parameters::assumed(&form.program.kernel, values)?;
-            let values = nestegg_driver::parameters::values(&assumed);
-            let estimate = nestegg_time::estimate(&form.program, &values, machine).into_diagnostic()?;
-            Ok(Predicted {
-                label: form.label.clone(),
-                operations: form.operations,
-                measured: form.measured,
-                predicted: estimate.nanoseconds,
-            })
+    fn new(forms: &[Form], timed: &[Timed], machine: &Machine) -> Self {
+        let predicted = |(form, timed): (&Form, &Timed)| Predicted {
+            label: form.label.clone(),
+            operations: form.operations,
+            measured: form.measured,
+            predicted: timed.profile.on(machine).nanoseconds,
         };
-        Ok(Self { forms: forms.iter().map(predicted).collect::<miette::Result<_>>()? })
+        Self { forms: forms.iter().zip(timed).map(predicted).collect() }
     }
 
     /// Our own form, the input included, that is the least by a measure; the first of equals.
@@ -264,18 +288,18 @@ impl Summary {
 }
 
 /// All forms of a kernel, measured now or before.
-fn forms(fixture: &Fixture, peer: Option<&Fixture>, args: &ModelArgs) -> miette::Result<Vec<Form>> {
+fn forms(fixture: &Fixture, peer: Option<&Fixture>, args: &ModelArgs, flags: &str) -> miette::Result<Vec<Form>> {
     let kept = args.keep.as_ref().map(|folder| folder.join(fixture.full_name()));
     if let Some(folder) = kept.as_ref().filter(|folder| folder.join("times.csv").is_file()) {
         let forms = read(folder)?;
-        return if args.again { measured(forms, kept, args) } else { Ok(forms) };
+        return if args.again { measured(forms, kept, args, flags) } else { Ok(forms) };
     }
-    measured(found(fixture, peer, args)?, kept, args)
+    measured(found(fixture, peer, args)?, kept, args, flags)
 }
 
 /// The forms with their times, which are kept.
-fn measured(mut forms: Vec<Form>, kept: Option<PathBuf>, args: &ModelArgs) -> miette::Result<Vec<Form>> {
-    let compiler = Compiler { command: args.cc.clone(), flags: args.flags.clone() };
+fn measured(mut forms: Vec<Form>, kept: Option<PathBuf>, args: &ModelArgs, flags: &str) -> miette::Result<Vec<Form>> {
+    let compiler = Compiler { command: args.cc.clone(), flags: flags.to_owned() };
     let effort = Effort { n_rounds: args.rounds, milliseconds: args.milliseconds, n_sets: args.elements };
     let programs = forms.iter().map(|form| &form.program);
     let programs: Vec<(&LinearizedKernel, COptions)> =

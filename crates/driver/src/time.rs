@@ -104,8 +104,8 @@ impl Run<'_> {
         self.config.batch.as_ref().is_some_and(BatchRequest::has_lanes)
     }
 
-    /// The fastest of the kernel's forms for compilers, with its time, if it saves [`GAIN`]: the same operations in loops whose trip counts are numbers or that go along
-    /// rows, with temporaries and tables laid out in memory for the loops that run in lanes.
+    /// The fastest of the kernel's forms for compilers, with its time, if it saves [`GAIN`]: the same operations in loops whose trip counts are numbers, that go along
+    /// rows, or that change nothing that they read again, with temporaries and tables laid out in memory for the loops that run in lanes.
     fn for_compilers(
         &self,
         program: &LinearizedKernel,
@@ -129,6 +129,10 @@ impl Run<'_> {
         if let Some(turned) = nestegg_transform::look_right(program) {
             let time = self.time(&turned)?;
             forms.push((turned, time));
+        }
+        if let Some(split) = nestegg_transform::split_index_sets(program) {
+            let time = self.time(&split)?;
+            forms.push((split, time));
         }
         let fastest = forms.into_iter().min_by_key(|form| form.1);
         Ok(fastest.filter(|form| form.1 < time.less(GAIN)))

@@ -6,6 +6,7 @@
 use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::domains::{DomainError, Domains};
 use crate::{Domain, DomainId, Iname, InameId, InameTag, Kernel};
 
 /// Names that are in use.
@@ -99,6 +100,25 @@ pub fn add_iname_of_set(
     kernel.inames.push(Iname { name, tags, domain });
     kernel.domains.push(Domain { text: set.to_string(), inames: vec![iname], enclosing, parameters });
     Ok(iname)
+}
+
+/// A new iname of this name with the values that it has in a set, whose other dimensions are the inames of the loops `around`.
+///
+/// # Errors
+/// If isl fails, or has too much to do.
+pub fn add_iname_inside(
+    kernel: &mut Kernel,
+    domains: &Domains,
+    (name, tags): (String, Vec<InameTag>),
+    set: isl::Set,
+    around: &[InameId],
+) -> Result<InameId, DomainError> {
+    let set = set.dims_to_params()?.params_to_dims(&[&name])?;
+    let known = isl::Set::parse(domains.context(), &format!("{{ [{name}] }}"))?;
+    let outer = domains.of(&around.iter().copied().collect())?;
+    let known = known.intersect_params(&outer.dims_to_params()?.params()?)?;
+    let set = set.gist(&known)?.coalesce()?;
+    Ok(add_iname_of_set(kernel, (name, tags), &set, around)?)
 }
 
 /// A new iname from zero to before `extent`, named after another.

@@ -34,8 +34,14 @@ pub fn misfit(machine: &Machine, timed: &[Timed]) -> f64 {
 /// The machine with the constants in `free` changed to fit what was timed, from where they are.
 #[must_use]
 pub fn fit(machine: &Machine, free: &[Constant], timed: &[Timed]) -> Machine {
+    descend(machine, free, &|machine| misfit(machine, timed))
+}
+
+/// The machine with the constants in `free` changed so that something becomes less, from where they are.
+#[must_use]
+pub fn descend(machine: &Machine, free: &[Constant], misfit: &dyn Fn(&Machine) -> f64) -> Machine {
     let mut best = machine.clone();
-    let mut least = misfit(&best, timed);
+    let mut least = misfit(&best);
     for _ in 0..MAX_SWEEPS {
         let before = least;
         for &constant in free {
@@ -43,7 +49,7 @@ pub fn fit(machine: &Machine, free: &[Constant], timed: &[Timed]) -> Machine {
                 let (from, to) = around(machine[constant], constant);
                 let mut other = best.clone();
                 other[constant] = rounded(other[constant] * factor).clamp(from, to);
-                let misfit = misfit(&other, timed);
+                let misfit = misfit(&other);
                 if misfit < least {
                     (best, least) = (other, misfit);
                 }

@@ -27,7 +27,7 @@ mod shape;
 
 pub use axes::Axes;
 pub use estimate::{Bound, Estimate, EstimateError, LoopEstimate, Profile, estimate};
-pub use fit::{Timed, calibrated, fit, misfit};
+pub use fit::{Timed, calibrated, descend, fit, misfit};
 pub use machine::{Constant, DEFAULT_MACHINE, Machine};
 pub use probes::{Probe, probes};
 

@@ -19,7 +19,7 @@
 use nestegg_ir::affine::Affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::{from_tree, to_tree};
-use nestegg_ir::names::{Names, add_iname_of_set};
+use nestegg_ir::names::{Names, add_iname_inside};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, Instruction,
@@ -348,14 +348,9 @@ impl Solve {
         let points = domains.of(&self.outer.iter().copied().chain([j, k]).collect())?;
         let name = names.new_name_like(&kernel[j].name);
         let set = points.rename_dim(&kernel[j].name, &name)?.rename_dim(&kernel[k].name, &kernel[j].name)?;
-        let around = domains.of(&self.outer.iter().copied().chain([j]).collect())?;
-        let set = set.dims_to_params()?.params_to_dims(&[&name])?;
-        let known = isl::Set::parse(domains.context(), &format!("{{ [{name}] }}"))?;
-        let known = known.intersect_params(&around.dims_to_params()?.params()?)?;
-        let set = set.gist(&known)?.coalesce()?;
         let tags = kernel[j].tags.clone();
         let around: Vec<InameId> = self.outer.iter().copied().chain([j]).collect();
-        Ok(add_iname_of_set(kernel, (name, tags), &set, &around)?)
+        add_iname_inside(kernel, domains, (name, tags), set, &around)
     }
 }
 

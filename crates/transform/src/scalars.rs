@@ -22,14 +22,15 @@ use std::cell::OnceCell;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::{from_tree, to_tree};
 use nestegg_ir::names::Names;
-use nestegg_ir::walk::{arrays_below, below};
+use nestegg_ir::walk::below;
 use nestegg_ir::{
-    ArgumentAccess, Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId,
-    Instruction, InstructionKind, Kernel, LinearizedKernel, LoopTree, Op, affine,
+    ArgumentAccess, Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InsnId, Instruction,
+    InstructionKind, Kernel, LinearizedKernel, LoopTree,
 };
 
 use crate::depends::set_dependences;
 use crate::independent::MAX_ISL_OPERATIONS;
+use crate::innermost::Innermost;
 use crate::split_at_zeros::in_program_order;
 use crate::summing::MIN_TRIPS;
 
@@ -89,10 +90,8 @@ impl Pass {
             match node {
                 LoopTree::Loop { iname, body } => {
                     let (mut before, mut after) = (Vec::new(), Vec::new());
-                    if let Some(insns) = only_runs(&body) {
-                        for element in self.elements(iname, &insns, &beside) {
-                            self.replace(&element, &insns, &mut before, &mut after);
-                        }
+                    for (element, insns) in self.elements(iname, &body, &beside) {
+                        self.replace(&element, &insns, &mut before, &mut after);
                     }
                     self.open.push(iname);
                     let body = self.all(body);
@@ -125,86 +124,49 @@ impl Pass {
         }
     }
 
-    /// The elements that become scalars, in a loop beside instructions that write others.
-    fn elements(&self, iname: InameId, insns: &[InsnId], beside: &Beside) -> Vec<Element> {
+    /// The elements that become scalars, in a loop beside instructions that write others, and the instructions of the loop.
+    fn elements(&self, iname: InameId, body: &[LoopTree], beside: &Beside) -> Vec<(Element, Vec<InsnId>)> {
         let kernel = &self.kernel;
-        let is_assignment = |insn: &InsnId| matches!(kernel[*insn].kind, InstructionKind::Assignment { .. });
-        if kernel[iname].tags.contains(&InameTag::Vec) || !insns.iter().all(is_assignment) {
-            return Vec::new();
-        }
-        let writes: Vec<&Assignee> = insns.iter().map(|&insn| &kernel[insn].assignees()[0]).collect();
+        let Some(innermost) = Innermost::of(kernel, iname, body) else { return Vec::new() };
         let is_fit = |at: &Assignee| {
             let Array { dtype, stored, shape, kind, .. } = &kernel[at.array];
             let is_scalar = shape.is_empty() && matches!(kind, ArrayKind::Temporary);
-            !is_scalar && dtype.is_float() && stored.is_none() && self.stays(at, iname, &writes)
+            !is_scalar && dtype.is_float() && stored.is_none() && innermost.stays(at)
         };
         let mut res: Vec<Element> = Vec::new();
-        for &insn in insns.iter().filter(|&&insn| kernel[insn].predicates.is_empty()) {
-            let at = &kernel[insn].assignees()[0];
+        for instruction in innermost.certain() {
+            let at = &instruction.assignees()[0];
             if !res.iter().any(|known| known.at.array == at.array)
                 && is_fit(at)
-                && let Some(is_read) = self.loads(at, insns)
+                && let Some(is_read) = self.loads(at, innermost.insns())
             {
                 res.push(Element { at: at.clone(), is_read, is_written: true });
             }
         }
-        for read in self.certain_reads(insns, &writes) {
+        for read in innermost.certain_reads() {
             let is_known =
                 res.iter().any(|known| known.at.array == read.array && (known.is_written || known.at == read));
-            if !is_known && is_fit(&read) && self.is_unwritten(&read, &writes) {
+            let is_unwritten =
+                || self.domains().is_some_and(|domains| innermost.is_unwritten(&read, domains, &self.open));
+            if !is_known && is_fit(&read) && is_unwritten() {
                 res.push(Element { at: read, is_read: true, is_written: false });
             }
         }
         if res.is_empty() {
-            return res;
+            return Vec::new();
         }
         match self.runs(iname) {
             Some(true) => {}
             Some(false) => res.retain(|element| element.is_read && self.may_be_read(&element.at, beside)),
             None => res.clear(),
         }
-        res
+        res.into_iter().map(|element| (element, innermost.insns().to_vec())).collect()
     }
 
-    /// Whether an element is the same in all iterations of a loop that writes these.
-    fn stays(&self, element: &Assignee, iname: InameId, writes: &[&Assignee]) -> bool {
-        let exprs = &self.kernel.exprs;
-        element.indices.iter().all(|&index| {
-            let varies = |id: ExprId| matches!(exprs[id], Expr::Iname(other) if other == iname);
-            affine::of(exprs, index).is_some()
-                && !below(exprs, [index]).into_iter().any(varies)
-                && arrays_below(exprs, [index]).iter().all(|array| !writes.iter().any(|write| write.array == *array))
-        })
-    }
-
-    /// What every iteration of a loop reads of the arrays that it writes.
-    fn certain_reads(&self, insns: &[InsnId], writes: &[&Assignee]) -> Vec<Assignee> {
-        let kernel = &self.kernel;
-        let certain = insns.iter().filter(|&&insn| kernel[insn].predicates.is_empty());
-        let roots = certain.flat_map(|&insn| kernel[insn].expressions());
-        let found: Vec<ExprId> = below(&kernel.exprs, roots);
-        let is_choice = |&id: &ExprId| {
-            matches!(kernel.exprs[id], Expr::Reduce { .. } | Expr::Op { op: Op::If | Op::And | Op::Or, .. })
-        };
-        if found.iter().any(is_choice) {
-            return Vec::new();
-        }
-        let accesses = found.into_iter().filter_map(|id| match &kernel.exprs[id] {
-            Expr::Access { array, indices } if writes.iter().any(|write| write.array == *array) => {
-                Some(Assignee { array: *array, indices: indices.clone() })
-            }
-            _ => None,
-        });
-        accesses.collect()
-    }
-
-    /// Whether an element is none of those that a loop writes, as isl knows.
-    fn is_unwritten(&self, element: &Assignee, writes: &[&Assignee]) -> bool {
-        let Some(domains) = self.domains() else { return false };
-        writes
-            .iter()
-            .filter(|write| write.array == element.array)
-            .all(|write| domains.are_different(&self.kernel.exprs, &element.indices, &write.indices, &self.open))
+    /// Whether indices are those of another element, as isl knows.
+    fn is_different(&self, indices: &[ExprId], element: &Assignee) -> bool {
+        self.domains()
+            .is_some_and(|domains| domains.are_different(&self.kernel.exprs, indices, &element.indices, &self.open))
     }
 
     /// Whether the old value of an element is read; `None` if the loop writes the array elsewhere, too, or may read it there under another name.
@@ -218,8 +180,7 @@ impl Pass {
                     Expr::Access { array, indices } if *array == element.array => {
                         if *indices == element.indices {
                             loads |= !is_set;
-                        } else if !self.is_unwritten(&Assignee { array: *array, indices: indices.clone() }, &[element])
-                        {
+                        } else if !self.is_different(indices, element) {
                             return None;
                         }
                     }
@@ -311,14 +272,4 @@ impl Pass {
         self.kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates });
         LoopTree::Run(insn)
     }
-}
-
-/// The instructions of a body that is nothing else.
-fn only_runs(body: &[LoopTree]) -> Option<Vec<InsnId>> {
-    body.iter()
-        .map(|node| match node {
-            LoopTree::Run(insn) => Some(*insn),
-            _ => None,
-        })
-        .collect()
 }
