@@ -34,19 +34,23 @@ pub fn misfit(machine: &Machine, timed: &[Timed]) -> f64 {
 /// The machine with the constants in `free` changed to fit what was timed, from where they are.
 #[must_use]
 pub fn fit(machine: &Machine, free: &[Constant], timed: &[Timed]) -> Machine {
-    descend(machine, free, &|machine| misfit(machine, timed))
+    descend(machine, (free, FARTHEST), &|machine| misfit(machine, timed))
 }
 
-/// The machine with the constants in `free` changed so that something becomes less, from where they are.
+/// The machine with the constants in `free` changed so that something becomes less, each by `farthest` times at most.
 #[must_use]
-pub fn descend(machine: &Machine, free: &[Constant], misfit: &dyn Fn(&Machine) -> f64) -> Machine {
+pub fn descend(
+    machine: &Machine,
+    (free, farthest): (&[Constant], f64),
+    misfit: &dyn Fn(&Machine) -> f64,
+) -> Machine {
     let mut best = machine.clone();
     let mut least = misfit(&best);
     for _ in 0..MAX_SWEEPS {
         let before = least;
         for &constant in free {
             for factor in FACTORS {
-                let (from, to) = around(machine[constant], constant);
+                let (from, to) = around(machine[constant], farthest, constant);
                 let mut other = best.clone();
                 other[constant] = rounded(other[constant] * factor).clamp(from, to);
                 let misfit = misfit(&other);
@@ -65,9 +69,9 @@ pub fn descend(machine: &Machine, free: &[Constant], misfit: &dyn Fn(&Machine) -
 /// Further than this factor no constant goes from where it starts: measurements of few kernels say little of some.
 const FARTHEST: f64 = 8.0;
 
-fn around(start: f64, constant: Constant) -> (f64, f64) {
+fn around(start: f64, farthest: f64, constant: Constant) -> (f64, f64) {
     let (least, most) = constant.range();
-    ((start / FARTHEST).max(least), (start * FARTHEST).min(most))
+    ((start / farthest).max(least), (start * farthest).min(most))
 }
 
 /// With four significant digits, as files show it.

@@ -377,7 +377,8 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
     let chain = match iname {
         // From the store to the next load it takes about as long again.
         Some(_) if work.reductions_in_memory > 0.0 => 2.0 * machine[C::Latency],
-        Some(_) if work.reductions > 0.0 => machine[C::Latency],
+        // In lanes, each sum has several registers.
+        Some(_) if work.reductions > 0.0 => machine[C::Latency] / if is_vector { ACCUMULATORS } else { 1.0 },
         _ => 0.0,
     };
     let chain = chain.max(work.recurrence * machine[C::Latency]);
@@ -451,7 +452,7 @@ impl Sized {
         {
             return false;
         }
-        if has_odd_group(work, iname) {
+        if has_odd_group(work, iname) || work.reductions > 0.0 && !goes_along(work, iname) {
             return false;
         }
         work.stores.iter().all(|store| {
@@ -538,6 +539,14 @@ fn has_odd_group(work: &Work, iname: InameId) -> bool {
         position.terms.iter().any(runs_along) || accesses(work, load.array).any(is_near)
     })
 }
+
+/// Whether a loop reads nothing but neighbours and what stays the same: sums of other elements are not written in lanes.
+fn goes_along(work: &Work, iname: InameId) -> bool {
+    work.loads.iter().all(|load| matches!(stride(load, iname), Some(-1..=1)))
+}
+
+/// Registers of a sum in lanes.
+const ACCUMULATORS: f64 = 4.0;
 
 /// At these distances, elements of several iterations come in whole vectors.
 const PERMUTED: [u64; 4] = [2, 3, 4, 8];

@@ -13,23 +13,22 @@
 use nestegg_time::{Constant, Machine, Timed, descend};
 use rayon::prelude::*;
 
-/// The constants that forms tell apart. Calls, roots and bandwidths are better measured by themselves.
+/// The constants that forms tell apart. Calls, quotients, roots, chains and bandwidths are better measured by themselves.
 const FREE: &[Constant] = &[
-    Constant::Call,
     Constant::Arithmetic,
     Constant::Load,
     Constant::Store,
     Constant::Issue,
     Constant::Lane,
-    Constant::Latency,
-    Constant::Divide,
-    Constant::DivideVector,
-    Constant::Branch,
     Constant::LoopEntry,
     Constant::Overlap,
+    Constant::UnrollOperations,
     Constant::CodeOperations,
     Constant::Fetch,
 ];
+
+/// Further than this factor no constant goes from where it starts: what forms of the same kernel have in common says little of it.
+const FARTHEST: f64 = 3.0;
 
 /// Estimates that differ by this share are nearly equal.
 const NEAR: f64 = 0.08;
@@ -43,7 +42,7 @@ pub(super) fn fitted(machine: &Machine, kernels: &[Vec<Timed>]) -> Machine {
         let costs: Vec<f64> = kernels.par_iter().map(|forms| cost(machine, forms)).collect();
         costs.iter().sum::<f64>() / kernels.len().max(1) as f64
     };
-    descend(machine, FREE, &cost)
+    descend(machine, (FREE, FARTHEST), &cost)
 }
 
 /// What choosing among the forms of a kernel costs.
