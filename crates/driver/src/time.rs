@@ -229,8 +229,8 @@ impl Told<'_> {
         });
     }
 
-    /// Rewrites a result so that compilers make faster code of it: elements that loops write become scalars, sums add recurrences last, quotients and powers share
-    /// what they can. The last takes a few more operations, which do not count when results are compared, but never more than the input.
+    /// Rewrites a result so that compilers make faster code of it: elements that loops write become scalars, sums add recurrences last, stores that add to
+    /// an element are updates, quotients and powers share what they can. The last takes a few more operations, which do not count when results are compared, but never more than the input.
     fn ease(&self, candidate: &mut Candidate) {
         if !candidate.is_of_form {
             return;
@@ -243,6 +243,9 @@ impl Told<'_> {
             return;
         }
         if let Some(program) = nestegg_transform::add_recurrences_last(&candidate.program) {
+            candidate.program = program;
+        }
+        if let Some(program) = nestegg_transform::write_as_updates(&candidate.program) {
             candidate.program = program;
         }
         let Some(program) = nestegg_transform::reduce_strength(&candidate.program) else { return };

@@ -39,11 +39,7 @@ pub fn fit(machine: &Machine, free: &[Constant], timed: &[Timed]) -> Machine {
 
 /// The machine with the constants in `free` changed so that something becomes less, each by `farthest` times at most.
 #[must_use]
-pub fn descend(
-    machine: &Machine,
-    (free, farthest): (&[Constant], f64),
-    misfit: &dyn Fn(&Machine) -> f64,
-) -> Machine {
+pub fn descend(machine: &Machine, (free, farthest): (&[Constant], f64), misfit: &dyn Fn(&Machine) -> f64) -> Machine {
     let mut best = machine.clone();
     let mut least = misfit(&best);
     for _ in 0..MAX_SWEEPS {
