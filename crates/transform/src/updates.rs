@@ -103,7 +103,8 @@ fn beside(exprs: &Exprs, assignee: &Assignee, root: ExprId) -> Option<(bool, Vec
             is_own_taken ^ changes
         };
         let others = operands.iter().enumerate().filter(|&(idx, _)| idx != next);
-        terms.extend(others.map(|(idx, &operand)| (operand, is_taken(idx))));
+        // What stands next to the element comes first.
+        terms.splice(0..0, others.map(|(idx, &operand)| (operand, is_taken(idx))));
         (at, is_own_taken) = (operands[next], is_taken(next));
     }
     Some((is_own_taken, terms))

@@ -3,34 +3,18 @@
 
 mod support;
 
-use nestegg_ir::{LinearizedKernel, Program};
 use nestegg_transform::split_index_sets;
-use support::{assert_becomes, assert_same_meaning, parse, text};
+use support::{Pass, assert_same_meaning, parse};
 
 const HEAD: &str = "kernel k linearized\nparam n : int32 = 5\nassume [n] -> { : n >= 1 }\ndomain [n] -> { [i] : 0 <= i < n }\ndomain [n] -> { [j] : 0 <= j < n }\n\
                     domain [n] -> { [k] : 0 <= k < n }\ndomain [i] -> { [h] : 0 <= h < i }\ndomain { [s] : 0 <= s < 8 }\n\
                     arg D : float64[n, n] readwrite\narg y : float64[n] readwrite\narg w : float64[2*n + 8] readwrite\ntemp v : float64\n";
 
-fn split(instructions: &str) -> (Program, Option<LinearizedKernel>) {
-    let input = parse("test", &format!("{HEAD}{instructions}"));
-    let output = split_index_sets(&input.clone().into_linearized().unwrap());
-    (input, output)
-}
-
-fn check(instructions: &str, expected: &str) {
-    let (input, output) = split(instructions);
-    let output = output.expect("a loop is split");
-    assert_becomes(&input, output, expected);
-}
-
-fn refuse(instructions: &str) {
-    let (_, output) = split(instructions);
-    assert!(output.is_none(), "{}", text(output.unwrap()));
-}
+const PASS: Pass = Pass { head: HEAD, run: split_index_sets };
 
 #[test]
 fn shortest_paths() {
-    check(
+    PASS.check(
         "for k, i, j\n  D[i, j] = min(D[i, j], D[i, k] + D[k, j])\nend\n",
         "for k, i\nD_element_0 = D[i, k]\nfor j_0\nD[i, j_0] = min(D[i, j_0], D_element_0 + D[k, j_0])\nend\n\
          D[i, k] = min(D[i, k], D[i, k] + D[k, k])\n\
@@ -40,7 +24,7 @@ fn shortest_paths() {
 
 #[test]
 fn temporaries_of_an_iteration() {
-    check(
+    PASS.check(
         "for k, j\n  v = y[k]*D[k, j]\n  y[j] = y[j] - v\nend\n",
         "for k\ny_element_0 = y[k]\nfor j_0\nv_0 = y_element_0*D[k, j_0]\ny[j_0] = y[j_0] - v_0\nend\n\
          v_1 = y[k]*D[k, k]\ny[k] = y[k] - v_1\n\
@@ -51,7 +35,7 @@ fn temporaries_of_an_iteration() {
 #[test]
 fn iterations_at_an_end() {
     // Nothing comes before the first iteration.
-    check(
+    PASS.check(
         "for i, j\n  D[i, j] = D[i, j]/D[i, 0]\nend\n",
         "for i\nD[i, 0] = D[i, 0]/D[i, 0]\nD_element_0 = D[i, 0]\nfor j_0\nD[i, j_0] = D[i, j_0]/D_element_0\nend\nend",
     );
@@ -60,16 +44,16 @@ fn iterations_at_an_end() {
 #[test]
 fn loops_that_stay() {
     // The element is another one, is not known in advance, is written twice, or in every iteration.
-    refuse("for i, h\n  y[h] = y[h] - y[i]*D[i, h]\nend\n");
-    refuse("for i, j\n  y[j] = y[j] - y[n - 1 - j]\nend\n");
-    refuse("for i, j\n  w[j] = w[j] + w[i]\n  w[j + 1] = 0.5\nend\n");
-    refuse("for i, j\n  y[i] = y[i] + D[i, j]\nend\n");
-    refuse("for i, j\n  w[2*j] = w[2*j] + w[i]\nend\n");
+    PASS.refuse("for i, h\n  y[h] = y[h] - y[i]*D[i, h]\nend\n");
+    PASS.refuse("for i, j\n  y[j] = y[j] - y[n - 1 - j]\nend\n");
+    PASS.refuse("for i, j\n  w[j] = w[j] + w[i]\n  w[j + 1] = 0.5\nend\n");
+    PASS.refuse("for i, j\n  y[i] = y[i] + D[i, j]\nend\n");
+    PASS.refuse("for i, j\n  w[2*j] = w[2*j] + w[i]\nend\n");
     // Not in every iteration; the loop may be empty; it is short.
-    refuse("for i, j\n  y[j] = y[j] - (y[i] if D[i, j] > 0.0 else 0.5)\nend\n");
-    refuse("for i, j\n  y[j] = y[j] - y[i]  {if=D[i, j] > 0.0}\nend\n");
-    refuse("for i, h\n  w[h] = w[h] - w[i - 1]\nend\n");
-    refuse("for i, s\n  w[s] = w[s] - w[i]\nend\n");
+    PASS.refuse("for i, j\n  y[j] = y[j] - (y[i] if D[i, j] > 0.0 else 0.5)\nend\n");
+    PASS.refuse("for i, j\n  y[j] = y[j] - y[i]  {if=D[i, j] > 0.0}\nend\n");
+    PASS.refuse("for i, h\n  w[h] = w[h] - w[i - 1]\nend\n");
+    PASS.refuse("for i, s\n  w[s] = w[s] - w[i]\nend\n");
 }
 
 /// Whatever is read and written: where a loop is split, the kernel means the same.

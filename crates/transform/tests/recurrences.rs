@@ -4,23 +4,19 @@
 mod support;
 
 use nestegg_transform::add_recurrences_last;
-use support::{assert_same_meaning, parse, text};
+use support::Pass;
 
 const HEAD: &str = "kernel k linearized\ndomain { [i, j] : 0 <= i, j < 6 }\narg A : float64[8, 8] readwrite\narg x : float64[8] readwrite\narg b : float64[8] read\n";
 
+const PASS: Pass = Pass { head: HEAD, run: add_recurrences_last };
+
 /// What the one instruction of a kernel becomes.
 fn check(given: &str, expected: &str) {
-    let input = parse("test", &format!("{HEAD}for i, j\n  {given}\nend\n"));
-    let output = add_recurrences_last(&input.clone().into_linearized().unwrap()).expect("a term moves");
-    assert_same_meaning("test", &input, &output);
-    let written = text(output);
-    assert!(written.contains(expected), "{written}");
+    PASS.check_part(&format!("for i, j\n  {given}\nend\n"), expected);
 }
 
 fn refuse(given: &str) {
-    let input = parse("test", &format!("{HEAD}for i, j\n  {given}\nend\n"));
-    let output = add_recurrences_last(&input.into_linearized().unwrap());
-    assert!(output.is_none(), "{}", text(output.unwrap()));
+    PASS.refuse(&format!("for i, j\n  {given}\nend\n"));
 }
 
 #[test]

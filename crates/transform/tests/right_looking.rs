@@ -3,43 +3,27 @@
 
 mod support;
 
-use nestegg_ir::{LinearizedKernel, Program};
 use nestegg_transform::look_right;
-use support::{assert_becomes, assert_same_meaning, parse, text};
+use support::{Pass, assert_same_meaning, parse};
 
 const HEAD: &str = "kernel k linearized\nparam n : int32 = 6\nassume [n] -> { : n >= 1 }\ndomain [n] -> { [i] : 0 <= i < n }\n\
                     domain [i] -> { [j] : 0 <= j < i }\ndomain [j] -> { [k] : 0 <= k < j }\ndomain [i] -> { [l] : 1 <= l < i }\ndomain [l] -> { [h] : 0 <= h < l }\n\
                     domain [j] -> { [g] : 0 <= g <= j }\narg A : float64[n, n] readwrite\narg y : float64[n] readwrite\narg z : float64[n] readwrite\ntemp v : float64\n";
 
-fn turned(instructions: &str) -> (Program, Option<LinearizedKernel>) {
-    let input = parse("test", &format!("{HEAD}{instructions}"));
-    let output = look_right(&input.clone().into_linearized().unwrap());
-    (input, output)
-}
-
-fn check(instructions: &str, expected: &str) {
-    let (input, output) = turned(instructions);
-    let output = output.expect("a loop turns");
-    assert_becomes(&input, output, expected);
-}
-
-fn refuse(instructions: &str) {
-    let (_, output) = turned(instructions);
-    assert!(output.is_none(), "{}", text(output.unwrap()));
-}
+const PASS: Pass = Pass { head: HEAD, run: look_right };
 
 #[test]
 fn the_lower_half_of_an_elimination() {
     let expected = "for i, j\nA_element_0 = A[i, j]/A[j, j]\nA[i, j] = A_element_0\nfor j_0\nA[i, j_0] = A[i, j_0] - A_element_0*A[j, j_0]\nend\nend";
-    check(
+    PASS.check(
         "for i, j\n  for k\n    A[i, j] = A[i, j] - A[i, k]*A[k, j]\n  end\n  A[i, j] = A[i, j]/A[j, j]\nend\n",
         expected,
     );
-    check(
+    PASS.check(
         "for i, j\n  v = A[i, j]\n  for k\n    v = v - A[i, k]*A[k, j]\n  end\n  A[i, j] = v/A[j, j]\nend\n",
         expected,
     );
-    check(
+    PASS.check(
         "for i, j\n  v = A[i, j]\n  for k\n    v = v - A[i, k]*A[k, j]\n  end\n  A[i, j] = v\n  A[i, j] = A[i, j]/A[j, j]\nend\n",
         expected,
     );
@@ -47,7 +31,7 @@ fn the_lower_half_of_an_elimination() {
 
 #[test]
 fn updates_that_are_no_sums() {
-    check(
+    PASS.check(
         "for i, j\n  for k\n    A[i, j] = (0.5*A[i, j] + A[i, k])*A[k, j]\n  end\n  A[i, j] = sqrt(A[i, j]*A[i, j] + 1.0)\nend\n",
         "for i, j\nA_element_0 = sqrt(A[i, j]*A[i, j] + 1.0)\nA[i, j] = A_element_0\nfor j_0\nA[i, j_0] = (0.5*A[i, j_0] + A_element_0)*A[j, j_0]\nend\nend",
     );
@@ -56,29 +40,39 @@ fn updates_that_are_no_sums() {
 #[test]
 fn rows_stay_rows() {
     // Along rows already; both orders go down a column.
-    refuse("for i, j\n  for k\n    y[j] = y[j] - A[j, k]*y[k]\n  end\n  y[j] = y[j]/A[j, j]\nend\n");
-    refuse("for i, j\n  for k\n    A[j, i] = A[j, i] - A[k, i]*A[k, j]\n  end\n  A[j, i] = A[j, i]/A[j, j]\nend\n");
+    PASS.refuse("for i, j\n  for k\n    y[j] = y[j] - A[j, k]*y[k]\n  end\n  y[j] = y[j]/A[j, j]\nend\n");
+    PASS.refuse(
+        "for i, j\n  for k\n    A[j, i] = A[j, i] - A[k, i]*A[k, j]\n  end\n  A[j, i] = A[j, i]/A[j, j]\nend\n",
+    );
 }
 
 #[test]
 fn what_is_not_complete() {
     // The update reads the element itself, or one that comes later.
-    refuse("for i, j\n  for k\n    A[i, j] = A[i, j] - A[i, k + 1]*A[k, j]\n  end\n  A[i, j] = A[i, j]/A[j, j]\nend\n");
+    PASS.refuse(
+        "for i, j\n  for k\n    A[i, j] = A[i, j] - A[i, k + 1]*A[k, j]\n  end\n  A[i, j] = A[i, j]/A[j, j]\nend\n",
+    );
     // So does the last step.
-    refuse("for i, j\n  for k\n    A[i, j] = A[i, j] - A[i, k]*A[k, j]\n  end\n  A[i, j] = A[i, j]/A[i, j + 1]\nend\n");
-    refuse("for i, j\n  v = A[i, j]\n  for k\n    v = v - A[i, k]*A[k, j]\n  end\n  A[i, j] = v/A[i, j]\nend\n");
+    PASS.refuse(
+        "for i, j\n  for k\n    A[i, j] = A[i, j] - A[i, k]*A[k, j]\n  end\n  A[i, j] = A[i, j]/A[i, j + 1]\nend\n",
+    );
+    PASS.refuse("for i, j\n  v = A[i, j]\n  for k\n    v = v - A[i, k]*A[k, j]\n  end\n  A[i, j] = v/A[i, j]\nend\n");
     // Updates by what the loop does not compute, and by the element itself.
-    refuse("for i, l\n  for h\n    A[i, l] = A[i, l] - A[i, h]*A[h, l]\n  end\n  A[i, l] = A[i, l]/A[l, l]\nend\n");
-    refuse("for i, j\n  for g\n    A[i, j] = A[i, j] - A[i, g]*A[g, j]\n  end\n  A[i, j] = A[i, j]/A[j, j]\nend\n");
+    PASS.refuse(
+        "for i, l\n  for h\n    A[i, l] = A[i, l] - A[i, h]*A[h, l]\n  end\n  A[i, l] = A[i, l]/A[l, l]\nend\n",
+    );
+    PASS.refuse(
+        "for i, j\n  for g\n    A[i, j] = A[i, j] - A[i, g]*A[g, j]\n  end\n  A[i, j] = A[i, j]/A[j, j]\nend\n",
+    );
 }
 
 #[test]
 fn what_others_know() {
-    refuse(
+    PASS.refuse(
         "for i, j\n  v = A[i, j]\n  for k\n    v = v - A[i, k]*A[k, j]\n  end\n  A[i, j] = v/A[j, j]\nend\nz[0] = v\n",
     );
-    refuse("for i, j\n  v = y[j]\n  for k\n    v = v - A[i, k]*A[k, j]\n  end\n  A[i, j] = v/A[j, j]\nend\n");
-    refuse(
+    PASS.refuse("for i, j\n  v = y[j]\n  for k\n    v = v - A[i, k]*A[k, j]\n  end\n  A[i, j] = v/A[j, j]\nend\n");
+    PASS.refuse(
         "for i, j\n  for k\n    A[i, j] = A[i, j] - A[i, k]*A[k, j]  {if=y[k] > 0.0}\n  end\n  A[i, j] = A[i, j]/A[j, j]\nend\n",
     );
 }

@@ -5,45 +5,18 @@ mod support;
 
 use indexmap::IndexMap;
 use nestegg_interp::{Inputs, RunOptions, Values, run};
-use nestegg_ir::{LinearizedKernel, Program};
+use nestegg_ir::Program;
 use nestegg_transform::reduce_strength;
-use support::{assert_same_meaning, body, parse, text};
+use support::{Pass, assert_body};
 
 const HEAD: &str = "kernel k linearized\ndomain { [i] : 0 <= i < 4 }\ndomain { [j] : 0 <= j < 5 }\ndomain [n] -> { [m] : 0 <= m < n }\nparam n : int32 = 3\n\
                     arg x : float64[8] read\narg y : float64[8] readwrite\narg z : float64[4, 5] readwrite\ntemp s : float64\ntemp t : float64\n";
 
-fn reduced(instructions: &str) -> (Program, Option<LinearizedKernel>) {
-    let input = parse("test", &format!("{HEAD}{instructions}"));
-    let output = reduce_strength(&input.clone().into_linearized().unwrap());
-    (input, output)
-}
-
-/// Checks what instructions become; the means that they have in a field are the same.
-fn check(instructions: &str, expected: &str) {
-    let (input, output) = reduced(instructions);
-    let output = output.expect("there is something to share");
-    assert_same_meaning("test", &input, &output);
-    assert_body(output, expected);
-}
-
-/// The lines of a result after its declarations, without ids and dependences.
-fn assert_body(output: LinearizedKernel, expected: &str) {
-    let all = body(output);
-    let plain = |line: &str| line.split("  {").next().unwrap_or_default().trim().to_owned();
-    let is_code = |line: &&str| !line.starts_with("domain") && !line.starts_with("temp") && !line.is_empty();
-    let lines: Vec<String> = all.lines().filter(is_code).map(plain).collect();
-    let expected: Vec<&str> = expected.lines().collect();
-    assert_eq!(lines, expected, "{all}");
-}
-
-fn refuse(instructions: &str) {
-    let (_, output) = reduced(instructions);
-    assert!(output.is_none(), "{}", text(output.unwrap()));
-}
+const PASS: Pass = Pass { head: HEAD, run: reduce_strength };
 
 #[test]
 fn quotients_by_one_value_are_products() {
-    check(
+    PASS.check(
         "s = x[0]*x[1]\ny[0] = x[2]/s\ny[1] = x[3]*x[4]/s\n",
         "s = x[0]*x[1]\nreciprocal_0 = 1.0/s\ny[0] = x[2]*reciprocal_0\ny[1] = x[3]*(x[4]*reciprocal_0)",
     );
@@ -51,7 +24,7 @@ fn quotients_by_one_value_are_products() {
 
 #[test]
 fn a_quotient_in_a_loop_is_a_product() {
-    check(
+    PASS.check(
         "for i\n  for j\n    z[i, j] = z[i, j]/x[i]\n  end\nend\n",
         "for i\nreciprocal_0 = 1.0/x[i]\nfor j\nz[i, j] = z[i, j]*reciprocal_0\nend\nend",
     );
@@ -60,13 +33,13 @@ fn a_quotient_in_a_loop_is_a_product() {
 /// A reciprocal that is there already is the one that others use.
 #[test]
 fn reciprocals_are_used() {
-    check("s = 1.0/x[0]\ny[0] = x[1]/x[0]\ny[1] = s\n", "s = 1.0/x[0]\ny[0] = x[1]*s\ny[1] = s");
+    PASS.check("s = 1.0/x[0]\ny[0] = x[1]/x[0]\ny[1] = s\n", "s = 1.0/x[0]\ny[0] = x[1]*s\ny[1] = s");
 }
 
 /// A divisor that is a quotient by itself comes after what it is computed from.
 #[test]
 fn divisors_of_divisors() {
-    check(
+    PASS.check(
         "y[0] = x[1]/(x[2]/x[0])\ny[1] = x[3]/(x[2]/x[0])\n",
         "reciprocal_0 = 1.0/x[0]\nreciprocal_1 = 1.0/(x[2]*reciprocal_0)\ny[0] = x[1]*reciprocal_1\ny[1] = x[3]*reciprocal_1",
     );
@@ -74,21 +47,21 @@ fn divisors_of_divisors() {
 
 #[test]
 fn what_is_written_between_is_not_shared() {
-    refuse("s = x[0]\ny[0] = x[1]/s\ns = x[2]\ny[1] = x[3]/s\n");
-    refuse("y[0] = x[0]/y[1]\ny[1] = x[2]\ny[2] = x[3]/y[1]\n");
-    refuse("for i\n  y[i] = x[i]/y[7]\n  y[7] = y[i]\nend\n");
-    refuse("for i\n  y[i] = x[i]/x[i + 1]\nend\n");
-    refuse("y[0] = x[0]/3.0\ny[1] = x[1]/3.0\n");
+    PASS.refuse("s = x[0]\ny[0] = x[1]/s\ns = x[2]\ny[1] = x[3]/s\n");
+    PASS.refuse("y[0] = x[0]/y[1]\ny[1] = x[2]\ny[2] = x[3]/y[1]\n");
+    PASS.refuse("for i\n  y[i] = x[i]/y[7]\n  y[7] = y[i]\nend\n");
+    PASS.refuse("for i\n  y[i] = x[i]/x[i + 1]\nend\n");
+    PASS.refuse("y[0] = x[0]/3.0\ny[1] = x[1]/3.0\n");
 }
 
 /// A loop that may be empty, and a condition, may keep the divisor from being read.
 #[test]
 fn nothing_is_read_that_the_kernel_does_not_read() {
-    refuse("for m\n  y[m] = y[m]/x[4]\nend\n");
-    refuse("for i\n  if x[0] > 0.0\n    y[i] = x[2]/x[i + 1]\n  end\nend\n");
-    refuse("s = x[0]  {if=x[1] > 0.0}\ny[0] = x[2]/s  {if=x[1] > 0.0}\ny[1] = x[3]/s  {if=x[1] > 0.0}\n");
-    refuse("for i\n  for j\n    z[i, j] = if(x[0] > 0.0, z[i, j]/x[i], 0.0)\n  end\nend\n");
-    check(
+    PASS.refuse("for m\n  y[m] = y[m]/x[4]\nend\n");
+    PASS.refuse("for i\n  if x[0] > 0.0\n    y[i] = x[2]/x[i + 1]\n  end\nend\n");
+    PASS.refuse("s = x[0]  {if=x[1] > 0.0}\ny[0] = x[2]/s  {if=x[1] > 0.0}\ny[1] = x[3]/s  {if=x[1] > 0.0}\n");
+    PASS.refuse("for i\n  for j\n    z[i, j] = if(x[0] > 0.0, z[i, j]/x[i], 0.0)\n  end\nend\n");
+    PASS.check(
         "for i\n  y[i] = if(x[0] > 0.0, y[i]/x[5], 0.0)\nend\n",
         "reciprocal_0 = 1.0/x[5]\nfor i\ny[i] = y[i]*reciprocal_0 if x[0] > 0.0 else 0.0\nend",
     );
@@ -98,7 +71,7 @@ fn nothing_is_read_that_the_kernel_does_not_read() {
 #[test]
 fn powers_with_halves_are_products_with_roots() {
     let given = "y[0] = x[0]**0.5\ny[1] = x[0]**1.5 + x[0]**2.5\ny[2] = x[0]**-0.5\ny[3] = x[0]**-1.5*x[1]**0.25\n";
-    let (input, output) = reduced(given);
+    let (input, output) = PASS.of(given);
     let output = output.unwrap();
     let inputs = Inputs::random(input.kernel(), &IndexMap::new(), 1).unwrap();
     let values = |program: &Program| match &run(program, &inputs, &RunOptions::default()).unwrap().arrays["y"].values {
@@ -115,5 +88,5 @@ fn powers_with_halves_are_products_with_roots() {
         output,
         "root_0 = sqrt(x[0])\ny[0] = root_0\ny[1] = x[0]*root_0 + x[0]**2*root_0\ny[2] = 1.0/root_0\ny[3] = 1.0/(x[0]*root_0)*x[1]**0.25",
     );
-    refuse("y[0] = x[0]**3 + x[0]**0.25 + x[1]**5.5\n");
+    PASS.refuse("y[0] = x[0]**3 + x[0]**0.25 + x[1]**5.5\n");
 }

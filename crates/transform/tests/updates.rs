@@ -4,24 +4,20 @@
 mod support;
 
 use nestegg_transform::write_as_updates;
-use support::{assert_same_meaning, parse, text};
+use support::Pass;
 
 const HEAD: &str = "kernel k linearized\ndomain { [i, j] : 0 <= i, j < 6 }\narg A : float64[8, 8] readwrite\narg x : float64[8] readwrite\narg b : float64[8] read\n\
                     arg n : int32[8] readwrite\n";
 
+const PASS: Pass = Pass { head: HEAD, run: write_as_updates };
+
 /// What the one instruction of a kernel becomes.
 fn check(given: &str, expected: &str) {
-    let input = parse("test", &format!("{HEAD}for i, j\n  {given}\nend\n"));
-    let output = write_as_updates(&input.clone().into_linearized().unwrap()).expect("a store is an update");
-    assert_same_meaning("test", &input, &output);
-    let written = text(output);
-    assert!(written.contains(expected), "{written}");
+    PASS.check_part(&format!("for i, j\n  {given}\nend\n"), expected);
 }
 
 fn refuse(given: &str) {
-    let input = parse("test", &format!("{HEAD}for i, j\n  {given}\nend\n"));
-    let output = write_as_updates(&input.into_linearized().unwrap());
-    assert!(output.is_none(), "{}", text(output.unwrap()));
+    PASS.refuse(&format!("for i, j\n  {given}\nend\n"));
 }
 
 #[test]
@@ -29,7 +25,7 @@ fn signs_and_sums_are_followed() {
     check("A[i, j] = -(b[j] - A[i, j])", "A[i, j] = A[i, j] - b[j]");
     check("A[i, j] = b[i] + A[i, j] - b[j]*b[i]", "A[i, j] = A[i, j] + (b[i] - b[j]*b[i])");
     check("A[i, j] = b[i] + b[j]*b[i] + A[i, j]", "A[i, j] = A[i, j] + (b[i] + b[j]*b[i])");
-    check("A[i, j] = b[i] - (b[j] - (A[i, j] - b[0]))", "A[i, j] = A[i, j] + (b[i] - (b[j] + b[0]))");
+    check("A[i, j] = b[i] - (b[j] - (A[i, j] - b[0]))", "A[i, j] = A[i, j] + (b[i] - (b[0] + b[j]))");
     check("A[i, j] = A[i, j] - b[i] - b[j]", "A[i, j] = A[i, j] - (b[i] + b[j])");
 }
 

@@ -51,6 +51,11 @@ pub fn assert_same_results(name: &str, before: &Program, after: &LinearizedKerne
 /// Checks that a result means the same as its input, and that these are its loops and instructions, without ids and dependences.
 pub fn assert_becomes(before: &Program, after: LinearizedKernel, expected: &str) {
     assert_same_meaning("test", before, &after);
+    assert_body(after, expected);
+}
+
+/// Checks that these are the loops and instructions of a result, without ids and dependences.
+pub fn assert_body(after: LinearizedKernel, expected: &str) {
     let all = body(after);
     let is_code = |line: &&str| !line.starts_with("domain") && !line.starts_with("temp") && !line.is_empty();
     let plain = |line: &str| line.split("  {").next().unwrap_or_default().trim().to_owned();
@@ -79,4 +84,40 @@ pub fn body(linearized: LinearizedKernel) -> String {
         words.iter().any(|word| line.starts_with(word))
     };
     text(linearized).lines().filter(|line| !is_declaration(line)).map(|line| format!("{line}\n")).collect()
+}
+
+/// A pass that may leave a kernel as it is, and the declarations before the instructions that it is given.
+pub struct Pass {
+    pub head: &'static str,
+    pub run: fn(&LinearizedKernel) -> Option<LinearizedKernel>,
+}
+
+impl Pass {
+    /// The kernel with these instructions, and what the pass makes of it.
+    pub fn of(&self, instructions: &str) -> (Program, Option<LinearizedKernel>) {
+        let input = parse("test", &format!("{}{instructions}", self.head));
+        let output = (self.run)(&input.clone().into_linearized().expect("the kernel has an order"));
+        (input, output)
+    }
+
+    /// The pass makes these loops and instructions of those, which mean the same.
+    pub fn check(&self, instructions: &str, expected: &str) {
+        let (input, output) = self.of(instructions);
+        assert_becomes(&input, output.expect("something changes"), expected);
+    }
+
+    /// What the pass makes of these instructions means the same, and its text contains a part.
+    pub fn check_part(&self, instructions: &str, expected: &str) {
+        let (input, output) = self.of(instructions);
+        let output = output.expect("something changes");
+        assert_same_meaning("test", &input, &output);
+        let written = text(output);
+        assert!(written.contains(expected), "{written}");
+    }
+
+    /// The pass leaves these instructions as they are.
+    pub fn refuse(&self, instructions: &str) {
+        let (_, output) = self.of(instructions);
+        assert!(output.is_none(), "{}", text(output.unwrap()));
+    }
 }
