@@ -47,6 +47,8 @@ pub(crate) struct Work {
     pub(crate) turned: f64,
     /// Vectors that are stored in between, and loaded again.
     pub(crate) copied: f64,
+    /// Arrays of which blocks are transposed, with the bytes of a block, twice if it is written.
+    pub(crate) packed: Vec<(ArrayId, f64)>,
     /// Loads and stores of spilled values, which find no free register.
     pub(crate) spilled: Vec<(f64, f64)>,
     /// Vectors of numbers that straight-line code loads.
@@ -138,6 +140,7 @@ impl Work {
         self.moved += other.moved * trips;
         self.turned += other.turned * trips;
         self.copied += other.copied * trips;
+        self.packed.extend(other.packed.iter().map(|(array, bytes)| (*array, bytes * trips)));
         self.spilled.extend(other.spilled.iter().map(|(distance, n)| (*distance, n * trips)));
         self.numbers += other.numbers * trips;
         self.at_once.extend(other.at_once.iter().map(|(n_vectors, n)| (*n_vectors, n * trips)));

@@ -30,6 +30,8 @@ pub(crate) struct Packing {
 /// An argument in a block.
 #[derive(Clone, Copy, Debug)]
 struct Pack {
+    array: ArrayId,
+    is_written: bool,
     /// Values of an element.
     n_values: f64,
     /// How often they are transposed: in, out, or both.
@@ -77,7 +79,9 @@ impl Packing {
             let is_copied = all.into_iter().any(|(at, _)| parents[*at] != block);
             let (width, bytes) = (widths[&block], kernel.element[array.index()]);
             res.is_packed[array.index()] = true;
-            res.blocks.entry(block).or_default().push(Pack { n_values, n_turns, is_copied, width, bytes });
+            let is_written = !accesses.stores.is_empty();
+            let pack = Pack { array, is_written, n_values, n_turns, is_copied, width, bytes };
+            res.blocks.entry(block).or_default().push(pack);
         }
         res
     }
@@ -92,6 +96,8 @@ impl Packing {
         for pack in self.blocks.get(&at).into_iter().flatten() {
             let lanes = lanes(pack.bytes).min(pack.width).max(1.0);
             let n_vectors = pack.n_values * (pack.width / lanes).ceil();
+            let factor = if pack.is_written { 2.0 } else { 1.0 };
+            work.packed.push((pack.array, factor * pack.n_values * pack.width * pack.bytes as f64));
             work.turned += pack.n_turns * n_vectors * lanes.log2();
             if pack.is_copied {
                 work.copied += pack.n_turns * n_vectors;

@@ -299,12 +299,13 @@ fn of_loop(kernel: &Sized, inner: &Shaped, of: &Loop, machine: &Machine) -> Loop
         + kept * (machine[C::Load].max(machine[C::Store]));
     let own = step * steps.n;
     let traffic = kernel.traffic(work, iname, trips, machine);
+    let both = own.max(traffic) + machine[C::Overlap] * own.min(traffic);
     LoopEstimate {
         at: 0,
         parent: 0,
         entries: 1.0,
-        nanoseconds: entry + own.max(traffic) + inner.inside * trips,
-        own: own.max(traffic) + entry,
+        nanoseconds: entry + both + inner.inside * trips,
+        own: both + entry,
         trips,
         lanes: steps.lanes,
         bound: if traffic > own { Bound::Memory } else { bound },
@@ -475,18 +476,21 @@ impl Sized {
             machine[C::MemoryByte]
         };
         let mut seen: Vec<(ArrayId, Option<Affine>, i64)> = Vec::new();
-        let mut bytes = 0.0;
+        let is_far = |array: ArrayId| self.bytes[array.index()] > machine[C::L1Bytes];
+        let mut bytes: f64 = work.packed.iter().filter(|packed| is_far(packed.0)).map(|packed| packed.1).sum();
         let writes = work.stores.iter().map(|store| (store, 2.0));
-        for (reference, factor) in writes.chain(work.loads.iter().map(|load| (load, 1.0))) {
+        let is_single = |(reference, _): &(&Reference, f64)| !work.packed.iter().any(|one| one.0 == reference.array);
+        for (reference, factor) in writes.chain(work.loads.iter().map(|load| (load, 1.0))).filter(is_single) {
             let array = reference.array.index();
             let size = self.element[array] as f64;
             let step = stride(reference, iname).map_or(LINE, |stride| (stride.unsigned_abs() as f64 * size).min(LINE));
-            // Neighbours in a row come along; other rows and planes come on their own where they do not fit a cache.
-            let row = reference.position.as_ref().map_or(0, |position| position.constant.div_euclid(NEIGHBOURS));
+            // Neighbours in a row come along; other rows and planes come on their own where they do not fit a cache, as do the lines of a record.
+            let neighbours = if step < LINE { NEIGHBOURS } else { (LINE / size).max(1.0) as i64 };
+            let row = reference.position.as_ref().map_or(0, |position| position.constant.div_euclid(neighbours));
             let way = reference.position.as_ref().map(|position| Affine { constant: 0, ..position.clone() });
             let access = (reference.array, way, row);
-            if step > 0.0 && self.bytes[array] > machine[C::L1Bytes] && !seen.contains(&access) {
-                let is_near = seen.iter().any(|known| known.0 == access.0 && known.1 == access.1);
+            if step > 0.0 && is_far(reference.array) && !seen.contains(&access) {
+                let is_near = step < LINE && seen.iter().any(|known| known.0 == access.0 && known.1 == access.1);
                 seen.push(access);
                 let share = if is_near && self.rows_stay(reference, machine) { 0.25 } else { 1.0 };
                 bytes += step * factor * share;
