@@ -38,8 +38,8 @@ const IN_FLIGHT: usize = 8;
 /// The deepest expression.
 const MAX_HEIGHT: u32 = 20;
 
-/// How the names of vector types begin.
-pub(super) const TYPE: &str = "lanes_sums";
+/// How the names of functions begin that add up the lanes of a vector.
+pub(super) const TOTAL: &str = "lanes_total_";
 
 /// What an instruction does.
 enum Step {
@@ -109,7 +109,7 @@ impl Writer<'_> {
         for (sum, names) in &sums {
             let total = tree_of(names);
             let target = &self.symbols.arrays[sum.index()];
-            code.push(Code::line(format!("{target} += lanes_total_{}({total});", suffix(body.dtype))));
+            code.push(Code::line(format!("{target} += {TOTAL}{}({total});", suffix(body.dtype))));
         }
         Ok(Some(vec![Code::Block { head: format!("if ({})", one.header.has_left(n_lanes)), body: code }]))
     }
@@ -344,18 +344,17 @@ impl Writer<'_> {
     /// The vector type of a dtype, which is defined once, with the sum of its lanes.
     fn sums_type(&mut self, dtype: Dtype) -> String {
         let (ty, size, suffix) = (dtype.c_name(), dtype.size(), suffix(dtype));
-        let name = format!("{TYPE}_{suffix}");
+        let name = format!("lanes_{suffix}");
         let lanes: Vec<String> = (0..BYTES / size).map(|lane| format!("a[{lane}]")).collect();
         let definition = format!(
             "/* Neighbours in memory, and the sum of lanes. */\n#if defined(__GNUC__)\n\
              typedef {ty} {name} __attribute__((vector_size({BYTES})));\n\
              typedef {ty} {name}_loose __attribute__((vector_size({BYTES}), aligned({size}), may_alias));\n\
              {INLINE} {name} lanes_load_{suffix}(const {ty} *at)\n{{\n    return *(const {name}_loose *)at;\n}}\n\
-             {INLINE} {ty} lanes_total_{suffix}({name} a)\n{{\n    return {};\n}}\n#endif\n",
+             {INLINE} {ty} {TOTAL}{suffix}({name} a)\n{{\n    return {};\n}}\n#endif\n",
             halves(&lanes)
         );
-        // Types come before the functions that need them.
-        self.lane_functions.entry(format!("lanes_0_sums_{suffix}")).or_insert(definition);
+        self.lane_functions.entry(name.clone()).or_insert(definition);
         name
     }
 

@@ -380,7 +380,7 @@ impl Preamble {
             out.push_str(&prototypes);
             out.push('\n');
         }
-        if self.lanes.is_none() && functions.contains(accumulators::TYPE) {
+        if self.lanes.is_none() && functions.contains(accumulators::TOTAL) {
             out.push_str(QUIET_VECTORS);
             out.push('\n');
         }
