@@ -49,6 +49,12 @@ enum Step {
     Add(ArrayId, Op, ExprId),
 }
 
+/// Values, each in as many vectors as an iteration has.
+type Texts = FxHashMap<ExprId, Vec<Text>>;
+
+/// The scalars that are added to, with the names of their vectors.
+type Sums = Vec<(ArrayId, Vec<String>)>;
+
 /// A loop that can be written in vectors.
 struct Body {
     iname: InameId,
@@ -81,7 +87,7 @@ impl Writer<'_> {
         let roots: Vec<(ExprId, RegionId)> = body.constant.iter().map(|&id| (id, ROOT)).collect();
         let mut around = self.evaluate(&roots, 0, open, &place)?;
         let mut before = std::mem::take(&mut around.regions[ROOT]);
-        let mut texts: FxHashMap<ExprId, Vec<Text>> = FxHashMap::default();
+        let mut texts = Texts::default();
         for (&id, text) in body.constant.iter().zip(around.roots) {
             let mut text = self.convert(id, text, body.dtype);
             if text.height > 0 {
@@ -92,7 +98,7 @@ impl Writer<'_> {
             texts.insert(id, vec![text; n_vectors]);
         }
         let ty = self.sums_type(body.dtype);
-        let mut sums: Vec<(ArrayId, Vec<String>)> = Vec::new();
+        let mut sums = Sums::new();
         for &sum in &summing.sums {
             let names: Vec<String> = (0..n_vectors).map(|_| self.symbols.names.fresh("lanes")).collect();
             let list: Vec<String> = names.iter().map(|name| format!("{name} = {{0}}")).collect();
@@ -119,7 +125,7 @@ impl Writer<'_> {
         &mut self,
         body: &Body,
         n: usize,
-        (known, sums): (&FxHashMap<ExprId, Vec<Text>>, &[(ArrayId, Vec<String>)]),
+        (known, sums): (&Texts, &Sums),
         open: &[InameId],
     ) -> Result<Vec<Code>, CodegenError> {
         let kernel = self.kernel;
@@ -201,14 +207,7 @@ impl Writer<'_> {
     }
 
     /// Gives a value names if it is used more than once, or if its text is deep.
-    fn name_shared(
-        &mut self,
-        body: &Body,
-        id: ExprId,
-        ty: &str,
-        texts: &mut FxHashMap<ExprId, Vec<Text>>,
-        code: &mut Vec<Code>,
-    ) {
+    fn name_shared(&mut self, body: &Body, id: ExprId, ty: &str, texts: &mut Texts, code: &mut Vec<Code>) {
         let Some(list) = texts.get_mut(&id) else { return };
         for text in list {
             let is_name = text.precedence == Precedence::Primary && text.height == 0;

@@ -117,7 +117,8 @@ impl Pass {
 
     /// The pass leaves these instructions as they are.
     pub fn refuse(&self, instructions: &str) {
-        let (_, output) = self.of(instructions);
-        assert!(output.is_none(), "{}", text(output.unwrap()));
+        if let (_, Some(output)) = self.of(instructions) {
+            panic!("{}", text(output));
+        }
     }
 }
