@@ -96,8 +96,7 @@ fn value(kernel: &Kernel, insn: InsnId) -> String {
 fn summand(kernel: &Kernel, insn: InsnId) -> Option<ExprId> {
     let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return None };
     let Expr::Op { op: Op::Add, operands } = &kernel.exprs[*expression] else { return None };
-    let Expr::Access { array, indices } = &kernel.exprs[*operands.first()?] else { return None };
-    let is_itself = *array == assignee.array && *indices == assignee.indices;
+    let is_itself = assignee.is_read_by(&kernel.exprs, *operands.first()?);
     (is_itself && operands.len() == 2).then(|| operands[1])
 }
 

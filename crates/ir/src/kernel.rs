@@ -209,6 +209,14 @@ pub struct Assignee {
     pub indices: Box<[ExprId]>,
 }
 
+impl Assignee {
+    /// Whether an expression is the old value of the element: an access at the same indices.
+    #[must_use]
+    pub fn is_read_by(&self, exprs: &Exprs, id: ExprId) -> bool {
+        matches!(&exprs[id], Expr::Access { array, indices } if *array == self.array && *indices == self.indices)
+    }
+}
+
 /// What an instruction does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstructionKind {

@@ -7,7 +7,7 @@ use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::domains::{DomainError, Domains};
-use crate::{Domain, DomainId, Iname, InameId, InameTag, Kernel};
+use crate::{Array, ArrayId, ArrayKind, Domain, DomainId, Dtype, Iname, InameId, InameTag, Kernel};
 
 /// Names that are in use.
 #[derive(Debug)]
@@ -49,6 +49,13 @@ pub(crate) fn names_of(kernel: &Kernel) -> FxHashSet<String> {
     let names = names.chain(kernel.parameters.iter().map(|parameter| &parameter.name));
     let names = names.chain(kernel.substitutions.iter().map(|rule| &rule.name));
     names.chain(&kernel.functions).chain([&kernel.name]).cloned().collect()
+}
+
+/// A new temporary without axes.
+pub fn add_scalar(kernel: &mut Kernel, name: String, dtype: Dtype) -> ArrayId {
+    let (shape, kind) = (Vec::new(), ArrayKind::Temporary);
+    kernel.arrays.push(Array { name, dtype, stored: None, shape, kind });
+    ArrayId::new(kernel.arrays.len() - 1)
 }
 
 /// New inames in one domain, named after others; `condition` is the condition of the domain for their names.

@@ -197,7 +197,7 @@ fn accumulation(kernel: &Kernel, instruction: &Instruction) -> Option<(ReduceOp,
     let [target, added] = **operands else {
         return None;
     };
-    let is_target = |id: ExprId| matches!(&kernel.exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices);
+    let is_target = |id: ExprId| assignee.is_read_by(&kernel.exprs, id);
     let added = match (is_target(target), is_target(added)) {
         (true, false) => added,
         (false, true) if *op != Op::Sub => target,

@@ -127,7 +127,7 @@ impl Pass<'_> {
 /// The selection that an assignment stores, or joins to its element where one branch changes nothing.
 fn find(kernel: &Kernel, types: &Types, instruction: &Instruction, expression: ExprId) -> Option<Selection> {
     let InstructionKind::Assignment { assignee, .. } = &instruction.kind else { return None };
-    let is_target = |id: ExprId| matches!(&kernel.exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices);
+    let is_target = |id: ExprId| assignee.is_read_by(&kernel.exprs, id);
     let Expr::Op { op, operands } = &kernel.exprs[expression] else { return None };
     let (selection, join) = match (op, &**operands) {
         (Op::If, _) => (expression, None),

@@ -420,10 +420,7 @@ impl<'a> Builder<'a> {
 
     /// Whether a value is that of the assignee and something more.
     fn adds_up(&self, value: ExprId, assignee: &Assignee) -> bool {
-        let is_it = |id: &ExprId| {
-            matches!(&self.kernel.exprs[*id], Expr::Access { array, indices }
-                if *array == assignee.array && *indices == assignee.indices)
-        };
+        let is_it = |&id: &ExprId| assignee.is_read_by(&self.kernel.exprs, id);
         matches!(&self.kernel.exprs[value], Expr::Op { op: Op::Add | Op::Sub | Op::Mul | Op::Min | Op::Max, operands } if operands.iter().any(is_it))
     }
 

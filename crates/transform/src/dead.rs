@@ -92,7 +92,7 @@ fn live_instructions(linearized: &LinearizedKernel) -> Vec<bool> {
 /// Whether an instruction stores an element in itself.
 fn stores_what_was_there(kernel: &Kernel, insn: InsnId) -> bool {
     let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return false };
-    matches!(&kernel.exprs[*expression], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices)
+    assignee.is_read_by(&kernel.exprs, *expression)
 }
 
 /// Adds the arrays that expressions read which were not seen before, through substitution rules too.

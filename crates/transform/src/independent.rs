@@ -123,8 +123,7 @@ fn update_of(kernel: &Kernel, insn: InsnId) -> Option<(Op, Vec<ExprId>)> {
         Op::Sub => (Op::Add, &operands[..1]),
         _ => return None,
     };
-    let is_self = |id: ExprId| matches!(&kernel.exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices);
-    let at = may_be_self.iter().position(|&operand| is_self(operand))?;
+    let at = may_be_self.iter().position(|&operand| assignee.is_read_by(&kernel.exprs, operand))?;
     let rest: Vec<ExprId> =
         operands.iter().enumerate().filter(|(idx, _)| *idx != at).map(|(_, &operand)| operand).collect();
     let others = rest.iter().chain(assignee.indices.iter()).chain(&kernel[insn].predicates).copied();

@@ -15,22 +15,19 @@
 //! # Source
 //! Griebl, Feautrier, Lengauer, "Index set splitting", 2000.
 
-use std::cell::OnceCell;
-
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::{from_tree, to_tree};
-use nestegg_ir::names::{Names, add_iname_inside};
+use nestegg_ir::names::{Names, add_iname_inside, add_scalar};
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, Instruction,
-    InstructionKind, Kernel, LinearizedKernel, LoopTree,
+    Array, ArrayId, Assignee, Expr, ExprId, Exprs, InameId, InameTag, InsnId, Instruction, InstructionKind, Kernel,
+    LinearizedKernel, LoopTree,
 };
 use nestegg_isl as isl;
 
-use crate::depends::set_dependences;
+use crate::depends::in_order_without_dead;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::innermost::Innermost;
-use crate::split_at_zeros::in_program_order;
 use crate::substitute::with_inames;
 use crate::summing::MIN_TRIPS;
 
@@ -38,29 +35,152 @@ use crate::summing::MIN_TRIPS;
 #[must_use]
 pub fn split_index_sets(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let tree = to_tree(&linearized.linearization).ok()?;
-    let kernel = linearized.kernel.clone();
+    let kernel = &linearized.kernel;
     if !kernel.substitutions.is_empty() {
         return None;
     }
-    let (names, domains) = (Names::new(&kernel), OnceCell::new());
-    let mut pass = Pass { input: linearized, kernel, names, domains, open: Vec::new(), is_changed: false };
-    let tree = pass.all(tree).ok()?;
-    if !pass.is_changed {
+    let mut found = Vec::new();
+    find(kernel, &tree, &mut Vec::new(), &mut found);
+    if found.is_empty() {
         return None;
     }
-    let (kernel, linearization) = in_program_order(pass.kernel, from_tree(&tree));
-    let mut res = LinearizedKernel { kernel, linearization };
-    set_dependences(&mut res.kernel, &res.linearization);
-    Some(crate::eliminate_dead(res))
+    let domains = Domains::bounded(kernel, MAX_ISL_OPERATIONS).ok()?;
+    let meetings: Vec<Meeting> = found.into_iter().filter_map(|loops| loops.meeting(&domains)).collect();
+    if meetings.is_empty() {
+        return None;
+    }
+    let (names, kernel) = (Names::new(kernel), kernel.clone());
+    let mut pass = Pass { input: &linearized.kernel, domains: &domains, kernel, names };
+    // What is too hard for isl stays as it is.
+    let split: Vec<Split> = meetings.iter().map(|meeting| pass.split(meeting)).collect::<Result<_, _>>().ok()?;
+    let tree = rebuilt(tree, &split);
+    Some(in_order_without_dead(pass.kernel, from_tree(&tree)))
 }
 
-/// What a loop reads in all its iterations, and in which it writes that.
+/// An innermost loop, with the elements that each of its iterations reads and at most one writes: which, as indices tell, a value of the iname that the loop need not have.
+struct Candidate<'a> {
+    /// The loops around it.
+    open: Vec<InameId>,
+    iname: InameId,
+    innermost: Innermost<'a>,
+    reads: Vec<(Assignee, Affine)>,
+}
+
+/// Finds such loops, nested at most [`MAX_NESTING`](nestegg_ir::linearization::MAX_NESTING) deep.
+fn find<'a>(kernel: &'a Kernel, nodes: &[LoopTree], open: &mut Vec<InameId>, found: &mut Vec<Candidate<'a>>) {
+    for node in nodes {
+        match node {
+            LoopTree::Loop { iname, body } => match Candidate::of(kernel, open, *iname, body) {
+                Some(candidate) => found.push(candidate),
+                None => {
+                    open.push(*iname);
+                    find(kernel, body, open, found);
+                    open.pop();
+                }
+            },
+            LoopTree::Branch { body, .. } => find(kernel, body, open, found),
+            LoopTree::Run(_) => {}
+        }
+    }
+}
+
+impl<'a> Candidate<'a> {
+    fn of(kernel: &'a Kernel, open: &[InameId], iname: InameId, body: &[LoopTree]) -> Option<Self> {
+        let tags = &kernel[iname].tags;
+        if [InameTag::Sequential, InameTag::Parallel].iter().any(|tag| tags.contains(tag)) {
+            return None;
+        }
+        let innermost = Innermost::of(kernel, iname, body)?;
+        let is_stored = |array: ArrayId| {
+            let Array { dtype, stored, shape, .. } = &kernel[array];
+            dtype.is_float() && stored.is_none() && !shape.is_empty()
+        };
+        let reads = innermost.certain_reads().into_iter().filter(|read| is_stored(read.array) && innermost.stays(read));
+        let reads: Vec<(Assignee, Affine)> = reads
+            .filter_map(|read| Some((read.clone(), written_at(&kernel.exprs, &innermost, &read, (iname, open))?)))
+            .collect();
+        (!reads.is_empty()).then(|| Self { open: open.to_vec(), iname, innermost, reads })
+    }
+
+    /// The first element that the loop is split at, if there is one.
+    fn meeting(self, domains: &Domains) -> Option<Meeting> {
+        let Self { open, iname, innermost, reads } = self;
+        let may_meet = |(read, _): &(Assignee, Affine)| !innermost.is_unwritten(read, domains, &open);
+        let (element, at) = reads.into_iter().find(may_meet)?;
+        let distance = Affine::var(Var::Iname(iname)).plus(&at, -1)?;
+        let is_long = innermost.runs(domains, &open, 2 * MIN_TRIPS + 1) == Some(true);
+        is_long.then(|| Meeting { insns: innermost.insns().to_vec(), open, iname, element, at, distance })
+    }
+}
+
+/// The only iteration of a loop inside others in which it can write an element, as its indices tell.
+fn written_at(
+    exprs: &Exprs,
+    innermost: &Innermost<'_>,
+    read: &Assignee,
+    (iname, open): (InameId, &[InameId]),
+) -> Option<Affine> {
+    let at_write = |write: &Assignee| {
+        let of_axis = |(&written, &read): (&ExprId, &ExprId)| {
+            let (written, read) = (affine::of(exprs, written)?, affine::of(exprs, read)?);
+            let step = written.coefficient(Var::Iname(iname));
+            if step.abs() != 1 {
+                return None;
+            }
+            let rest = written.plus(&Affine::var(Var::Iname(iname)).times(step)?, -1)?;
+            let at = read.plus(&rest, -1)?.times(step)?;
+            let is_outside = at.inames().all(|other| open.contains(&other));
+            is_outside.then_some(at)
+        };
+        write.indices.iter().zip(&read.indices).find_map(of_axis)
+    };
+    let mut found: Option<Affine> = None;
+    for write in innermost.writes().filter(|write| write.array == read.array) {
+        let at = at_write(write)?;
+        if found.as_ref().is_some_and(|known| *known != at) {
+            return None;
+        }
+        found = Some(at);
+    }
+    found
+}
+
+/// A loop to be split: what all its iterations read, and in which of them it writes that.
 struct Meeting {
+    /// The loops around it.
+    open: Vec<InameId>,
+    iname: InameId,
+    insns: Vec<InsnId>,
     element: Assignee,
     /// A value of the iname, which the loop need not have.
     at: Affine,
     /// How far from there an iteration is.
     distance: Affine,
+}
+
+/// The parts of a loop in its place; its first instruction tells it from other loops over the iname.
+struct Split {
+    iname: InameId,
+    first: Option<InsnId>,
+    nodes: Vec<LoopTree>,
+}
+
+/// The tree with the loops split.
+fn rebuilt(nodes: Vec<LoopTree>, split: &[Split]) -> Vec<LoopTree> {
+    let of_node = |node| match node {
+        LoopTree::Loop { iname, body } => {
+            let is_it = |one: &&Split| {
+                one.iname == iname && matches!(body.first(), Some(LoopTree::Run(insn)) if Some(*insn) == one.first)
+            };
+            match split.iter().find(is_it) {
+                Some(one) => one.nodes.clone(),
+                None => vec![LoopTree::Loop { iname, body: rebuilt(body, split) }],
+            }
+        }
+        LoopTree::Branch { condition, body } => vec![LoopTree::Branch { condition, body: rebuilt(body, split) }],
+        run @ LoopTree::Run(_) => vec![run],
+    };
+    nodes.into_iter().flat_map(of_node).collect()
 }
 
 /// How a part of the loop is written.
@@ -82,127 +202,30 @@ enum Part {
 }
 
 struct Pass<'a> {
-    input: &'a LinearizedKernel,
+    input: &'a Kernel,
+    domains: &'a Domains,
     kernel: Kernel,
     names: Names,
-    /// Domains, once they are asked for; nothing if isl fails.
-    domains: OnceCell<Option<Domains>>,
-    /// The loops around what is visited.
-    open: Vec<InameId>,
-    is_changed: bool,
 }
 
 impl Pass<'_> {
-    /// Nested at most [`MAX_NESTING`](nestegg_ir::linearization::MAX_NESTING) deep.
-    fn all(&mut self, nodes: Vec<LoopTree>) -> Result<Vec<LoopTree>, DomainError> {
-        let mut res = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            match node {
-                LoopTree::Loop { iname, body } => match self.meeting(iname, &body) {
-                    Some(meeting) => res.extend(self.split(iname, &body, &meeting)?),
-                    None => {
-                        self.open.push(iname);
-                        let body = self.all(body)?;
-                        self.open.pop();
-                        res.push(LoopTree::Loop { iname, body });
-                    }
-                },
-                LoopTree::Branch { condition, body } => {
-                    res.push(LoopTree::Branch { condition, body: self.all(body)? });
-                }
-                run @ LoopTree::Run(_) => res.push(run),
-            }
-        }
-        Ok(res)
-    }
-
-    /// The first element that a loop is split at.
-    fn meeting(&self, iname: InameId, body: &[LoopTree]) -> Option<Meeting> {
-        let kernel = &self.input.kernel;
-        let tags = &kernel[iname].tags;
-        if [InameTag::Sequential, InameTag::Parallel].iter().any(|tag| tags.contains(tag)) {
-            return None;
-        }
-        let innermost = Innermost::of(kernel, iname, body)?;
-        let is_stored = |array: ArrayId| {
-            let Array { dtype, stored, shape, .. } = &kernel[array];
-            dtype.is_float() && stored.is_none() && !shape.is_empty()
-        };
-        let reads = innermost.certain_reads().into_iter().filter(|read| is_stored(read.array) && innermost.stays(read));
-        let reads: Vec<(Assignee, Affine)> =
-            reads.filter_map(|read| Some((read.clone(), self.written_at(&innermost, &read, iname)?))).collect();
-        if reads.is_empty() {
-            return None;
-        }
-        let domains = self.domains()?;
-        let may_meet = |(read, _): &(Assignee, Affine)| !innermost.is_unwritten(read, domains, &self.open);
-        let (element, at) = reads.into_iter().find(may_meet)?;
-        let distance = Affine::var(Var::Iname(iname)).plus(&at, -1)?;
-        self.is_long(domains, iname).then_some(Meeting { element, at, distance })
-    }
-
-    /// The only iteration in which the loop can write an element, as its indices tell.
-    fn written_at(&self, innermost: &Innermost<'_>, read: &Assignee, iname: InameId) -> Option<Affine> {
-        let exprs = &self.input.kernel.exprs;
-        let at_write = |write: &Assignee| {
-            let of_axis = |(&written, &read): (&ExprId, &ExprId)| {
-                let (written, read) = (affine::of(exprs, written)?, affine::of(exprs, read)?);
-                let step = written.coefficient(Var::Iname(iname));
-                if step.abs() != 1 {
-                    return None;
-                }
-                let rest = written.plus(&Affine::var(Var::Iname(iname)).times(step)?, -1)?;
-                let at = read.plus(&rest, -1)?.times(step)?;
-                let is_outside = at.inames().all(|other| self.open.contains(&other));
-                is_outside.then_some(at)
-            };
-            write.indices.iter().zip(&read.indices).find_map(of_axis)
-        };
-        let mut found: Option<Affine> = None;
-        for write in innermost.writes().filter(|write| write.array == read.array) {
-            let at = at_write(write)?;
-            if found.as_ref().is_some_and(|known| *known != at) {
-                return None;
-            }
-            found = Some(at);
-        }
-        found
-    }
-
-    /// Whether a loop surely runs, and is not known to be short.
-    fn is_long(&self, domains: &Domains, iname: InameId) -> bool {
-        let outer: InameSet = self.open.iter().copied().collect();
-        let answer = || {
-            let (set, name) = (domains.projection(iname)?, &self.input.kernel[iname].name);
-            let ends = (set.dim_min_val(name)?, set.dim_max_val(name)?);
-            let is_short = matches!(ends, (Some(first), Some(last)) if last - first < 2 * MIN_TRIPS);
-            Ok::<_, DomainError>(!is_short && domains.surely_runs(iname, &outer)?)
-        };
-        answer().unwrap_or(false)
-    }
-
-    fn domains(&self) -> Option<&Domains> {
-        self.domains.get_or_init(|| Domains::bounded(&self.input.kernel, MAX_ISL_OPERATIONS).ok()).as_ref()
-    }
-
     /// The parts of a loop.
-    fn split(&mut self, iname: InameId, body: &[LoopTree], meeting: &Meeting) -> Result<Vec<LoopTree>, DomainError> {
-        let input = self.input;
-        let Some(innermost) = Innermost::of(&input.kernel, iname, body) else { return Ok(Vec::new()) };
-        let own = self.own_scalars(&innermost);
+    fn split(&mut self, meeting: &Meeting) -> Result<Split, DomainError> {
+        let (input, iname) = (self.input, meeting.iname);
+        let own = self.own_scalars(&meeting.insns);
         let mut res = Vec::new();
         for part in [Part::Before, Part::At, Part::After] {
-            let new = match self.iterations(iname, &meeting.distance, part)? {
+            let new = match self.iterations(meeting, part)? {
                 Iterations::None => continue,
                 Iterations::One => None,
                 Iterations::Over(new) => Some(new),
             };
             let value = new.map_or_else(|| meeting.at.clone(), |new| Affine::var(Var::Iname(new)));
-            let scalar = (part != Part::At).then(|| self.load(&meeting.element, &mut res));
+            let scalar = (part != Part::At).then(|| self.load(meeting, &mut res));
             let of_part: Vec<(ArrayId, ArrayId)> = own.iter().map(|&array| (array, self.copy_of(array))).collect();
             let mut runs = Vec::new();
-            for &insn in innermost.insns() {
-                let mut instruction = input.kernel[insn].clone();
+            for &insn in &meeting.insns {
+                let mut instruction = input[insn].clone();
                 let exprs = &mut self.kernel.exprs;
                 let roots: Vec<ExprId> = instruction.expressions().collect();
                 let image = |array: ArrayId| of_part.iter().find(|pair| pair.0 == array).map_or(array, |pair| pair.1);
@@ -233,22 +256,21 @@ impl Pass<'_> {
                 None => res.extend(runs),
             }
         }
-        self.is_changed = true;
-        Ok(res)
+        Ok(Split { iname, first: meeting.insns.first().copied(), nodes: res })
     }
 
     /// The scalars that nothing but the loop knows.
-    fn own_scalars(&self, innermost: &Innermost<'_>) -> Vec<ArrayId> {
-        let kernel = &self.input.kernel;
+    fn own_scalars(&self, insns: &[InsnId]) -> Vec<ArrayId> {
+        let kernel = self.input;
         let is_known = |array: ArrayId| {
-            let others = kernel.insn_ids().filter(|insn| !innermost.insns().contains(insn));
+            let others = kernel.insn_ids().filter(|insn| !insns.contains(insn));
             others.into_iter().any(|insn| {
                 let instruction = &kernel[insn];
                 instruction.written_arrays().contains(&array)
                     || nestegg_ir::walk::reads(&kernel.exprs, instruction.expressions(), array)
             })
         };
-        let mut own: Vec<ArrayId> = innermost.writes().map(|write| write.array).collect();
+        let mut own: Vec<ArrayId> = insns.iter().flat_map(|&insn| kernel[insn].written_arrays()).collect();
         own.sort_unstable();
         own.dedup();
         own.retain(|&array| kernel[array].is_temporary() && kernel[array].shape.is_empty() && !is_known(array));
@@ -262,43 +284,40 @@ impl Pass<'_> {
     }
 
     /// A new scalar that gets the element here.
-    fn load(&mut self, element: &Assignee, nodes: &mut Vec<LoopTree>) -> ArrayId {
+    fn load(&mut self, Meeting { element, open, .. }: &Meeting, nodes: &mut Vec<LoopTree>) -> ArrayId {
         let Array { name, dtype, .. } = &self.kernel[element.array];
         let (name, dtype) = (self.names.new_name(&format!("{name}_element")), *dtype);
         let id = self.names.new_name_like(&format!("load_{name}"));
-        let (shape, kind) = (Vec::new(), ArrayKind::Temporary);
-        self.kernel.arrays.push(Array { name, dtype, stored: None, shape, kind });
-        let scalar = ArrayId::new(self.kernel.arrays.len() - 1);
+        let scalar = add_scalar(&mut self.kernel, name, dtype);
         let expression = self.kernel.exprs.access(element.array, element.indices.clone());
-        let kind =
-            InstructionKind::Assignment { assignee: Assignee { array: scalar, indices: Box::new([]) }, expression };
-        let within = self.open.clone();
+        let assignee = Assignee { array: scalar, indices: Box::new([]) };
+        let kind = InstructionKind::Assignment { assignee, expression };
+        let (within, depends_on, predicates) = (open.clone(), Vec::new(), Vec::new());
         nodes.push(LoopTree::Run(InsnId::new(self.kernel.instructions.len())));
-        self.kernel.instructions.push(Instruction { id, kind, within, depends_on: Vec::new(), predicates: Vec::new() });
+        self.kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates });
         scalar
     }
 
     /// How a part is written.
-    fn iterations(&mut self, iname: InameId, distance: &Affine, part: Part) -> Result<Iterations, DomainError> {
-        let Some(Some(domains)) = self.domains.get() else { return Ok(Iterations::None) };
-        let old = &self.input.kernel[iname];
-        let distance = domains.affine(distance)?;
+    fn iterations(&mut self, meeting: &Meeting, part: Part) -> Result<Iterations, DomainError> {
+        let (domains, old, open) = (self.domains, &self.input[meeting.iname], &meeting.open);
+        let distance = domains.affine(&meeting.distance)?;
         let one_less = |distance: isl::Affine| distance.add(&isl::Affine::constant(-1));
         let constraint = match part {
             Part::Before => isl::Constraint::inequality(one_less(distance.scale(-1)?)?),
             Part::At => isl::Constraint::equality(distance),
             Part::After => isl::Constraint::inequality(one_less(distance)?),
         };
-        let set = domains.of(&self.open.iter().copied().chain([iname]).collect())?.constrain(&[constraint])?;
+        let set = domains.of(&open.iter().copied().chain([meeting.iname]).collect())?.constrain(&[constraint])?;
         if set.is_empty()? {
             return Ok(Iterations::None);
         }
-        let outer = domains.of(&self.open.iter().copied().collect())?;
+        let outer = domains.of(&open.iter().copied().collect())?;
         if part == Part::At && outer.is_subset(&set.project_out(&[&old.name])?)? {
             return Ok(Iterations::One);
         }
         let name = self.names.new_name(&old.name);
         let set = set.rename_dim(&old.name, &name)?;
-        add_iname_inside(&mut self.kernel, domains, (name, old.tags.clone()), set, &self.open).map(Iterations::Over)
+        add_iname_inside(&mut self.kernel, domains, (name, old.tags.clone()), set, open).map(Iterations::Over)
     }
 }

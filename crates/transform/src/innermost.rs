@@ -3,14 +3,15 @@
 //! # Input
 //! A kernel in its final order, and a loop in it that holds nothing but assignments.
 //! # Output
-//! The elements that it writes, those that every iteration reads of the same arrays, and which of them are the same in all iterations.
+//! The elements that it writes, those that every iteration reads of the same arrays, which of them are the same in all iterations, and whether there is one.
 //! # Complexity
 //! Linear in the instructions of the loop, and what isl takes.
 
-use nestegg_ir::domains::Domains;
+use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::walk::{arrays_below, below};
 use nestegg_ir::{
-    Assignee, Expr, ExprId, InameId, InameTag, InsnId, Instruction, InstructionKind, Kernel, LoopTree, Op, affine,
+    Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, Instruction, InstructionKind, Kernel, LoopTree, Op,
+    affine,
 };
 use rustc_hash::FxHashSet;
 
@@ -88,5 +89,17 @@ impl<'a> Innermost<'a> {
         self.writes()
             .filter(|write| write.array == element.array)
             .all(|write| domains.are_different(&self.kernel.exprs, &element.indices, &write.indices, open))
+    }
+
+    /// Whether the loop runs at least once inside of those over `open`; `None` if it never runs `n_trips` times, or nobody knows.
+    pub(crate) fn runs(&self, domains: &Domains, open: &[InameId], n_trips: i64) -> Option<bool> {
+        let outer: InameSet = open.iter().copied().collect();
+        let answer = || {
+            let (set, name) = (domains.projection(self.iname)?, &self.kernel[self.iname].name);
+            let ends = (set.dim_min_val(name)?, set.dim_max_val(name)?);
+            let is_short = matches!(ends, (Some(first), Some(last)) if last - first < n_trips - 1);
+            Ok::<_, DomainError>((!is_short).then_some(domains.surely_runs(self.iname, &outer)?))
+        };
+        answer().ok().flatten()
     }
 }

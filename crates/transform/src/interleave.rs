@@ -97,11 +97,8 @@ impl Pass {
     fn sum(&self, node: &LoopTree) -> Option<Sum> {
         let LoopTree::Run(insn) = node else { return None };
         let InstructionKind::Assignment { assignee, expression, .. } = &self.kernel[*insn].kind else { return None };
-        let reads = |id: &ExprId| match &self.kernel.exprs[*id] {
-            Expr::Access { array, indices } => *array == assignee.array && *indices == assignee.indices,
-            _ => false,
-        };
-        if !below(&self.kernel.exprs, [*expression]).iter().any(reads) {
+        let exprs = &self.kernel.exprs;
+        if !below(exprs, [*expression]).into_iter().any(|id| assignee.is_read_by(exprs, id)) {
             return None;
         }
         let mut place = Affine::constant(0);

@@ -254,10 +254,7 @@ fn may_be_turned(kernel: &Kernel, inside: &[InsnId], iname: InameId) -> bool {
 fn is_accumulation(kernel: &Kernel, insn: InsnId) -> bool {
     let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return false };
     let Expr::Op { op: Op::Add, operands } = &kernel.exprs[*expression] else { return false };
-    let is_old = |id: &&ExprId| match &kernel.exprs[**id] {
-        Expr::Access { array, indices } => *array == assignee.array && *indices == assignee.indices,
-        _ => false,
-    };
+    let is_old = |id: &&ExprId| assignee.is_read_by(&kernel.exprs, **id);
     let added = operands.iter().filter(|id| !is_old(id)).copied();
     operands.iter().filter(is_old).count() == 1 && !reads(&kernel.exprs, added, assignee.array)
 }

@@ -19,17 +19,16 @@
 use nestegg_ir::affine::Affine;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::{from_tree, to_tree};
-use nestegg_ir::names::{Names, add_iname_inside};
+use nestegg_ir::names::{Names, add_iname_inside, add_scalar};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, Instruction,
-    InstructionKind, Kernel, LinearizedKernel, LoopTree, affine,
+    Array, ArrayId, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, Instruction, InstructionKind, Kernel,
+    LinearizedKernel, LoopTree, affine,
 };
 use nestegg_isl as isl;
 
-use crate::depends::set_dependences;
+use crate::depends::in_order_without_dead;
 use crate::independent::MAX_ISL_OPERATIONS;
-use crate::split_at_zeros::in_program_order;
 use crate::substitute::with_inames;
 
 /// The kernel with such loops turned; `None` if it has none.
@@ -53,10 +52,7 @@ pub fn look_right(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
         return None;
     }
     let tree = rebuilt(tree, &turned);
-    let (kernel, linearization) = in_program_order(kernel, from_tree(&tree));
-    let mut res = LinearizedKernel { kernel, linearization };
-    set_dependences(&mut res.kernel, &res.linearization);
-    Some(crate::eliminate_dead(res))
+    Some(in_order_without_dead(kernel, from_tree(&tree)))
 }
 
 /// A loop that may qualify.
@@ -297,11 +293,9 @@ impl Solve {
     fn turn(&self, kernel: &mut Kernel, names: &mut Names, domains: &Domains) -> Result<Turned, DomainError> {
         let (j, k) = self.inames;
         let inner = self.inner(kernel, names, domains)?;
-        let scalar = ArrayId::new(kernel.arrays.len());
         let Array { name, dtype, .. } = &kernel[self.element.array];
         let (name, dtype) = (names.new_name(&format!("{name}_element")), *dtype);
-        let (shape, kind) = (Vec::new(), ArrayKind::Temporary);
-        kernel.arrays.push(Array { name: name.clone(), dtype, stored: None, shape, kind });
+        let scalar = add_scalar(kernel, name.clone(), dtype);
         let own = kernel.exprs.access(self.element.array, self.element.indices.clone());
         let complete = kernel.exprs.access(scalar, []);
         let Instruction { within, .. } = kernel[self.last].clone();

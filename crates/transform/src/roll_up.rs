@@ -35,14 +35,13 @@ use nestegg_ir::{
 };
 use nestegg_isl as isl;
 
-use crate::dead::eliminate_dead;
-use crate::depends::set_dependences;
+use crate::depends::in_order_without_dead;
 use crate::ranges::Ranges;
 use crate::roll_up::digits::{Digit, Grid};
 use crate::roll_up::family::{Tuple, Unifier};
 use crate::roll_up::skeleton::Skeletons;
 use crate::roll_up::write::{Writer, holes};
-use crate::split_at_zeros::{SplitError, in_program_order, isolate_stores};
+use crate::split_at_zeros::{SplitError, isolate_stores};
 use crate::table_pool::TablePool;
 
 /// No family has more members.
@@ -127,10 +126,7 @@ pub fn roll_up(linearized: &LinearizedKernel) -> Result<Option<LinearizedKernel>
     }
     tables.finish(&mut kernel);
     let trees: Vec<LoopTree> = trees.into_iter().flatten().collect();
-    let (kernel, linearization) = in_program_order(kernel, from_tree(&trees));
-    let mut res = eliminate_dead(LinearizedKernel { kernel, linearization });
-    set_dependences(&mut res.kernel, &res.linearization);
-    Ok(Some(res))
+    Ok(Some(in_order_without_dead(kernel, from_tree(&trees))))
 }
 
 fn has_several_stores(kernel: &Kernel) -> bool {

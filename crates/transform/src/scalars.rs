@@ -19,19 +19,18 @@
 
 use std::cell::OnceCell;
 
-use nestegg_ir::domains::{DomainError, Domains};
+use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{from_tree, to_tree};
-use nestegg_ir::names::Names;
+use nestegg_ir::names::{Names, add_scalar};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
-    ArgumentAccess, Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameSet, InsnId, Instruction,
-    InstructionKind, Kernel, LinearizedKernel, LoopTree,
+    ArgumentAccess, Array, ArrayKind, Assignee, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel,
+    LinearizedKernel, LoopTree,
 };
 
-use crate::depends::set_dependences;
+use crate::depends::in_order;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::innermost::Innermost;
-use crate::split_at_zeros::in_program_order;
 use crate::summing::MIN_TRIPS;
 
 /// The kernel with scalars for such elements; `None` if it has none.
@@ -49,10 +48,7 @@ pub fn replace_by_scalars(linearized: &LinearizedKernel) -> Option<LinearizedKer
     if !pass.is_changed {
         return None;
     }
-    let (kernel, linearization) = in_program_order(pass.kernel, from_tree(&tree));
-    let mut res = LinearizedKernel { kernel, linearization };
-    set_dependences(&mut res.kernel, &res.linearization);
-    Some(res)
+    Some(in_order(pass.kernel, from_tree(&tree)))
 }
 
 /// An element that is a scalar while a loop runs.
@@ -155,7 +151,7 @@ impl Pass {
         if res.is_empty() {
             return Vec::new();
         }
-        match self.runs(iname) {
+        match self.domains().and_then(|domains| innermost.runs(domains, &self.open, MIN_TRIPS)) {
             Some(true) => {}
             Some(false) => res.retain(|element| element.is_read && self.may_be_read(&element.at, beside)),
             None => res.clear(),
@@ -206,19 +202,6 @@ impl Pass {
         beside.before.contains(element) || is_of_caller && beside.anywhere.contains(element)
     }
 
-    /// Whether a loop runs at least once inside of those around it; `None` if it never runs often enough for [lanes](MIN_TRIPS), or nobody knows.
-    fn runs(&self, iname: InameId) -> Option<bool> {
-        let domains = self.domains()?;
-        let outer: InameSet = self.open.iter().copied().collect();
-        let answer = || {
-            let (set, name) = (domains.projection(iname)?, &self.kernel[iname].name);
-            let ends = (set.dim_min_val(name)?, set.dim_max_val(name)?);
-            let is_short = matches!(ends, (Some(first), Some(last)) if last - first < MIN_TRIPS - 1);
-            Ok::<_, DomainError>((!is_short).then_some(domains.surely_runs(iname, &outer)?))
-        };
-        answer().ok().flatten()
-    }
-
     fn domains(&self) -> Option<&Domains> {
         self.domains.get_or_init(|| Domains::bounded(&self.kernel, MAX_ISL_OPERATIONS).ok()).as_ref()
     }
@@ -232,10 +215,8 @@ impl Pass {
     ) {
         self.is_changed = true;
         let Array { name, dtype, .. } = self.kernel[element.array].clone();
-        let scalar = ArrayId::new(self.kernel.arrays.len());
         let name = self.names.new_name(&format!("{name}_element"));
-        let kind = ArrayKind::Temporary;
-        self.kernel.arrays.push(Array { name: name.clone(), dtype, stored: None, shape: Vec::new(), kind });
+        let scalar = add_scalar(&mut self.kernel, name.clone(), dtype);
         let of_scalar = Assignee { array: scalar, indices: Box::new([]) };
         for &insn in insns {
             let Kernel { exprs, instructions, .. } = &mut self.kernel;

@@ -39,10 +39,9 @@ mod touches;
 pub use isolate::isolate_stores;
 use nestegg_ir::domains::DomainError;
 use nestegg_ir::types::Types;
-use nestegg_ir::{ExprId, InsnId, InstructionKind, Item, Kernel, LinearizedKernel};
+use nestegg_ir::{ExprId, InsnId, InstructionKind, Item, LinearizedKernel};
 
-use crate::dead::eliminate_dead;
-use crate::depends::set_dependences;
+use crate::depends::in_order_without_dead;
 use crate::nest::{Nest, NestError};
 use crate::split_at_zeros::clones::clone_stores;
 use crate::split_at_zeros::rewrite::Rewriter;
@@ -107,10 +106,7 @@ pub fn split_at_zeros(
         return Ok(None);
     }
     let linearization = without_idle(&rewriter, linearization, &origins);
-    let (kernel, linearization) = in_program_order(rewriter.into_kernel(), linearization);
-    let mut res = eliminate_dead(LinearizedKernel { kernel, linearization });
-    set_dependences(&mut res.kernel, &res.linearization);
-    Ok(Some(res))
+    Ok(Some(in_order_without_dead(rewriter.into_kernel(), linearization)))
 }
 
 /// Cuts the reductions in what an instruction computes.
@@ -133,19 +129,4 @@ fn without_idle(rewriter: &Rewriter, linearization: Vec<Item>, origins: &[ExprId
         _ => false,
     };
     linearization.into_iter().filter(|item| !matches!(item, Item::Run(insn) if is_idle(*insn))).collect()
-}
-
-/// The kernel with its instructions in the order in which they run, those that do not run left out.
-pub(crate) fn in_program_order(mut kernel: Kernel, mut linearization: Vec<Item>) -> (Kernel, Vec<Item>) {
-    let mut instructions = Vec::new();
-    for item in &mut linearization {
-        if let Item::Run(insn) = item {
-            instructions.push(kernel[*insn].clone());
-            *insn = InsnId::new(instructions.len() - 1);
-        }
-    }
-    // They number instructions as they were, and are set anew.
-    instructions.iter_mut().for_each(|instruction| instruction.depends_on.clear());
-    kernel.instructions = instructions;
-    (kernel, linearization)
 }

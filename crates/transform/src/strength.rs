@@ -21,20 +21,18 @@ use std::ops::Range;
 
 use indexmap::IndexMap;
 use nestegg_ir::domains::Domains;
-use nestegg_ir::names::Names;
+use nestegg_ir::names::{Names, add_scalar};
 use nestegg_ir::types::{Type, Types};
 use nestegg_ir::walk::{arrays_below, below};
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, Exprs, Float, InameId, InameSet, InsnId, Instruction,
-    InstructionKind, Item, Kernel, LinearizedKernel, Op, affine,
+    ArrayId, Assignee, Dtype, Expr, ExprId, Exprs, Float, InameId, InameSet, InsnId, Instruction, InstructionKind,
+    Item, Kernel, LinearizedKernel, Op, affine,
 };
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
-use crate::dead::eliminate_dead;
-use crate::depends::set_dependences;
+use crate::depends::in_order_without_dead;
 use crate::nest::{Nest, NodeId, NodeKind};
-use crate::split_at_zeros::in_program_order;
 
 /// Powers beyond this stay: the products would be many.
 const MAX_EXPONENT: f64 = 4.0;
@@ -260,9 +258,7 @@ impl Search<'_> {
                     Shared::Reciprocal => "reciprocal",
                     Shared::Root => "root",
                 });
-                let kind = ArrayKind::Temporary;
-                kernel.arrays.push(Array { name, dtype: group.dtype, stored: None, shape: Vec::new(), kind });
-                ArrayId::new(kernel.arrays.len() - 1)
+                add_scalar(&mut kernel, name, group.dtype)
             });
             arrays.push(array);
             let value = kernel.exprs.access(array, []);
@@ -303,10 +299,7 @@ impl Search<'_> {
             linearization.extend(before.remove(&position).into_iter().flatten());
             linearization.push(*item);
         }
-        let (kernel, linearization) = in_program_order(kernel, linearization);
-        let mut res = eliminate_dead(LinearizedKernel { kernel, linearization });
-        set_dependences(&mut res.kernel, &res.linearization);
-        res
+        in_order_without_dead(kernel, linearization)
     }
 }
 

@@ -65,17 +65,13 @@ pub fn write_as_updates(linearized: &LinearizedKernel) -> Option<LinearizedKerne
     res.map(crate::eliminate_dead)
 }
 
-fn is_own(exprs: &Exprs, assignee: &Assignee, id: ExprId) -> bool {
-    matches!(&exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices)
-}
-
 /// Whether a value is the element's with one operand added or taken away.
 fn is_update(exprs: &Exprs, assignee: &Assignee, root: ExprId) -> bool {
     match &exprs[root] {
         Expr::Op { op: Op::Add, operands } if operands.len() == 2 => {
-            operands.iter().any(|&operand| is_own(exprs, assignee, operand))
+            operands.iter().any(|&operand| assignee.is_read_by(exprs, operand))
         }
-        Expr::Op { op: Op::Sub, operands } => is_own(exprs, assignee, operands[0]),
+        Expr::Op { op: Op::Sub, operands } => assignee.is_read_by(exprs, operands[0]),
         _ => false,
     }
 }
@@ -89,12 +85,12 @@ fn beside(exprs: &Exprs, assignee: &Assignee, root: ExprId) -> Option<(bool, Vec
     // Sums of which the element's value is a term; operands come before operations.
     let mut leads: FxHashSet<ExprId> = FxHashSet::default();
     for id in below(exprs, [root]) {
-        if is_own(exprs, assignee, id) || summed(id).iter().any(|operand| leads.contains(operand)) {
+        if assignee.is_read_by(exprs, id) || summed(id).iter().any(|operand| leads.contains(operand)) {
             leads.insert(id);
         }
     }
     let (mut at, mut is_own_taken, mut terms) = (root, false, Vec::new());
-    while !is_own(exprs, assignee, at) {
+    while !assignee.is_read_by(exprs, at) {
         let operands = summed(at);
         let next = operands.iter().position(|operand| leads.contains(operand))?;
         let is_taken = |idx: usize| {

@@ -21,6 +21,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::arrays::Storage;
 use super::error::CodegenError;
+use super::evaluate::MAX_HEIGHT;
+use super::helpers::suffix;
 use super::layout::Code;
 use super::loops::Loop;
 use super::packing::INLINE;
@@ -35,8 +37,6 @@ const BYTES: u64 = 32;
 const MAX_VECTORS: usize = 4;
 /// How many operations processors begin before the first of them is done: two a cycle, each of which takes four.
 const IN_FLIGHT: usize = 8;
-/// The deepest expression.
-const MAX_HEIGHT: u32 = 20;
 
 /// How the names of functions begin that add up the lanes of a vector.
 pub(super) const TOTAL: &str = "lanes_total_";
@@ -81,7 +81,7 @@ impl Writer<'_> {
         let is_plain = one.guard.is_none() && one.header.step == 1;
         let Some(body) = self.body(summing, tree).filter(|_| is_plain) else { return Ok(None) };
         let place = || format!("the loop over `{}`", self.kernel[summing.iname].name);
-        let n_lanes = (BYTES / body.dtype.size()) as usize;
+        let n_lanes = body.n_lanes();
         let n_vectors = self.n_vectors(&body, one.trip_count.map_or(usize::MAX, |n| n as usize / n_lanes));
         // Where the loop is not entered, constants may not be there.
         let roots: Vec<(ExprId, RegionId)> = body.constant.iter().map(|&id| (id, ROOT)).collect();
@@ -130,7 +130,7 @@ impl Writer<'_> {
     ) -> Result<Vec<Code>, CodegenError> {
         let kernel = self.kernel;
         let ty = self.sums_type(body.dtype);
-        let n_lanes = (BYTES / body.dtype.size()) as usize;
+        let n_lanes = body.n_lanes();
         let defined: FxHashSet<ArrayId> = body.steps.iter().filter_map(Step::defines).collect();
         let accesses: Vec<(ExprId, ArrayId, &[ExprId])> = body
             .varying
@@ -162,8 +162,8 @@ impl Writer<'_> {
         }
         let mut temporaries: FxHashMap<ArrayId, Vec<Text>> = FxHashMap::default();
         for step in &body.steps {
-            let (Step::Define(_, root) | Step::Add(_, _, root)) = step;
-            let mut walk = OperandsFirst::new(*root);
+            let root = step.value();
+            let mut walk = OperandsFirst::new(root);
             while let Some(id) = walk.next_unknown(|id| texts.contains_key(id)) {
                 let list = match &kernel.exprs[id] {
                     Expr::Op { op, operands } => {
@@ -171,9 +171,9 @@ impl Writer<'_> {
                             continue;
                         }
                         let of = |at: usize| {
-                            in_vectors(*op, operands.iter().map(|operand| texts[operand][at].clone()).collect())
+                            Text::arithmetic(*op, operands.iter().map(|operand| texts[operand][at].clone()).collect())
                         };
-                        (0..n).map(of).collect()
+                        (0..n).filter_map(of).collect()
                     }
                     Expr::Access { array, .. } => temporaries.get(array).cloned().unwrap_or_default(),
                     _ => Vec::new(),
@@ -181,7 +181,7 @@ impl Writer<'_> {
                 texts.insert(id, list);
                 self.name_shared(body, id, &ty, &mut texts, &mut code);
             }
-            let Some(values) = texts.get(root) else { continue };
+            let Some(values) = texts.get(&root) else { continue };
             match step {
                 Step::Define(array, _) => {
                     let names: Vec<Text> = values
@@ -235,12 +235,7 @@ impl Writer<'_> {
         if !defined.iter().enumerate().all(is_once) {
             return None;
         }
-        let roots: Vec<ExprId> = steps
-            .iter()
-            .map(|step| match step {
-                Step::Define(_, root) | Step::Add(_, _, root) => *root,
-            })
-            .collect();
+        let roots: Vec<ExprId> = steps.iter().map(Step::value).collect();
         let exprs = &self.kernel.exprs;
         let mut differs: FxHashSet<ExprId> = FxHashSet::default();
         for id in below(exprs, roots.iter().copied()) {
@@ -377,31 +372,27 @@ impl Writer<'_> {
     }
 }
 
+impl Body {
+    /// The iterations of one vector.
+    fn n_lanes(&self) -> usize {
+        (BYTES / self.dtype.size()) as usize
+    }
+}
+
 impl Step {
+    /// What is assigned or added.
+    fn value(&self) -> ExprId {
+        match self {
+            Self::Define(_, value) | Self::Add(_, _, value) => *value,
+        }
+    }
+
     /// The temporary that it defines.
     fn defines(&self) -> Option<ArrayId> {
         match self {
             Self::Define(array, _) => Some(*array),
             Self::Add(..) => None,
         }
-    }
-}
-
-/// An operation on vectors and scalars.
-fn in_vectors(op: Op, operands: Vec<Text>) -> Text {
-    let mut list = operands.into_iter();
-    match (op, list.len()) {
-        (Op::Sub, 2) => match (list.next(), list.next()) {
-            (Some(a), Some(b)) => Text::difference(a, b),
-            _ => Text::primary("0"),
-        },
-        (Op::Div, 2) => match (list.next(), list.next()) {
-            (Some(a), Some(b)) => Text::quotient(a, b),
-            _ => Text::primary("0"),
-        },
-        (Op::Neg, 1) => list.next().map_or_else(|| Text::primary("0"), Text::negation),
-        (Op::Mul, _) => Text::product(&list.collect::<Vec<_>>()),
-        _ => Text::sum(&list.collect::<Vec<_>>()),
     }
 }
 
@@ -429,9 +420,4 @@ fn halves(lanes: &[String]) -> String {
             format!("{} + {}", of(0), of(1))
         }
     }
-}
-
-/// The end of names for a dtype.
-fn suffix(dtype: Dtype) -> &'static str {
-    if dtype == Dtype::Float32 { "f32" } else { "f64" }
 }

@@ -21,7 +21,7 @@ use super::text::{Precedence, Text};
 use super::writer::Writer;
 
 /// Levels of operators in one C expression.
-const MAX_HEIGHT: u32 = 20;
+pub(crate) const MAX_HEIGHT: u32 = 20;
 /// Names and literals in one C expression.
 const MAX_SIZE: u32 = 120;
 /// Operands of one n-ary operation that are written in one C expression.

@@ -18,6 +18,7 @@ use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InstructionKind, LoopTree, Numb
 use rustc_hash::FxHashMap;
 
 use super::arrays::Storage;
+use super::evaluate::MAX_HEIGHT;
 use super::layout::Code;
 use super::mirrored::update;
 use super::text::Text;
@@ -31,8 +32,6 @@ const MIN_MARKED: usize = 65;
 const MAX_LOADS: usize = 2;
 /// The most elements: where they are more, rows are long.
 const MAX_ELEMENTS: usize = 4096;
-/// The deepest expression.
-const MAX_HEIGHT: u32 = 20;
 /// The mark.
 const UNROLL: &str = "NESTEGG_UNROLL_8";
 /// What it is.
@@ -72,7 +71,7 @@ impl Writer<'_> {
         }
         let rows = Rows { row, column: *column, n_columns };
         let target = self.offset(rows, assignee.array, &assignee.indices)?;
-        let is_target = |id: ExprId| matches!(&exprs[id], Expr::Access { array, indices } if *array == assignee.array && *indices == assignee.indices);
+        let is_target = |id: ExprId| assignee.is_read_by(exprs, id);
         let (operator, sum) = update(exprs, *expression, &is_target);
         let (operations, offsets) = self.operations(rows, &sum, (assignee.array, &is_target))?;
         let is_exact = |&id: &ExprId| self.facts.dtype(id) == dtype;

@@ -108,7 +108,8 @@ fn power(t: &str, name: &str, n: u64) -> String {
     format!("static inline {t} {name}({t} x)\n{{\n{lines}    return {};\n}}\n", factors.join("*"))
 }
 
-fn suffix(dtype: Dtype) -> &'static str {
+/// How names end that are of one dtype.
+pub(crate) fn suffix(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::Bool | Dtype::Int32 => "i32",
         Dtype::Int64 => "i64",

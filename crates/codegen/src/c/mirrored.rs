@@ -196,21 +196,15 @@ impl Writer<'_> {
     pub(crate) fn sum_of(&self, operations: &[ExprId], sum: &[ExprId], access: &dyn Fn(ExprId) -> Text) -> Text {
         let mut texts: BTreeMap<ExprId, Text> = BTreeMap::new();
         for &id in operations {
-            let of = |operands: &[ExprId]| operands.iter().map(|operand| texts[operand].clone()).collect::<Vec<Text>>();
             let text = match &self.kernel.exprs[id] {
-                Expr::Access { .. } => access(id),
-                Expr::Number(number) => literal(*number, self.facts.dtype(id)),
-                Expr::Op { op: Op::Add, operands } => Text::sum(&of(operands)),
-                Expr::Op { op: Op::Mul, operands } => Text::product(&of(operands)),
-                Expr::Op { op: Op::Sub, operands } => {
-                    Text::difference(texts[&operands[0]].clone(), texts[&operands[1]].clone())
+                Expr::Access { .. } => Some(access(id)),
+                Expr::Number(number) => Some(literal(*number, self.facts.dtype(id))),
+                Expr::Op { op, operands } => {
+                    Text::arithmetic(*op, operands.iter().map(|operand| texts[operand].clone()).collect())
                 }
-                Expr::Op { op: Op::Div, operands } => {
-                    Text::quotient(texts[&operands[0]].clone(), texts[&operands[1]].clone())
-                }
-                Expr::Op { op: Op::Neg, operands } => Text::negation(texts[&operands[0]].clone()),
-                _ => unreachable!("there are no other operations"),
+                _ => None,
             };
+            let Some(text) = text else { unreachable!("there are no other operations") };
             texts.insert(id, text);
         }
         let sum: Vec<Text> = sum.iter().map(|operand| texts[operand].clone()).collect();

@@ -29,6 +29,7 @@ use super::arrays::Storage;
 use super::error::CodegenError;
 use super::evaluate::Evaluated;
 use super::facts::{element, literal_of};
+use super::helpers::suffix;
 use super::layout::Code;
 use super::packing::INLINE;
 use super::pairs::conditions_in;
@@ -309,8 +310,7 @@ fn function(what: What, dtype: Dtype, n: usize) -> (String, String) {
         What::Subtract => ("subtract", "-=", "Subtracts numbers from elements side by side."),
         What::AddSigned => ("add_signed", "+=", "Adds numbers with their signs to elements side by side."),
     };
-    let suffix = if dtype == Dtype::Float32 { "f32" } else { "f64" };
-    let (ty, size) = (dtype.c_name(), dtype.size());
+    let (ty, size, suffix) = (dtype.c_name(), dtype.size(), suffix(dtype));
     let list = |stem: char| (0..n).map(|at| format!("{stem}{at}")).collect::<Vec<String>>();
     let (values, signs) = (list('x'), list('s'));
     let is_signed = what == What::AddSigned;

@@ -373,10 +373,7 @@ fn update(writer: &Writer<'_>, instruction: &Instruction) -> Option<(&'static st
 pub(crate) fn update_of(kernel: &Kernel, instruction: &Instruction) -> Option<(Op, ExprId)> {
     let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
     let Expr::Op { op, operands } = &kernel.exprs[*expression] else { return None };
-    let is_assignee = |id: ExprId| {
-        matches!(&kernel.exprs[id], Expr::Access { array, indices }
-            if *array == assignee.array && *indices == assignee.indices)
-    };
+    let is_assignee = |id: ExprId| assignee.is_read_by(&kernel.exprs, id);
     let [a, b] = **operands else { return None };
     match op {
         Op::Add | Op::Mul if is_assignee(a) => Some((*op, b)),

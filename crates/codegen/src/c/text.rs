@@ -3,7 +3,7 @@
 //! Parentheses are put where C needs them, and where gcc's or clang's `-Wall` asks for them (`&&` inside `||`, arithmetic inside
 //! shifts and bit operations); nowhere else.
 
-use nestegg_ir::{Array, Dtype, Stored};
+use nestegg_ir::{Array, Dtype, Op, Stored};
 
 /// How tightly an expression's outermost operator binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,6 +123,23 @@ impl Text {
     /// As an operand after `*` or `/`.
     fn as_factor(&self) -> String {
         if self.text.starts_with('-') { format!("({})", self.text) } else { self.at_least(Precedence::Prefix) }
+    }
+
+    /// Sums, differences, products, quotients and signs; `None` of other operations.
+    pub(crate) fn arithmetic(op: Op, operands: Vec<Self>) -> Option<Self> {
+        Some(match op {
+            Op::Add => Self::sum(&operands),
+            Op::Mul => Self::product(&operands),
+            Op::Sub | Op::Div => {
+                let [a, b] = <[Self; 2]>::try_from(operands).ok()?;
+                if op == Op::Sub { Self::difference(a, b) } else { Self::quotient(a, b) }
+            }
+            Op::Neg => {
+                let [a] = <[Self; 1]>::try_from(operands).ok()?;
+                Self::negation(a)
+            }
+            _ => return None,
+        })
     }
 
     /// `-a`; of a product, the negated first factor, which is the same value.

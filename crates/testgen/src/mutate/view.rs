@@ -220,11 +220,7 @@ pub(super) fn accumulation<'a>(kernel: &'a Kernel, instruction: &Instruction) ->
     else {
         return None;
     };
-    let is_old = |id: &ExprId| match &kernel.exprs[*id] {
-        Expr::Access { array, indices } => *array == assignee.array && *indices == assignee.indices,
-        _ => false,
-    };
-    let at = operands.iter().position(is_old)?;
+    let at = operands.iter().position(|&id| assignee.is_read_by(&kernel.exprs, id))?;
     (*op != Op::Sub || at == 0).then_some((*op, at, operands))
 }
 

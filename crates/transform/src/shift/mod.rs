@@ -35,13 +35,11 @@ use nestegg_ir::linearization::{LoopTree, NestingError, to_tree};
 use nestegg_ir::{Expr, InstructionKind, LinearizedKernel};
 
 use crate::bound::name_bound_inames;
-use crate::dead::eliminate_dead;
-use crate::depends::set_dependences;
+use crate::depends::in_order_without_dead;
 use crate::shift::boxes::Boxes;
 use crate::shift::pairs::Among;
 use crate::shift::translate::{Context, Root, Writes};
 use crate::shift::values::{Term, Values};
-use crate::split_at_zeros::in_program_order;
 use crate::workspace::Workspace;
 
 /// Why a kernel could not be looked at.
@@ -104,10 +102,7 @@ pub fn share_shifted(
     let multiples = rescale::rescale(&values, &placement, &roots);
     let chosen = (&placement, &multiples);
     let (kernel, items) = write::write(workspace.kernel, &trees, &values, chosen, &roots, names, dtype);
-    let (kernel, linearization) = in_program_order(kernel, items);
-    let mut res = eliminate_dead(LinearizedKernel { kernel, linearization });
-    set_dependences(&mut res.kernel, &res.linearization);
-    Ok(Some(res))
+    Ok(Some(in_order_without_dead(kernel, items)))
 }
 
 fn terms(roots: &[Root]) -> Vec<Term> {

@@ -9,12 +9,12 @@
 
 use nestegg_ir::{InstructionKind, Item, LinearizedKernel};
 
+use super::SplitError;
 use super::clones::clone_stores;
 use super::rewrite::Rewriter;
 use super::stores::{CutStore, Legality};
 use super::touches::Touches;
-use super::{SplitError, in_program_order};
-use crate::depends::set_dependences;
+use crate::depends::in_order;
 use crate::memory::Memory;
 use crate::nest::{Entry, Nest, NodeId, NodeKind};
 
@@ -59,8 +59,5 @@ pub fn isolate_stores(linearized: LinearizedKernel) -> Result<LinearizedKernel, 
         return Ok(LinearizedKernel { kernel: rewriter.kernel, linearization });
     }
     let (linearization, _) = clone_stores(&mut rewriter, &linearization, &stores);
-    let (kernel, linearization) = in_program_order(rewriter.into_kernel(), linearization);
-    let mut res = LinearizedKernel { kernel, linearization };
-    set_dependences(&mut res.kernel, &res.linearization);
-    Ok(res)
+    Ok(in_order(rewriter.into_kernel(), linearization))
 }

@@ -162,8 +162,7 @@ fn update(writer: &Writer<'_>, couple: &Couple) -> (&'static str, Node) {
     let InstructionKind::Assignment { assignee, .. } = &writer.kernel[couple.insns[0]].kind else { return whole() };
     let is_target = |node: &Node| match node {
         Node::Temporary(pair, false) => pair[0] == assignee.array,
-        Node::Elements(access) => matches!(&writer.kernel.exprs[*access], Expr::Access { array, indices }
-            if *array == assignee.array && *indices == assignee.indices),
+        Node::Elements(access) => assignee.is_read_by(&writer.kernel.exprs, *access),
         _ => false,
     };
     let Node::Sum(terms) = &couple.node else { return whole() };
