@@ -105,7 +105,8 @@ impl Run<'_> {
     }
 
     /// The fastest of the kernel's forms for compilers, with its time, if it saves [`GAIN`]: the same operations in loops whose trip counts are numbers, that go along
-    /// rows, or that change nothing that they read again, with temporaries and tables laid out in memory for the loops that run in lanes.
+    /// rows, that change nothing that they read again, or that store nothing far apart beside what they compute, with temporaries and tables laid out in memory for
+    /// the loops that run in lanes.
     fn for_compilers(
         &self,
         program: &LinearizedKernel,
@@ -116,14 +117,19 @@ impl Run<'_> {
         }
         let mut forms: Vec<(LinearizedKernel, Nanoseconds)> = Vec::new();
         forms.extend(self.laid_out(program, &self.profile(program)?)?);
-        if let Some(written) = nestegg_transform::write_out_triangles(program) {
-            let profile = self.profile(&written)?;
-            let laid_out = self.laid_out(&written, &profile)?;
+        let of_triangles = [nestegg_transform::write_out_triangles, nestegg_transform::coalesce_triangles];
+        let mut changed: Vec<LinearizedKernel> = of_triangles.into_iter().filter_map(|pass| pass(program)).collect();
+        let apart: Vec<LinearizedKernel> =
+            std::iter::once(program).chain(&changed).filter_map(nestegg_transform::store_last).collect();
+        changed.extend(apart);
+        for form in changed {
+            let profile = self.profile(&form)?;
+            let laid_out = self.laid_out(&form, &profile)?;
             let time = match &self.config.batch {
                 None => Nanoseconds::of(profile.on(&self.config.machine).nanoseconds),
-                Some(_) => self.time(&written)?,
+                Some(_) => self.time(&form)?,
             };
-            forms.push((written, time));
+            forms.push((form, time));
             forms.extend(laid_out);
         }
         if let Some(turned) = nestegg_transform::look_right(program) {

@@ -11,6 +11,8 @@
 //! - [`summing_loops`] are loops that may run in vector lanes although they add to scalars.
 //! - [`look_right`] lets values of triangular solves go to all that need them as soon as they are known.
 //! - [`write_out_triangles`] writes out loops around others whose bounds depend on them.
+//! - [`coalesce_triangles`] makes them loops over the points of both, along which arrays are packed.
+//! - [`store_last`] gives stores to elements that lie apart a loop of their own.
 //! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out, [`roll_up_sums`] sums.
 //! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
 //! - [`slice_tables`] takes stacks of tables apart.
@@ -29,6 +31,7 @@ mod band;
 pub mod batch;
 mod bound;
 mod bound_loops;
+mod coalesce;
 mod coefficients;
 mod coerce;
 mod compact;
@@ -69,6 +72,7 @@ mod scalars;
 pub mod shift;
 mod slice_tables;
 pub mod split_at_zeros;
+mod stores_last;
 mod strength;
 mod substitute;
 mod summing;
@@ -84,6 +88,7 @@ pub use apart::apart;
 pub use band::restrict_to_bands;
 pub use bound::name_bound_inames;
 pub use bound_loops::bound_loops;
+pub use coalesce::coalesce_triangles;
 pub use coefficients::{Coefficients, coefficients, with_coefficients};
 pub use dead::eliminate_dead;
 pub use empty::eliminate_empty;
@@ -107,6 +112,7 @@ pub use scalars::replace_by_scalars;
 pub use shift::{ShiftError, share_shifted};
 pub use slice_tables::slice_tables;
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
+pub use stores_last::store_last;
 pub use strength::reduce_strength;
 pub use summing::summing_loops;
 pub use triangles::write_out_triangles;

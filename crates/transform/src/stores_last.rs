@@ -1,0 +1,228 @@
+//! In a loop that computes and stores to elements of arguments that lie apart, the stores come last, in a loop of their own.
+//!
+//! # Why
+//! Stores to elements that lie apart keep compilers from using lanes for the rest; a compiler that does not know whether two of them are the same element does not move them either.
+//! # Input
+//! A kernel in its final order.
+//! # Output
+//! Two loops: one that puts what is to be stored, or added to what is there, into temporaries, and one that stores it, in the same order.
+//! # Method
+//! A store qualifies if nothing else in the loop touches its array, and nothing in the loop changes its indices. isl tells how many values there are to keep.
+//! # Complexity
+//! Quadratic in the instructions of a loop.
+
+use nestegg_ir::affine::{self, Var};
+use nestegg_ir::domains::Domains;
+use nestegg_ir::linearization::{from_tree, runs_in, to_tree};
+use nestegg_ir::names::Names;
+use nestegg_ir::walk::{arrays_below, reads};
+use nestegg_ir::{
+    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel,
+    LinearizedKernel, LoopTree, Op,
+};
+
+use crate::depends::in_order_without_dead;
+use crate::independent::MAX_ISL_OPERATIONS;
+use crate::ranges::Ranges;
+
+/// Loops whose inames have larger values stay: an element for each iteration is kept.
+const MAX_END: i64 = 4096;
+
+/// The kernel with such stores in loops of their own; `None` if it has none.
+#[must_use]
+pub fn store_last(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
+    let tree = to_tree(&linearized.linearization).ok()?;
+    let kernel = &linearized.kernel;
+    if !kernel.substitutions.is_empty() || !loops_of(&tree).any(|(iname, body)| !stores(kernel, iname, body).is_empty())
+    {
+        return None;
+    }
+    let domains = Domains::bounded(kernel, MAX_ISL_OPERATIONS).ok()?;
+    let ranges = Ranges::new(kernel, &domains).ok()?;
+    let end = |iname: InameId| match ranges.bounds(iname) {
+        (Some(0..), Some(last @ ..MAX_END)) => Some(last + 1),
+        _ => None,
+    };
+    let ends = kernel.iname_ids().map(end).collect();
+    let mut pass = Pass { kernel: kernel.clone(), names: Names::new(kernel), ends, is_split: false };
+    let tree = pass.all(tree);
+    pass.is_split.then(|| in_order_without_dead(pass.kernel, from_tree(&tree)))
+}
+
+/// All loops, at most [`MAX_NESTING`](nestegg_ir::linearization::MAX_NESTING) deep.
+fn loops_of(nodes: &[LoopTree]) -> impl Iterator<Item = (InameId, &[LoopTree])> {
+    let mut open: Vec<&LoopTree> = nodes.iter().collect();
+    std::iter::from_fn(move || {
+        loop {
+            match open.pop()? {
+                LoopTree::Loop { iname, body } => {
+                    open.extend(body);
+                    return Some((*iname, body.as_slice()));
+                }
+                LoopTree::Branch { body, .. } => open.extend(body),
+                LoopTree::Run(_) => {}
+            }
+        }
+    })
+}
+
+struct Pass {
+    kernel: Kernel,
+    names: Names,
+    /// The end of the values of each iname, if they are few and not negative.
+    ends: Vec<Option<i64>>,
+    is_split: bool,
+}
+
+impl Pass {
+    fn all(&mut self, nodes: Vec<LoopTree>) -> Vec<LoopTree> {
+        let mut res = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            match node {
+                LoopTree::Loop { iname, body } => {
+                    let stores = stores(&self.kernel, iname, &body);
+                    match self.ends[iname.index()] {
+                        Some(end) if !stores.is_empty() => res.extend(self.split((iname, end), body, &stores)),
+                        _ => res.push(LoopTree::Loop { iname, body: self.all(body) }),
+                    }
+                }
+                LoopTree::Branch { condition, body } => {
+                    res.push(LoopTree::Branch { condition, body: self.all(body) });
+                }
+                run @ LoopTree::Run(_) => res.push(run),
+            }
+        }
+        res
+    }
+
+    /// The loop without these stores, and theirs.
+    fn split(&mut self, over: (InameId, i64), body: Vec<LoopTree>, stores: &[InsnId]) -> [LoopTree; 2] {
+        self.is_split = true;
+        let (mut computed, mut stored) = (Vec::with_capacity(body.len()), Vec::with_capacity(stores.len()));
+        // Values, with the elements in which they are kept.
+        let mut kept: Vec<(ExprId, ExprId)> = Vec::new();
+        for node in body {
+            match node {
+                LoopTree::Run(insn) if stores.contains(&insn) => {
+                    let value = added(&self.kernel, insn).1;
+                    let known = kept.iter().find(|kept| kept.0 == value).map(|kept| kept.1);
+                    let element = known.unwrap_or_else(|| {
+                        let (keep, element) = self.keep(over, insn, value);
+                        computed.push(LoopTree::Run(keep));
+                        kept.push((value, element));
+                        element
+                    });
+                    self.replace(insn, element);
+                    stored.push(LoopTree::Run(insn));
+                }
+                other => {
+                    let runs = runs_in(std::slice::from_ref(&other));
+                    let kernel = &self.kernel;
+                    let changed: Vec<ArrayId> =
+                        runs.into_iter().flat_map(|insn| kernel[insn].written_arrays()).collect();
+                    let stays = |value: ExprId| {
+                        !arrays_below(&kernel.exprs, [value]).iter().any(|array| changed.contains(array))
+                    };
+                    kept.retain(|&(value, _)| stays(value));
+                    computed.push(other);
+                }
+            }
+        }
+        [computed, stored].map(|body| LoopTree::Loop { iname: over.0, body })
+    }
+
+    /// An instruction that keeps a value for the loop after, and the element in which it is.
+    fn keep(&mut self, (iname, end): (InameId, i64), store: InsnId, value: ExprId) -> (InsnId, ExprId) {
+        let Self { kernel, names, .. } = self;
+        let dtype = kernel[kernel[store].written_arrays()[0]].dtype;
+        let name = names.new_name("stored");
+        let id = names.new_name_like(&format!("keep_{name}"));
+        let (array, shape) = (ArrayId::new(kernel.arrays.len()), vec![kernel.exprs.int(end)]);
+        kernel.arrays.push(Array { name, dtype, stored: None, shape, kind: ArrayKind::Temporary });
+        let index = kernel.exprs.intern(Expr::Iname(iname));
+        let element = kernel.exprs.access(array, [index]);
+        let assignee = Assignee { array, indices: Box::new([index]) };
+        let kind = InstructionKind::Assignment { assignee, expression: value };
+        let (within, depends_on, predicates) = (kernel[store].within.clone(), Vec::new(), Vec::new());
+        kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates });
+        (InsnId::new(kernel.instructions.len() - 1), element)
+    }
+
+    /// Replaces what a store stores or adds.
+    fn replace(&mut self, insn: InsnId, element: ExprId) {
+        let (op, _) = added(&self.kernel, insn);
+        let Kernel { instructions, exprs, .. } = &mut self.kernel;
+        if let InstructionKind::Assignment { assignee, expression } = &mut instructions[insn.index()].kind {
+            let own = exprs.access(assignee.array, assignee.indices.clone());
+            *expression = op.map_or(element, |op| exprs.op(op, [own, element]));
+        }
+    }
+}
+
+/// The stores of a loop that come last: none if they are all that there is, or are to neighbours.
+fn stores(kernel: &Kernel, iname: InameId, body: &[LoopTree]) -> Vec<InsnId> {
+    let all = runs_in(body);
+    let written: Vec<ArrayId> = all.iter().flat_map(|&insn| kernel[insn].written_arrays()).collect();
+    let mut res = direct(body);
+    res.retain(|&insn| is_store(kernel, insn, &written));
+    // Of an array, all or none.
+    let others: Vec<InsnId> = all.into_iter().filter(|insn| !res.contains(insn)).collect();
+    res.retain(|&store| {
+        let array = kernel[store].written_arrays()[0];
+        !others.iter().any(|&other| {
+            let instruction = &kernel[other];
+            instruction.written_arrays().contains(&array) || reads(&kernel.exprs, instruction.expressions(), array)
+        })
+    });
+    if res.len() == body.len() || !res.iter().any(|&store| lies_apart(kernel, store, iname)) {
+        res.clear();
+    }
+    res
+}
+
+/// The instructions that are in no loop inside.
+fn direct(body: &[LoopTree]) -> Vec<InsnId> {
+    let run = |node: &LoopTree| match node {
+        LoopTree::Run(insn) => Some(*insn),
+        _ => None,
+    };
+    body.iter().filter_map(run).collect()
+}
+
+/// Whether an instruction stores to an argument, in all iterations, what does not depend on the argument but for what is added to, where a loop that writes these arrays finds the same element later.
+fn is_store(kernel: &Kernel, insn: InsnId, written: &[ArrayId]) -> bool {
+    let instruction = &kernel[insn];
+    let InstructionKind::Assignment { assignee, .. } = &instruction.kind else { return false };
+    let exprs = &kernel.exprs;
+    let of_indices = arrays_below(exprs, assignee.indices.iter().copied());
+    kernel[assignee.array].is_argument()
+        && instruction.predicates.is_empty()
+        && !reads(exprs, [added(kernel, insn).1], assignee.array)
+        && !of_indices.iter().any(|array| written.contains(array))
+}
+
+/// Whether a store goes to an element that is no neighbour of that of the next iteration.
+fn lies_apart(kernel: &Kernel, store: InsnId, iname: InameId) -> bool {
+    let Some(assignee) = kernel[store].assignees().first() else { return false };
+    let Some((last, others)) = assignee.indices.split_last() else { return false };
+    let step = |index: ExprId| Some(affine::of(&kernel.exprs, index)?.coefficient(Var::Iname(iname)));
+    !(others.iter().all(|&index| step(index) == Some(0)) && matches!(step(*last), Some(-1..=1)))
+}
+
+/// How a store adds to the old value, and what; the operation is `None` if it only stores.
+fn added(kernel: &Kernel, insn: InsnId) -> (Option<Op>, ExprId) {
+    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else {
+        unreachable!("only assignments are stores");
+    };
+    match &kernel.exprs[*expression] {
+        Expr::Op { op: op @ (Op::Add | Op::Sub), operands } if operands.len() == 2 => {
+            let is_own = |operand: ExprId| assignee.is_read_by(&kernel.exprs, operand);
+            match (op, is_own(operands[0]), is_own(operands[1])) {
+                (_, true, _) => (Some(*op), operands[1]),
+                (Op::Add, _, true) => (Some(Op::Add), operands[0]),
+                _ => (None, *expression),
+            }
+        }
+        _ => (None, *expression),
+    }
+}
