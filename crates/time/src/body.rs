@@ -24,6 +24,16 @@ pub(crate) struct Reference {
     pub(crate) times: f64,
 }
 
+/// How an iteration accesses a small array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) array: ArrayId,
+    pub(crate) n_elements: f64,
+    /// How often it reads an element that it does not add to.
+    pub(crate) n_read: f64,
+    pub(crate) is_stored: bool,
+}
+
 /// What one iteration does; counts are sums over its operations, weighted with how often each runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
@@ -51,6 +61,8 @@ pub(crate) struct Work {
     pub(crate) packed: Vec<(ArrayId, f64)>,
     /// Loads and stores of spilled values, which find no free register.
     pub(crate) spilled: Vec<(f64, f64)>,
+    /// Accesses to small arrays that are in registers, as far as there are any.
+    pub(crate) held: Vec<Held>,
     /// Vectors of numbers that straight-line code loads.
     pub(crate) numbers: f64,
     /// How many vectors of straight-line code are ready before the first of them is stored, and how often: those that find no free register are spilled.
@@ -142,6 +154,7 @@ impl Work {
         self.copied += other.copied * trips;
         self.packed.extend(other.packed.iter().map(|(array, bytes)| (*array, bytes * trips)));
         self.spilled.extend(other.spilled.iter().map(|(distance, n)| (*distance, n * trips)));
+        self.held.extend(other.held.iter().map(|held| Held { n_read: held.n_read * trips, ..*held }));
         self.numbers += other.numbers * trips;
         self.at_once.extend(other.at_once.iter().map(|(n_vectors, n)| (*n_vectors, n * trips)));
         self.is_scalar |= other.is_scalar;

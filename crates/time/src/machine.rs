@@ -42,7 +42,7 @@ macro_rules! constants {
 constants! {
     VectorBytes "vector-bytes" 4.0 1024.0 "bytes of the vectors that the compiler uses"
     Registers "registers" 4.0 1024.0 "vector registers"
-    Reassociates "reassociates" 0.0 1.0 "1 if the compiler may reassociate sums and divide by multiplying, 0 if not"
+    Reassociates "reassociates" 0.0 1.0 "1 if the compiler may regroup sums and products and divide by multiplying, 0 if not"
     Fuses "fuses" 0.0 1.0 "1 if products and sums become fused operations, 0 if not"
     UnrollTrips "unroll-trips" 0.0 1e6 "loops inside others with at most so many iterations are unrolled"
     UnrollOperations "unroll-operations" 0.0 1e9 "and become at most so many operations"

@@ -539,7 +539,8 @@ impl<'a> Builder<'a> {
             Expr::Op { op: Op::Div, operands } => {
                 let divisor = self.level(operands[1], path);
                 let is_number = matches!(kernel.exprs[operands[1]], Expr::Number(_));
-                if self.reassociates && is_number {
+                // The C back end multiplies by the reciprocal of a number.
+                if is_number {
                     self.loops[at].work.arithmetic += weight;
                 } else if self.reassociates {
                     let of_divisor = path[divisor].0;
@@ -625,7 +626,7 @@ impl<'a> Builder<'a> {
         };
         let work = &mut self.loops[at].work;
         match exponent {
-            Some(whole) if whole.fract() == 0.0 && whole.abs() <= if self.reassociates { 64.0 } else { 3.0 } => {
+            Some(whole) if whole.fract() == 0.0 && whole.abs() <= 64.0 => {
                 let magnitude = whole.abs().max(1.0) as u64;
                 work.arithmetic += weight * (f64::from(magnitude.ilog2()) + f64::from(magnitude.count_ones()) - 1.0);
                 work.quotients += if whole < 0.0 { weight } else { 0.0 };

@@ -96,8 +96,8 @@ impl Recurrence<'_, '_> {
         chains.max_by(|a, b| a.of_iteration().total_cmp(&b.of_iteration()))
     }
 
-    /// Whether a quotient by this is a product.
+    /// Whether C has a product for a quotient by this.
     fn is_by_number(&self, divisor: ExprId) -> bool {
-        self.builder.reassociates && matches!(self.builder.kernel.exprs[divisor], Expr::Number(_))
+        matches!(self.builder.kernel.exprs[divisor], Expr::Number(_))
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! # Method
 //! From the inside out. A short loop inside another, with nothing but unrolled loops inside, is unrolled into it. A loop without loops inside runs in
-//! vector lanes if the kernel says so, or if all it stores is consecutive, or added to registers where sums may be reassociated, if no element that it stores is
-//! accessed elsewhere in it, and if all it calls has vector forms. The rest of a trip count that is no multiple of the lanes runs in vectors half as long, and so on.
+//! vector lanes if the kernel says so, or if all it stores is consecutive, or is the sum of neighbours, which the C back end writes in vectors, if no element that it
+//! stores is accessed elsewhere in it, and if all it calls has vector forms. The rest of a trip count that is no multiple of the lanes runs in vectors half as long, and so on.
 //! # Complexity
 //! Linear in loops and operations; quadratic in the accesses to one array that a loop stores to.
 
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use nestegg_ir::affine::{Affine, Var};
 use nestegg_ir::{ArrayId, InameId, InameSet, InsnId};
 
-use crate::body::{Counts, Reference, Work, count};
+use crate::body::{Counts, Held, Reference, Work, count};
 use crate::estimate::{Bound, LoopEstimate};
 use crate::machine::{Constant as C, Machine};
 use crate::nest::{Loop, Nest};
@@ -45,6 +45,8 @@ struct Shaped {
     work: Work,
     /// Unrolled loops that may become vectors: what an iteration does, in how many vectors, and how many iterations there are.
     vectors: Vec<(Work, f64, f64)>,
+    /// The inames of the loops left around.
+    around: InameSet,
     /// Whether there are loops left inside.
     has_loops: bool,
     /// Nanoseconds of the loops left inside, for one iteration.
@@ -65,11 +67,11 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
         let mut own = Shaped {
             work: one.work.with_unrolled(&known, &kernel.is_table),
             vectors: Vec::new(),
+            around: left_around(kernel, idx, &parents, &unrolled),
             has_loops: false,
             inside: 0.0,
         };
-        own.work.loads.retain(|load| !in_registers[load.array.index()]);
-        own.work.stores.retain(|store| !in_registers[store.array.index()]);
+        kernel.hold(&mut own.work, &in_registers);
         packing.add_to(&mut own.work, idx, |bytes| machine.lanes(bytes));
         for &child in &one.children {
             let Some(inner) = shaped[child].take() else { continue };
@@ -230,6 +232,17 @@ fn unrolled_around(kernel: &Sized, idx: usize, parents: &[usize], unrolled: &[bo
     res
 }
 
+/// The inames of the loops around a loop that are not unrolled.
+fn left_around(kernel: &Sized, idx: usize, parents: &[usize], unrolled: &[bool]) -> InameSet {
+    let mut res = InameSet::new();
+    let mut at = idx;
+    while at != 0 {
+        at = parents[at];
+        res.extend(kernel.nest.loops[at].iname.filter(|_| !unrolled[at]));
+    }
+    res
+}
+
 /// For each array whether it is a temporary all of whose elements become registers, for all loops that run over it are unrolled.
 pub(crate) fn in_registers(kernel: &Sized, parents: &[usize], unrolled: &[bool]) -> Vec<bool> {
     let mut res = kernel.is_local.clone();
@@ -298,7 +311,7 @@ fn of_loop(kernel: &Sized, inner: &Shaped, of: &Loop, machine: &Machine) -> Loop
     let entry = if iname.is_some() && !is_unrolled { machine[C::LoopEntry] + guess } else { 0.0 }
         + kept * (machine[C::Load].max(machine[C::Store]));
     let own = step * steps.n;
-    let traffic = kernel.traffic(work, iname, trips, machine);
+    let traffic = kernel.traffic(work, (iname, &inner.around), trips, machine);
     let both = own.max(traffic) + machine[C::Overlap] * own.min(traffic);
     LoopEstimate {
         at: 0,
@@ -352,6 +365,9 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
         loads += n_spilled;
         stores += n_spilled;
     }
+    let spilled = spilled_of_held(work, machine[C::Registers]);
+    loads += spilled.0;
+    stores += spilled.1;
     let mut first = true;
     for (distance, times) in &work.spilled {
         if *distance > machine[C::Registers] {
@@ -411,6 +427,19 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
     (total, bound)
 }
 
+/// Loads and stores of elements of small arrays that find no register, if all are as likely to find one.
+fn spilled_of_held(work: &Work, n_registers: f64) -> (f64, f64) {
+    let mut arrays: BTreeMap<ArrayId, (f64, bool)> = BTreeMap::new();
+    for held in &work.held {
+        arrays.entry(held.array).or_insert((held.n_elements, false)).1 |= held.is_stored;
+    }
+    let n_elements: f64 = arrays.values().map(|array| array.0).sum();
+    let n_stored: f64 = arrays.values().filter(|array| array.1).map(|array| array.0).sum();
+    let n_read: f64 = work.held.iter().map(|held| held.n_read).sum();
+    let share = if n_elements > n_registers { 1.0 - n_registers / n_elements } else { 0.0 };
+    (n_read * share, n_stored * share)
+}
+
 /// How far apart in its array the elements of two iterations are; `None` if that is not known.
 fn stride(reference: &Reference, iname: InameId) -> Option<i64> {
     Some(reference.position.as_ref()?.coefficient(Var::Iname(iname)))
@@ -437,6 +466,23 @@ impl Sized {
         res
     }
 
+    /// Notes accesses to arrays whose elements are in registers as such. What adds to an element does not read it from elsewhere.
+    fn hold(&self, work: &mut Work, in_registers: &[bool]) {
+        let is_held = |reference: &Reference| in_registers[reference.array.index()];
+        let (loads, others): (Vec<_>, Vec<_>) = std::mem::take(&mut work.loads).into_iter().partition(is_held);
+        let (stores, stored): (Vec<_>, Vec<_>) = std::mem::take(&mut work.stores).into_iter().partition(is_held);
+        (work.loads, work.stores) = (others, stored);
+        let of_array = |array: ArrayId, n_read: f64, is_stored: bool| {
+            let n_elements = self.bytes[array.index()] / self.element[array.index()].max(1) as f64;
+            Held { array, n_elements, n_read, is_stored }
+        };
+        let is_sum =
+            |load: &Reference| stores.iter().any(|one| one.array == load.array && one.position == load.position);
+        work.held
+            .extend(loads.iter().map(|load| of_array(load.array, if is_sum(load) { 0.0 } else { load.times }, false)));
+        work.held.extend(stores.iter().map(|store| of_array(store.array, 0.0, true)));
+    }
+
     /// Bytes of the largest element that a loop works on.
     fn widest(&self, work: &Work) -> u64 {
         let all = work.loads.iter().chain(&work.stores);
@@ -446,11 +492,7 @@ impl Sized {
     fn is_vectorizable(&self, work: &Work, iname: InameId, machine: &Machine) -> bool {
         let calls = work.calls.iter().sum::<f64>() > 0.0;
         // What transposes blocks of elements is in lanes already.
-        if work.is_scalar
-            || work.turned > 0.0
-            || calls && machine[C::CallLanes] <= 1.0
-            || work.reductions > 0.0 && machine[C::Reassociates] < 0.5
-        {
+        if work.is_scalar || work.turned > 0.0 || calls && machine[C::CallLanes] <= 1.0 {
             return false;
         }
         if has_odd_group(work, iname) || work.reductions > 0.0 && !goes_along(work, iname) {
@@ -463,7 +505,13 @@ impl Sized {
     }
 
     /// Nanoseconds in which the data of a loop come from where they are.
-    fn traffic(&self, work: &Work, iname: Option<InameId>, trips: f64, machine: &Machine) -> f64 {
+    fn traffic(
+        &self,
+        work: &Work,
+        (iname, around): (Option<InameId>, &InameSet),
+        trips: f64,
+        machine: &Machine,
+    ) -> f64 {
         let Some(iname) = iname else { return 0.0 };
         let footprint: f64 = self.bytes.iter().sum();
         let per_byte = if footprint <= machine[C::L1Bytes] {
@@ -476,8 +524,14 @@ impl Sized {
             machine[C::MemoryByte]
         };
         let mut seen: Vec<(ArrayId, Option<Affine>, i64)> = Vec::new();
-        let is_far = |array: ArrayId| self.bytes[array.index()] > machine[C::L1Bytes];
-        let mut bytes: f64 = work.packed.iter().filter(|packed| is_far(packed.0)).map(|packed| packed.1).sum();
+        let is_large = |array: ArrayId| self.bytes[array.index()] > machine[C::L1Bytes];
+        // What comes from outside, and is read once, has given way to all else since the last run.
+        let is_far = |reference: &Reference| {
+            let is_once = |position: &Affine| around.iter().all(|outer| position.coefficient(Var::Iname(outer)) != 0);
+            is_large(reference.array)
+                || !self.is_local[reference.array.index()] && reference.position.as_ref().is_some_and(is_once)
+        };
+        let mut bytes: f64 = work.packed.iter().filter(|packed| is_large(packed.0)).map(|packed| packed.1).sum();
         let writes = work.stores.iter().map(|store| (store, 2.0));
         let is_single = |(reference, _): &(&Reference, f64)| !work.packed.iter().any(|one| one.0 == reference.array);
         for (reference, factor) in writes.chain(work.loads.iter().map(|load| (load, 1.0))).filter(is_single) {
@@ -489,7 +543,7 @@ impl Sized {
             let row = reference.position.as_ref().map_or(0, |position| position.constant.div_euclid(neighbours));
             let way = reference.position.as_ref().map(|position| Affine { constant: 0, ..position.clone() });
             let access = (reference.array, way, row);
-            if step > 0.0 && is_far(reference.array) && !seen.contains(&access) {
+            if step > 0.0 && is_far(reference) && !seen.contains(&access) {
                 let is_near = step < LINE && seen.iter().any(|known| known.0 == access.0 && known.1 == access.1);
                 seen.push(access);
                 let share = if is_near && self.rows_stay(reference, machine) { 0.25 } else { 1.0 };

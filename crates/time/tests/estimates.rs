@@ -327,6 +327,51 @@ fn elements_come_from_memory() {
 }
 
 /// Sums of elements that lie apart are not written in lanes.
+/// Small arrays of constants come from outside together, if no loop reads them again.
+#[test]
+fn small_tables_come_from_memory_where_they_are_read_once() {
+    let of = |index: &str| {
+        let text = format!(
+            "kernel k linearized\ndomain {{ [e] : 0 <= e < 50 }}\ndomain {{ [i] : 0 <= i < 50 }}\narg a : float64[50, 50] read\narg b : float64[50] read\n\
+             arg y : float64[50, 50] write\nfor e, i\n  y[e, i] = {index}\nend\n"
+        );
+        let machine = |byte: f64| {
+            let mut machine = machine();
+            (machine[Constant::L1Bytes], machine[Constant::L2Bytes]) = (25e3, 1e6);
+            machine[Constant::L2Byte] = byte;
+            machine
+        };
+        let time = |byte: f64| estimate(&kernel(&text), &[], &machine(byte)).unwrap().nanoseconds;
+        time(1e3) - time(0.0)
+    };
+    // Rows of both matrices, or those of the one that is written, which takes two ways.
+    assert!((of("a[e, i]") / of("b[i]") - 1.5).abs() < 0.01, "{} and {}", of("a[e, i]"), of("b[i]"));
+}
+
+/// Elements of small arrays are in registers only as far as there are registers.
+#[test]
+fn small_arrays_take_registers() {
+    let mut machine = machine();
+    machine[Constant::Overlap] = 1.0;
+    // So many arrays of so many elements, each written and read in a loop of its own.
+    let of = |n_arrays: usize, n: usize| {
+        let names = || (0..n_arrays).map(|array| format!("t{array}"));
+        let temps: String = names().map(|name| format!("temp {name} : float64[{n}]\n")).collect();
+        let writes: String = names().map(|name| format!("    {name}[i] = x[e]*i\n")).collect();
+        let sum: Vec<String> = names().map(|name| format!("{name}[j]")).collect();
+        let text = format!(
+            "kernel k linearized\ndomain {{ [e] : 0 <= e < 50 }}\ndomain {{ [i] : 0 <= i < {n} }}\ndomain {{ [j] : 0 <= j < {n} }}\narg x : float64[50] read\n\
+             arg y : float64[100] write\n{temps}temp s : float64\nfor e\n  for i\n{writes}  end\n  s = 0.0\n  for j\n    s = s + {}\n  end\n  y[2*e] = s\nend\n",
+            sum.join(" + ")
+        );
+        estimate(&kernel(&text), &[], &machine).unwrap().nanoseconds
+    };
+    let of_second = |n: usize| of(2, n) - of(1, n);
+    // Of 16 elements none is spilled; of 24 a third is stored and loaded.
+    assert!((of_second(8) - 50.0 * 8.0).abs() < 50.0, "{}", of_second(8));
+    assert!((of_second(12) - 50.0 * (12.0 + 16.0)).abs() < 50.0, "{}", of_second(12));
+}
+
 #[test]
 fn strided_sums_are_scalar() {
     check(
