@@ -5,7 +5,8 @@
 //! # Output
 //! One more than the greatest index: a number, or an expression in the parameters.
 //! # Method
-//! isl's bounds of each set of indices; over several accesses the maximum, where none is certainly the greatest.
+//! isl's bounds of each set of indices, in which an entry of a table of constants is any number between its least and its greatest; over several accesses the maximum,
+//! where none is certainly the greatest.
 //! # Complexity
 //! One set for each different access; accesses at numbers need none.
 
@@ -22,6 +23,9 @@ use crate::term::{Kind, Term};
 /// The name of an index in sets.
 const INDEX: &str = "nestegg_index";
 
+/// What names of entries of tables begin with in sets.
+pub(crate) const ENTRY: &str = "nestegg_entry";
+
 /// An access to the first dimension of an array.
 #[derive(Debug)]
 pub(crate) struct Access {
@@ -31,7 +35,7 @@ pub(crate) struct Access {
     pub(crate) index: Option<Affine>,
     /// What holds where it happens, in isl's notation.
     pub(crate) context: String,
-    /// The inames and parameters in that.
+    /// The inames, parameters and entries of tables in that.
     pub(crate) names: Vec<String>,
     /// Where it is.
     pub(crate) at: Span,

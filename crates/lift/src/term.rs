@@ -82,11 +82,19 @@ impl Term {
 
     /// The same as an affine expression of inames and parameters, if it is one.
     pub(crate) fn affine(&self) -> Option<Affine> {
-        let of = |operands: &[Rc<Self>]| operands.iter().map(|operand| operand.affine()).collect::<Option<Vec<_>>>();
+        self.affine_with(&mut |_| None)
+    }
+
+    /// The same where `other` says what stands for elements of arrays.
+    pub(crate) fn affine_with(&self, other: &mut dyn FnMut(&Self) -> Option<Affine>) -> Option<Affine> {
+        let mut of = |operands: &[Rc<Self>]| {
+            operands.iter().map(|operand| operand.affine_with(other)).collect::<Option<Vec<_>>>()
+        };
         match &self.kind {
             Kind::Number(Number::Int(value)) => Some(Affine::constant(*value)),
             Kind::Name(name) => Some(Affine::var(name)),
-            Kind::Cast(dtype, operand) if dtype.is_integer() => operand.affine(),
+            Kind::Cast(dtype, operand) if dtype.is_integer() => operand.affine_with(other),
+            Kind::Element(..) => other(self),
             Kind::Op(op, operands) => {
                 let values = of(operands)?;
                 let mut rest = values.iter();

@@ -169,6 +169,33 @@ fn extents_follow_from_accesses() {
     );
 }
 
+/// An entry of a table may be any number between its least and its greatest, zero among them where some are not written.
+#[test]
+fn extents_follow_from_entries_of_tables() {
+    check(
+        "static const int p[3] = {2, 5, 1};
+        static const int q[2][2] = {{1, 3}};
+        void f(double *a, double *b) {
+            for (int i = 0; i < 3; ++i) {
+                a[4*p[i] + p[i] - 5 + i] = 1;
+                b[q[0][1] + q[1][0]] += 1;
+            }
+        }",
+        expect![[r#"
+            kernel f linearized
+            domain { [i] : 0 <= i and i < 3 }
+            arg a : float64[23] write
+            arg b : float64[7] readwrite
+            table p : int32[3] = [2, 5, 1]
+            table q : int32[2, 2] = [[1, 3], [0, 0]]
+            for i
+              a[4*p[i] + p[i] + -5 + i] = 1  {id=insn0}
+              b[q[0, 1] + q[1, 0]] = b[q[0, 1] + q[1, 0]] + 1  {id=insn1}
+            end
+        "#]],
+    );
+}
+
 #[test]
 fn declarations_become_tables_temporaries_and_constants() {
     check(

@@ -174,7 +174,7 @@ fn stores(kernel: &Kernel, iname: InameId, body: &[LoopTree]) -> Vec<InsnId> {
             instruction.written_arrays().contains(&array) || reads(&kernel.exprs, instruction.expressions(), array)
         })
     });
-    if res.len() == body.len() || !res.iter().any(|&store| lies_apart(kernel, store, iname)) {
+    if res.len() == body.len() || !res.iter().any(|&store| lies_apart(kernel, store, &res, iname)) {
         res.clear();
     }
     res
@@ -201,12 +201,25 @@ fn is_store(kernel: &Kernel, insn: InsnId, written: &[ArrayId]) -> bool {
         && !of_indices.iter().any(|array| written.contains(array))
 }
 
-/// Whether a store goes to an element that is no neighbour of that of the next iteration.
-fn lies_apart(kernel: &Kernel, store: InsnId, iname: InameId) -> bool {
+/// Whether the elements of a store lie apart even with those that other stores of the loop fill between them.
+fn lies_apart(kernel: &Kernel, store: InsnId, stores: &[InsnId], iname: InameId) -> bool {
     let Some(assignee) = kernel[store].assignees().first() else { return false };
-    let Some((last, others)) = assignee.indices.split_last() else { return false };
-    let step = |index: ExprId| Some(affine::of(&kernel.exprs, index)?.coefficient(Var::Iname(iname)));
-    !(others.iter().all(|&index| step(index) == Some(0)) && matches!(step(*last), Some(-1..=1)))
+    let n_beside = stores.iter().filter(|&&other| kernel[other].written_arrays() == [assignee.array]).count();
+    distance(kernel, assignee, iname).is_none_or(|distance| distance.unsigned_abs() > n_beside as u64)
+}
+
+/// How far apart in memory the elements of two iterations are; `None` if that is not known.
+fn distance(kernel: &Kernel, assignee: &Assignee, iname: InameId) -> Option<i64> {
+    let (mut res, mut row) = (0_i64, Some(1_i64));
+    for (&index, &extent) in assignee.indices.iter().zip(&kernel[assignee.array].shape).rev() {
+        let step = affine::of(&kernel.exprs, index)?.coefficient(Var::Iname(iname));
+        if step != 0 {
+            res = res.checked_add(step.checked_mul(row?)?)?;
+        }
+        let extent = affine::of(&kernel.exprs, extent).and_then(|extent| extent.as_constant());
+        row = row.and_then(|row| row.checked_mul(extent?));
+    }
+    Some(res)
 }
 
 /// How a store adds to the old value, and what; the operation is `None` if it only stores.

@@ -8,7 +8,7 @@ use support::{Pass, assert_same_meaning, parse};
 
 const HEAD: &str = "kernel k linearized\nparam n : int32 = 3\ndomain [n] -> { [e] : 0 <= e < n }\ndomain { [q] : 0 <= q < 2 }\ndomain { [i] : 1 <= i < 3 }\n\
                     domain [i] -> { [j] : 0 <= j < i }\ndomain { [m] : -1 <= m < 2 }\n\
-                    arg x : float64[4] read\narg y : float64[4] readwrite\narg A : float64[4, 4] readwrite\narg E : float64[n, n] readwrite\n\
+                    arg x : float64[4] read\narg y : float64[4] readwrite\narg A : float64[4, 4] readwrite\narg E : float64[n, n] readwrite\narg F : float64[4, 2] readwrite\n\
                     table P : int32[4] = [2, 0, 3, 1]\ntemp t : float64[4]\ntemp v : float64\n";
 
 const PASS: Pass = Pass { head: HEAD, run: store_last };
@@ -41,6 +41,8 @@ fn loops_that_stay() {
     PASS.refuse("for i\n  A[i, 0] = x[i]\n  A[i, 1] = x[i]\nend\n");
     PASS.refuse("for i\n  v = x[i]\n  y[i] = v*v\nend\n");
     PASS.refuse("for i\n  v = x[i]\n  y[0] = y[0] + v*v\nend\n");
+    // Elements with neighbours that other stores fill.
+    PASS.refuse("for i\n  v = x[i]\n  F[i, 0] = v\n  F[i, 1] = v*v\nend\n");
     // What the loop reads again, or writes elsewhere too.
     PASS.refuse("for i\n  v = A[0, i]\n  A[i, 0] = v*v\nend\n");
     PASS.refuse("for i\n  v = x[i]\n  A[i, 0] = v\n  for q\n    A[q, i] = v\n  end\nend\n");

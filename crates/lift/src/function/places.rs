@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
-use nestegg_ir::Dtype;
+use nestegg_dump::syntax::TableItem;
+use nestegg_ir::{Dtype, Number};
+use nestegg_isl::Affine;
 use nestegg_span::Span;
 use tree_sitter::Node;
 
-use super::{Lift, Pointer, Role, Size, Symbol, bare, operator};
-use crate::extents::Access;
+use super::{ArrayInfo, Lift, Pointer, Role, Size, Symbol, bare, operator};
+use crate::extents::{Access, ENTRY};
 use crate::problem::{self, Lifted};
 use crate::term::{Kind, Term, Value};
 use crate::types::Base;
@@ -72,13 +74,40 @@ impl<'f> Lift<'f> {
         let (Some(Size::Unknown), Some(index)) = (self.arrays[place.array].shape.first(), place.indices.first()) else {
             return;
         };
-        let context = match index.as_int() {
+        let mut context = match index.as_int() {
             Some(_) => String::new(),
             None => self.context_text(),
         };
-        let access =
-            Access { array: place.array, index: index.affine(), names: self.known_names(&context), context, at };
-        self.accesses.push(access);
+        let mut names = self.known_names(&context);
+        let n_names = names.len();
+        let index = index.affine_with(&mut |element| {
+            let (least, greatest) = self.entries(element)?;
+            let name = format!("{ENTRY}_{}", names.len() - n_names);
+            context.push_str(&format!(" and {least} <= {name} <= {greatest}"));
+            names.push(name.clone());
+            Some(Affine::var(&name))
+        });
+        self.accesses.push(Access { array: place.array, index, names, context, at });
+    }
+
+    /// The least and the greatest entry of the table of integers that an element is of.
+    fn entries(&self, element: &Term) -> Option<(i64, i64)> {
+        let Kind::Element(array, _) = &element.kind else { return None };
+        let ArrayInfo { role: Role::Table(items), shape, .. } = &self.arrays[*array] else { return None };
+        let entries = items.iter().filter_map(|item| match item {
+            TableItem::Number(Number::Int(entry), _) => Some(Some(*entry)),
+            TableItem::Number(..) | TableItem::Error => Some(None),
+            TableItem::Open(_) | TableItem::Close => None,
+        });
+        let entries = entries.collect::<Option<Vec<i64>>>()?;
+        let size = shape.iter().try_fold(1, |size: i64, extent| match extent {
+            Size::Known(extent) => size.checked_mul(extent.as_int()?),
+            Size::Unknown => None,
+        });
+        // Entries that are not written are zero.
+        let is_full = size.and_then(|size| usize::try_from(size).ok()) == Some(entries.len());
+        let all = || entries.iter().copied().chain((!is_full).then_some(0));
+        Some((all().min()?, all().max()?))
     }
 
     /// An array with its indices, as far as they are given.

@@ -66,25 +66,11 @@ impl Packing {
         }
         let mut axes: BTreeMap<ArrayId, Vec<Axes>> = BTreeMap::new();
         for (array, accesses) in by_array {
-            let of_array = packed_axes(kernel, pairs, &accesses);
-            // Loops over rectangles that overlap others stay.
-            let fits = |(_, needed): &(Axes, Vec<usize>)| {
-                let is_new = |&&pair: &&usize| !is_coalesced[pair];
-                needed.iter().filter(is_new).all(|&pair| {
-                    let overlaps = |&other: &usize| {
-                        other != pair
-                            && (is_coalesced[other] || needed.contains(&other))
-                            && pairs[other]
-                                .place_of(pairs[pair].outer)
-                                .or(pairs[other].place_of(pairs[pair].inner))
-                                .is_some()
-                    };
-                    around.values().all(|around| !around.contains(&pair) || !around.iter().any(overlaps))
-                })
-            };
-            for (axes_of, needed) in of_array.into_iter().filter(fits).collect::<Vec<_>>() {
-                needed.iter().for_each(|&pair| is_coalesced[pair] = true);
-                axes.entry(array).or_default().push(axes_of);
+            for (of_array, needed) in packed_axes(kernel, pairs, &accesses) {
+                if fit_together(pairs, around, &is_coalesced, &needed) {
+                    needed.iter().for_each(|&pair| is_coalesced[pair] = true);
+                    axes.entry(array).or_default().push(of_array);
+                }
             }
         }
         Self { is_coalesced, axes }
@@ -93,6 +79,24 @@ impl Packing {
     pub(super) fn is_coalesced(&self, pair: usize) -> bool {
         self.is_coalesced[pair]
     }
+}
+
+/// Whether some pairs can be coalesced beside those that are: no loop is in two of them.
+fn fit_together(
+    pairs: &[Pair],
+    around: &BTreeMap<InsnId, Vec<usize>>,
+    is_coalesced: &[bool],
+    needed: &[usize],
+) -> bool {
+    let overlaps = |pair: usize, other: usize| {
+        let Pair { outer, inner, .. } = pairs[pair];
+        pair != other && (pairs[other].place_of(outer).is_some() || pairs[other].place_of(inner).is_some())
+    };
+    let is_chosen = |pair: usize| is_coalesced[pair] || needed.contains(&pair);
+    let is_alone = |pair: usize, around: &[usize]| {
+        !around.contains(&pair) || !around.iter().any(|&other| is_chosen(other) && overlaps(pair, other))
+    };
+    needed.iter().all(|&pair| around.values().all(|around| is_alone(pair, around)))
 }
 
 /// Arrays that stay as they are: those that opaque instructions or conditions of branches touch.
