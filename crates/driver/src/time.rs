@@ -18,6 +18,7 @@ use crate::parameters;
 use crate::report::TimeEstimate;
 use crate::search::Told;
 use crate::stages::Stages;
+use crate::temporaries;
 
 /// A form for compilers must save this many hundredths of the time: smaller differences are beyond the model.
 const GAIN: u128 = 2;
@@ -140,7 +141,11 @@ impl Run<'_> {
             let time = self.time(&split)?;
             forms.push((split, time));
         }
-        let fastest = forms.into_iter().min_by_key(|form| form.1);
+        let is_within_memory = |(form, _): &(LinearizedKernel, Nanoseconds)| {
+            let needed = temporaries::bytes(form, self.values);
+            self.config.memory.is_none_or(|limit| needed.is_some_and(|needed| needed <= u128::from(limit)))
+        };
+        let fastest = forms.into_iter().filter(is_within_memory).min_by_key(|form| form.1);
         Ok(fastest.filter(|form| form.1 < time.less(GAIN)))
     }
 

@@ -11,13 +11,15 @@
 //! # Complexity
 //! Quadratic in the instructions of a loop.
 
+use std::collections::BTreeSet;
+
 use nestegg_ir::affine::{self, Var};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::linearization::{from_tree, runs_in, to_tree};
 use nestegg_ir::names::Names;
 use nestegg_ir::walk::{arrays_below, reads};
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel,
+    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameTag, InsnId, Instruction, InstructionKind, Kernel,
     LinearizedKernel, LoopTree, Op,
 };
 
@@ -161,19 +163,25 @@ impl Pass {
 
 /// The stores of a loop that come last: none if they are all that there is, or are to neighbours.
 fn stores(kernel: &Kernel, iname: InameId, body: &[LoopTree]) -> Vec<InsnId> {
-    let all = runs_in(body);
+    let (all, exprs) = (runs_in(body), &kernel.exprs);
+    let is_opaque = |&insn: &InsnId| matches!(kernel[insn].kind, InstructionKind::Opaque { .. });
+    if !kernel[iname].tags.iter().all(|&tag| tag == InameTag::Unroll) || all.iter().any(is_opaque) {
+        return Vec::new();
+    }
     let written: Vec<ArrayId> = all.iter().flat_map(|&insn| kernel[insn].written_arrays()).collect();
     let mut res = direct(body);
     res.retain(|&insn| is_store(kernel, insn, &written));
-    // Of an array, all or none.
-    let others: Vec<InsnId> = all.into_iter().filter(|insn| !res.contains(insn)).collect();
-    res.retain(|&store| {
-        let array = kernel[store].written_arrays()[0];
-        !others.iter().any(|&other| {
-            let instruction = &kernel[other];
-            instruction.written_arrays().contains(&array) || reads(&kernel.exprs, instruction.expressions(), array)
-        })
-    });
+    // Of an array, all or none. What is stored late is not read, and what others write is not stored late.
+    let mut refused: BTreeSet<ArrayId> = BTreeSet::new();
+    for insn in all {
+        if res.contains(&insn) {
+            refused.extend(arrays_below(exprs, [added(kernel, insn).1]));
+        } else {
+            refused.extend(kernel[insn].written_arrays());
+            refused.extend(arrays_below(exprs, kernel[insn].expressions()));
+        }
+    }
+    res.retain(|&store| !refused.contains(&kernel[store].written_arrays()[0]));
     if res.len() == body.len() || !res.iter().any(|&store| lies_apart(kernel, store, &res, iname)) {
         res.clear();
     }

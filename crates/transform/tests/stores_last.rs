@@ -67,6 +67,8 @@ fn all_small_loops() {
         "A[j, i] = A[i, j]",
         "y[P[j]] = v",
         "y[j] = y[P[j]] + v",
+        "A[i, j] = A[i, j] + y[j]",
+        "y[P[j]] = v*A[j, i]",
     ];
     let mut n_split = 0;
     for first in lines {
