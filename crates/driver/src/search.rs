@@ -178,11 +178,10 @@ fn in_order(parts: &[Part], n_next: usize, pass: &Passes<'_>, stages: &mut Stage
 
 /// Whether the temporaries of a result take no more memory than is allowed; where they do, the limit is noted.
 fn is_within_memory(candidate: &Candidate, told: Told<'_>, limits: &mut Vec<LimitHit>) -> bool {
-    let Some(limit) = told.config.memory else { return true };
-    let needed = temporaries::bytes(&candidate.program, told.values);
-    let is_within = needed.is_some_and(|needed| needed <= u128::from(limit));
+    let limit = told.config.memory;
+    let is_within = temporaries::are_within(&candidate.program, told.values, limit);
     if !is_within {
-        let hit = LimitHit { place: candidate.seed.clone(), limit: "memory".to_owned(), value: Some(limit) };
+        let hit = LimitHit { place: candidate.seed.clone(), limit: "memory".to_owned(), value: limit };
         if !limits.contains(&hit) {
             limits.push(hit);
         }

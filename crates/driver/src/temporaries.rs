@@ -37,6 +37,11 @@ pub fn bytes(program: &LinearizedKernel, values: &[(String, i64)]) -> Option<u12
     })
 }
 
+/// Whether the temporaries of a program take no more bytes than a limit, if there is one.
+pub(crate) fn are_within(program: &LinearizedKernel, values: &[(String, i64)], limit: Option<u64>) -> bool {
+    limit.is_none_or(|limit| bytes(program, values).is_some_and(|needed| needed <= u128::from(limit)))
+}
+
 fn temporary(kernel: &Kernel, array: ArrayId, sites: &Sites, values: &[(String, i64)]) -> Temporary {
     let writers = &sites.writers[array.index()];
     let loops = writers.first().map(|&insn| kernel[insn].within.as_slice()).unwrap_or_default();

@@ -141,11 +141,8 @@ impl Run<'_> {
             let time = self.time(&split)?;
             forms.push((split, time));
         }
-        let is_within_memory = |(form, _): &(LinearizedKernel, Nanoseconds)| {
-            let needed = temporaries::bytes(form, self.values);
-            self.config.memory.is_none_or(|limit| needed.is_some_and(|needed| needed <= u128::from(limit)))
-        };
-        let fastest = forms.into_iter().filter(is_within_memory).min_by_key(|form| form.1);
+        forms.retain(|(form, _)| temporaries::are_within(form, self.values, self.config.memory));
+        let fastest = forms.into_iter().min_by_key(|form| form.1);
         Ok(fastest.filter(|form| form.1 < time.less(GAIN)))
     }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::affine;
-use crate::expr::{Expr, Exprs};
+use crate::expr::{Expr, Exprs, Op};
 use crate::ids::{ArrayId, DomainId, ExprId, FunctionId, InameId, InameSet, InsnId, ParameterId, SubstitutionId};
 use crate::linearization::{Item, Linearization, conditions_mut};
 use crate::number::{Dtype, Number, Stored};
@@ -276,6 +276,20 @@ impl Instruction {
             InstructionKind::Assignment { assignee, .. } => std::slice::from_ref(assignee),
             InstructionKind::Call { assignees, .. } => assignees,
             InstructionKind::Opaque { .. } => &[],
+        }
+    }
+
+    /// The operator and the operand of `x op= operand`, if it is that: a sum, a difference or a product of two operands.
+    #[must_use]
+    pub fn update(&self, exprs: &Exprs) -> Option<(Op, ExprId)> {
+        let InstructionKind::Assignment { assignee, expression } = &self.kind else { return None };
+        let Expr::Op { op, operands } = &exprs[*expression] else { return None };
+        let [a, b] = **operands else { return None };
+        match op {
+            Op::Add | Op::Mul if assignee.is_read_by(exprs, a) => Some((*op, b)),
+            Op::Add | Op::Mul if assignee.is_read_by(exprs, b) => Some((*op, a)),
+            Op::Sub if assignee.is_read_by(exprs, a) => Some((Op::Sub, b)),
+            _ => None,
         }
     }
 

@@ -186,6 +186,26 @@ pub fn runs_in(nodes: &[LoopTree]) -> Vec<InsnId> {
     res
 }
 
+/// The inames of the loops in a sequence, at any depth.
+#[must_use]
+pub fn loops_in(nodes: &[LoopTree]) -> Vec<InameId> {
+    let iname = |item| match item {
+        Item::For(iname) => Some(iname),
+        _ => None,
+    };
+    from_tree(nodes).into_iter().filter_map(iname).collect()
+}
+
+/// The conditions of branches in a sequence, at any depth.
+#[must_use]
+pub fn conditions_in(nodes: &[LoopTree]) -> Vec<ExprId> {
+    let condition = |item| match item {
+        Item::If(condition) => Some(condition),
+        _ => None,
+    };
+    from_tree(nodes).into_iter().filter_map(condition).collect()
+}
+
 /// The loops and conditions around one run, outermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {

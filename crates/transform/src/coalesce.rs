@@ -1,14 +1,15 @@
-//! Loop coalescing: a loop directly around another whose bounds depend on it becomes one loop over their points, and what runs over these is packed.
+//! Loop coalescing: a loop directly around another whose bounds depend on it becomes one loop over the points of both, and arrays over these points are packed.
 //!
 //! # Why
-//! In a triangle the inner loop runs another number of times each time, so that processors guess wrong how often, and compilers unroll nothing and use no lanes. Over its points, one
-//! after the other, there is one loop of a length that is known, along elements that are neighbours in memory.
+//! In a triangle, the trip count of the inner loop changes from one entry to the next: processors mispredict its end, and compilers neither unroll it nor put it into lanes. One loop over
+//! all points has a constant trip count, and runs through packed arrays one element after the other.
 //! # Input
 //! A kernel in its final order.
 //! # Output
-//! The same instances in the same order. Temporaries and tables that run over the points are [packed](pack). Other elements are found through tables of what the inames were.
+//! The same instances in the same order. Temporaries and tables that are indexed by both inames [lose one axis](pack); everywhere else, the two inames are looked up in small
+//! tables, or computed from the new one where they are affine in it.
 //! # Method
-//! isl tells the points. Loops of rectangles become one as well where a packed array needs that.
+//! isl lists the points. Two loops over a rectangle are coalesced too where a packed array needs that.
 //! # Complexity
 //! A question to isl for each value of an outer iname; else linear in the points of each access.
 //! # Not done
@@ -20,18 +21,18 @@ mod pack;
 
 use std::collections::BTreeMap;
 
-use indexmap::IndexMap;
 use nestegg_ir::domains::{DomainError, Domains};
-use nestegg_ir::linearization::{from_tree, runs_in, to_tree};
+use nestegg_ir::linearization::{from_tree, loops_in, runs_in, to_tree};
 use nestegg_ir::names::{Names, add_iname};
 use nestegg_ir::walk::below;
 use nestegg_ir::{Expr, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree};
 use nestegg_isl as isl;
+use rustc_hash::FxHashMap;
 
 use crate::depends::in_order_without_dead;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::ranges::{Ranges, interval};
-use crate::triangles::loops_in;
+use crate::triangles::may_have_triangles;
 use pack::{Packing, Rewriter};
 
 /// Loops over more points stay.
@@ -50,11 +51,16 @@ pub fn coalesce_triangles(linearized: &LinearizedKernel) -> Option<LinearizedKer
     }
     let domains = Domains::bounded(kernel, MAX_ISL_OPERATIONS).ok()?;
     let ranges = Ranges::new(kernel, &domains).ok()?;
-    let mut pairs =
-        Pairs { kernel, domains: &domains, ranges: &ranges, known: IndexMap::new(), around: BTreeMap::new() };
-    pairs.find(&tree, &mut Vec::new(), &mut Vec::new());
-    let Pairs { known, mut around, .. } = pairs;
-    let pairs: Vec<Pair> = known.into_values().flatten().collect();
+    let mut finder = Finder {
+        kernel,
+        domains: &domains,
+        ranges: &ranges,
+        pairs: Vec::new(),
+        known: FxHashMap::default(),
+        around: BTreeMap::new(),
+    };
+    finder.find(&tree, &mut Vec::new(), &mut Vec::new());
+    let Finder { pairs, mut around, .. } = finder;
     if !pairs.iter().any(|pair| pair.is_triangle) {
         return None;
     }
@@ -65,17 +71,9 @@ pub fn coalesce_triangles(linearized: &LinearizedKernel) -> Option<LinearizedKer
     let flat: Vec<InameId> =
         pairs.iter().map(|pair| add_iname(&mut kernel, &mut names, pair.outer, pair.points.len())).collect();
     let mut rewriter = Rewriter::new(&kernel, &pairs, &flat, &packing);
-    let tree = rewriter.all(&mut kernel, tree, &around, &[]);
+    let tree = rewriter.all(&mut kernel, &tree, &around, &[]);
     rewriter.finish(&mut kernel);
     Some(in_order_without_dead(kernel, from_tree(&tree)))
-}
-
-/// Whether the domain of any loop has to do with another iname.
-fn may_have_triangles(kernel: &Kernel, tree: &[LoopTree]) -> bool {
-    loops_in(tree).into_iter().any(|iname| {
-        let domain = &kernel[kernel[iname].domain];
-        domain.inames.len() > 1 || !domain.enclosing.is_empty()
-    })
 }
 
 /// A loop directly around another.
@@ -96,17 +94,18 @@ impl Pair {
 }
 
 /// Finds pairs of loops.
-struct Pairs<'a> {
+struct Finder<'a> {
     kernel: &'a Kernel,
     domains: &'a Domains,
     ranges: &'a Ranges,
-    /// `None` if their points are not known, or too many.
-    known: IndexMap<(InameId, InameId), Option<Pair>>,
-    /// For each instruction the pairs around it, the outermost first, as numbers among those that are known.
+    pairs: Vec<Pair>,
+    /// The number of a pair; `None` if its points are not known, or too many.
+    known: FxHashMap<(InameId, InameId), Option<usize>>,
+    /// For each instruction the numbers of the pairs around it, the outermost first.
     around: BTreeMap<InsnId, Vec<usize>>,
 }
 
-impl Pairs<'_> {
+impl Finder<'_> {
     /// Depth is limited by [`nestegg_ir::linearization::MAX_NESTING`].
     fn find(&mut self, nodes: &[LoopTree], open: &mut Vec<InameId>, around: &mut Vec<usize>) {
         for node in nodes {
@@ -152,14 +151,15 @@ impl Pairs<'_> {
 
     /// The number of a pair, if its points are known.
     fn pair(&mut self, outer: InameId, inner: InameId) -> Option<usize> {
-        if !self.known.contains_key(&(outer, inner)) {
-            // What is too hard for isl stays.
-            let pair = self.with_points(outer, inner).ok().flatten();
-            self.known.insert((outer, inner), pair);
+        if let Some(&known) = self.known.get(&(outer, inner)) {
+            return known;
         }
-        let number = self.known.get_index_of(&(outer, inner))?;
-        self.known[number].as_ref()?;
-        Some(self.known.values().take(number).flatten().count())
+        // What is too hard for isl stays.
+        let pair = self.with_points(outer, inner).ok().flatten();
+        let number = pair.is_some().then_some(self.pairs.len());
+        self.pairs.extend(pair);
+        self.known.insert((outer, inner), number);
+        number
     }
 
     /// The pair with its points; `None` if these are not known, or too many.

@@ -26,6 +26,7 @@ use nestegg_ir::{
 use nestegg_isl as isl;
 
 use crate::depends::in_order_without_dead;
+use crate::find::in_loops;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::innermost::Innermost;
 use crate::substitute::with_inames;
@@ -39,8 +40,7 @@ pub fn split_index_sets(linearized: &LinearizedKernel) -> Option<LinearizedKerne
     if !kernel.substitutions.is_empty() {
         return None;
     }
-    let mut found = Vec::new();
-    find(kernel, &tree, &mut Vec::new(), &mut found);
+    let found = in_loops(&tree, |open, iname, body| Candidate::of(kernel, open, iname, body));
     if found.is_empty() {
         return None;
     }
@@ -64,24 +64,6 @@ struct Candidate<'a> {
     iname: InameId,
     innermost: Innermost<'a>,
     reads: Vec<(Assignee, Affine)>,
-}
-
-/// Finds such loops, nested at most [`MAX_NESTING`](nestegg_ir::linearization::MAX_NESTING) deep.
-fn find<'a>(kernel: &'a Kernel, nodes: &[LoopTree], open: &mut Vec<InameId>, found: &mut Vec<Candidate<'a>>) {
-    for node in nodes {
-        match node {
-            LoopTree::Loop { iname, body } => match Candidate::of(kernel, open, *iname, body) {
-                Some(candidate) => found.push(candidate),
-                None => {
-                    open.push(*iname);
-                    find(kernel, body, open, found);
-                    open.pop();
-                }
-            },
-            LoopTree::Branch { body, .. } => find(kernel, body, open, found),
-            LoopTree::Run(_) => {}
-        }
-    }
 }
 
 impl<'a> Candidate<'a> {

@@ -18,14 +18,13 @@
 
 use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::linearization::{conditions_mut, from_tree, runs_in, to_tree};
+use nestegg_ir::linearization::{conditions_mut, from_tree, loops_in, runs_in, to_tree};
 use nestegg_ir::walk::below;
 use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree};
 use nestegg_isl as isl;
 
 use crate::ranges::Ranges;
 use crate::substitute::with_inames;
-use crate::triangles::loops_in;
 
 /// The stores of a longer loop are done when the next one loads.
 const MAX_TRIPS: i64 = 16;

@@ -41,6 +41,7 @@ mod depends;
 mod empty;
 mod factor_sums;
 mod facts;
+mod find;
 mod flatten_sums;
 pub mod fold;
 mod free_factors;

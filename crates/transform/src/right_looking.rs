@@ -28,6 +28,7 @@ use nestegg_ir::{
 use nestegg_isl as isl;
 
 use crate::depends::in_order_without_dead;
+use crate::find::in_loops;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::substitute::with_inames;
 
@@ -35,9 +36,7 @@ use crate::substitute::with_inames;
 #[must_use]
 pub fn look_right(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let tree = to_tree(&linearized.linearization).ok()?;
-    let mut found = Vec::new();
-    let mut open = Vec::new();
-    find(&linearized.kernel, &tree, &mut open, &mut found);
+    let mut found = in_loops(&tree, |open, iname, body| Solve::of(&linearized.kernel, open, iname, body));
     if found.is_empty() {
         return None;
     }
@@ -67,24 +66,6 @@ struct Solve {
     scalar: Option<(ArrayId, Vec<InsnId>)>,
     update: InsnId,
     last: InsnId,
-}
-
-/// Finds loops of this shape, nested at most [`MAX_NESTING`](nestegg_ir::linearization::MAX_NESTING) deep.
-fn find(kernel: &Kernel, nodes: &[LoopTree], open: &mut Vec<InameId>, found: &mut Vec<Solve>) {
-    for node in nodes {
-        match node {
-            LoopTree::Loop { iname, body } => match Solve::of(kernel, open, *iname, body) {
-                Some(solve) => found.push(solve),
-                None => {
-                    open.push(*iname);
-                    find(kernel, body, open, found);
-                    open.pop();
-                }
-            },
-            LoopTree::Branch { body, .. } => find(kernel, body, open, found),
-            LoopTree::Run(_) => {}
-        }
-    }
 }
 
 /// The assignee and the value of an assignment that always happens.

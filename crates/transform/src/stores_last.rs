@@ -1,11 +1,11 @@
-//! In a loop that computes and stores to elements of arguments that lie apart, the stores come last, in a loop of their own.
+//! Stores to elements of arguments that lie apart leave the loop that computes what they store.
 //!
 //! # Why
-//! Stores to elements that lie apart keep compilers from using lanes for the rest; a compiler that does not know whether two of them are the same element does not move them either.
+//! Such stores keep compilers from putting the rest of the loop into lanes. Nor do compilers move them: they cannot tell whether two of them go to the same element.
 //! # Input
 //! A kernel in its final order.
 //! # Output
-//! Two loops: one that puts what is to be stored, or added to what is there, into temporaries, and one that stores it, in the same order.
+//! Two loops in place of one: the first computes, and keeps the values in temporaries; the second stores them, or adds them to what is there, in the old order.
 //! # Method
 //! A store qualifies if nothing else in the loop touches its array, and nothing in the loop changes its indices. isl tells how many values there are to keep.
 //! # Complexity
@@ -15,15 +15,17 @@ use std::collections::BTreeSet;
 
 use nestegg_ir::affine::{self, Var};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::linearization::{from_tree, runs_in, to_tree};
+use nestegg_ir::linearization::{conditions_in, from_tree, runs_in, to_tree};
 use nestegg_ir::names::Names;
+use nestegg_ir::types::Types;
 use nestegg_ir::walk::{arrays_below, reads};
 use nestegg_ir::{
     Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameTag, InsnId, Instruction, InstructionKind, Kernel,
-    LinearizedKernel, LoopTree, Op,
+    LinearizedKernel, LoopTree,
 };
 
 use crate::depends::in_order_without_dead;
+use crate::find::in_loops;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::ranges::Ranges;
 
@@ -35,8 +37,8 @@ const MAX_END: i64 = 4096;
 pub fn store_last(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let tree = to_tree(&linearized.linearization).ok()?;
     let kernel = &linearized.kernel;
-    if !kernel.substitutions.is_empty() || !loops_of(&tree).any(|(iname, body)| !stores(kernel, iname, body).is_empty())
-    {
+    let has_stores = |_: &[InameId], iname, body: &[LoopTree]| (!stores(kernel, iname, body).is_empty()).then_some(());
+    if !kernel.substitutions.is_empty() || in_loops(&tree, has_stores).is_empty() {
         return None;
     }
     let domains = Domains::bounded(kernel, MAX_ISL_OPERATIONS).ok()?;
@@ -46,31 +48,17 @@ pub fn store_last(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
         _ => None,
     };
     let ends = kernel.iname_ids().map(end).collect();
-    let mut pass = Pass { kernel: kernel.clone(), names: Names::new(kernel), ends, is_split: false };
+    let (kernel, names, types) = (kernel.clone(), Names::new(kernel), Types::infer(kernel));
+    let mut pass = Pass { kernel, names, types, ends, is_split: false };
     let tree = pass.all(tree);
     pass.is_split.then(|| in_order_without_dead(pass.kernel, from_tree(&tree)))
-}
-
-/// All loops, at most [`MAX_NESTING`](nestegg_ir::linearization::MAX_NESTING) deep.
-fn loops_of(nodes: &[LoopTree]) -> impl Iterator<Item = (InameId, &[LoopTree])> {
-    let mut open: Vec<&LoopTree> = nodes.iter().collect();
-    std::iter::from_fn(move || {
-        loop {
-            match open.pop()? {
-                LoopTree::Loop { iname, body } => {
-                    open.extend(body);
-                    return Some((*iname, body.as_slice()));
-                }
-                LoopTree::Branch { body, .. } => open.extend(body),
-                LoopTree::Run(_) => {}
-            }
-        }
-    })
 }
 
 struct Pass {
     kernel: Kernel,
     names: Names,
+    /// Of the expressions that the kernel came with.
+    types: Types,
     /// The end of the values of each iname, if they are few and not negative.
     ends: Vec<Option<i64>>,
     is_split: bool,
@@ -100,13 +88,13 @@ impl Pass {
     /// The loop without these stores, and theirs.
     fn split(&mut self, over: (InameId, i64), body: Vec<LoopTree>, stores: &[InsnId]) -> [LoopTree; 2] {
         self.is_split = true;
-        let (mut computed, mut stored) = (Vec::with_capacity(body.len()), Vec::with_capacity(stores.len()));
+        let (mut computed, mut late) = (Vec::with_capacity(body.len()), Vec::with_capacity(stores.len()));
         // Values, with the elements in which they are kept.
         let mut kept: Vec<(ExprId, ExprId)> = Vec::new();
         for node in body {
             match node {
                 LoopTree::Run(insn) if stores.contains(&insn) => {
-                    let value = added(&self.kernel, insn).1;
+                    let value = stored(&self.kernel, insn);
                     let known = kept.iter().find(|kept| kept.0 == value).map(|kept| kept.1);
                     let element = known.unwrap_or_else(|| {
                         let (keep, element) = self.keep(over, insn, value);
@@ -115,7 +103,7 @@ impl Pass {
                         element
                     });
                     self.replace(insn, element);
-                    stored.push(LoopTree::Run(insn));
+                    late.push(LoopTree::Run(insn));
                 }
                 other => {
                     let runs = runs_in(std::slice::from_ref(&other));
@@ -130,13 +118,14 @@ impl Pass {
                 }
             }
         }
-        [computed, stored].map(|body| LoopTree::Loop { iname: over.0, body })
+        [computed, late].map(|body| LoopTree::Loop { iname: over.0, body })
     }
 
     /// An instruction that keeps a value for the loop after, and the element in which it is.
     fn keep(&mut self, (iname, end): (InameId, i64), store: InsnId, value: ExprId) -> (InsnId, ExprId) {
-        let Self { kernel, names, .. } = self;
-        let dtype = kernel[kernel[store].written_arrays()[0]].dtype;
+        let Self { kernel, names, types, .. } = self;
+        // Only the store rounds to the type of its array.
+        let dtype = types.of(value).dtype();
         let name = names.new_name("stored");
         let id = names.new_name_like(&format!("keep_{name}"));
         let (array, shape) = (ArrayId::new(kernel.arrays.len()), vec![kernel.exprs.int(end)]);
@@ -152,11 +141,11 @@ impl Pass {
 
     /// Replaces what a store stores or adds.
     fn replace(&mut self, insn: InsnId, element: ExprId) {
-        let (op, _) = added(&self.kernel, insn);
         let Kernel { instructions, exprs, .. } = &mut self.kernel;
+        let update = instructions[insn.index()].update(exprs);
         if let InstructionKind::Assignment { assignee, expression } = &mut instructions[insn.index()].kind {
             let own = exprs.access(assignee.array, assignee.indices.clone());
-            *expression = op.map_or(element, |op| exprs.op(op, [own, element]));
+            *expression = update.map_or(element, |(op, _)| exprs.op(op, [own, element]));
         }
     }
 }
@@ -172,10 +161,10 @@ fn stores(kernel: &Kernel, iname: InameId, body: &[LoopTree]) -> Vec<InsnId> {
     let mut res = direct(body);
     res.retain(|&insn| is_store(kernel, insn, &written));
     // Of an array, all or none. What is stored late is not read, and what others write is not stored late.
-    let mut refused: BTreeSet<ArrayId> = BTreeSet::new();
+    let mut refused: BTreeSet<ArrayId> = arrays_below(exprs, conditions_in(body));
     for insn in all {
         if res.contains(&insn) {
-            refused.extend(arrays_below(exprs, [added(kernel, insn).1]));
+            refused.extend(arrays_below(exprs, [stored(kernel, insn)]));
         } else {
             refused.extend(kernel[insn].written_arrays());
             refused.extend(arrays_below(exprs, kernel[insn].expressions()));
@@ -205,7 +194,7 @@ fn is_store(kernel: &Kernel, insn: InsnId, written: &[ArrayId]) -> bool {
     let of_indices = arrays_below(exprs, assignee.indices.iter().copied());
     kernel[assignee.array].is_argument()
         && instruction.predicates.is_empty()
-        && !reads(exprs, [added(kernel, insn).1], assignee.array)
+        && !reads(exprs, [stored(kernel, insn)], assignee.array)
         && !of_indices.iter().any(|array| written.contains(array))
 }
 
@@ -230,20 +219,12 @@ fn distance(kernel: &Kernel, assignee: &Assignee, iname: InameId) -> Option<i64>
     Some(res)
 }
 
-/// How a store adds to the old value, and what; the operation is `None` if it only stores.
-fn added(kernel: &Kernel, insn: InsnId) -> (Option<Op>, ExprId) {
-    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else {
-        unreachable!("only assignments are stores");
-    };
-    match &kernel.exprs[*expression] {
-        Expr::Op { op: op @ (Op::Add | Op::Sub), operands } if operands.len() == 2 => {
-            let is_own = |operand: ExprId| assignee.is_read_by(&kernel.exprs, operand);
-            match (op, is_own(operands[0]), is_own(operands[1])) {
-                (_, true, _) => (Some(*op), operands[1]),
-                (Op::Add, _, true) => (Some(Op::Add), operands[0]),
-                _ => (None, *expression),
-            }
-        }
-        _ => (None, *expression),
+/// What a store stores, or joins to the old value.
+fn stored(kernel: &Kernel, store: InsnId) -> ExprId {
+    let instruction = &kernel[store];
+    match (instruction.update(&kernel.exprs), &instruction.kind) {
+        (Some((_, operand)), _) => operand,
+        (None, InstructionKind::Assignment { expression, .. }) => *expression,
+        (None, _) => unreachable!("only assignments are stores"),
     }
 }

@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 
 use nestegg_ir::affine::Affine;
 use nestegg_ir::domains::{DomainError, Domains};
-use nestegg_ir::linearization::{Item, from_tree, runs_in, to_tree};
+use nestegg_ir::linearization::{from_tree, loops_in, runs_in, to_tree};
 use nestegg_ir::names::{Names, add_iname_of_set};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
@@ -37,11 +37,7 @@ const MAX_COPIES: usize = 512;
 pub fn write_out_triangles(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let tree = to_tree(&linearized.linearization).ok()?;
     let kernel = linearized.kernel.clone();
-    let may_depend = |iname: &InameId| {
-        let domain = &kernel[kernel[*iname].domain];
-        domain.inames.len() > 1 || !domain.enclosing.is_empty()
-    };
-    if !loops_in(&tree).iter().any(may_depend) {
+    if !may_have_triangles(&kernel, &tree) {
         return None;
     }
     let context = isl::Context::new();
@@ -61,6 +57,14 @@ pub fn write_out_triangles(linearized: &LinearizedKernel) -> Option<LinearizedKe
     }
     let res = LinearizedKernel { kernel: pass.kernel, linearization: from_tree(&tree) };
     Some(crate::eliminate_dead(res))
+}
+
+/// Whether the domain of any loop has to do with another iname.
+pub(crate) fn may_have_triangles(kernel: &Kernel, tree: &[LoopTree]) -> bool {
+    loops_in(tree).into_iter().any(|iname| {
+        let domain = &kernel[kernel[iname].domain];
+        domain.inames.len() > 1 || !domain.enclosing.is_empty()
+    })
 }
 
 /// What is known of an iname.
@@ -229,15 +233,6 @@ impl Pass {
         kernel.instructions.push(instruction);
         InsnId::new(kernel.instructions.len() - 1)
     }
-}
-
-/// The inames of all loops in some nodes.
-pub(crate) fn loops_in(nodes: &[LoopTree]) -> Vec<InameId> {
-    let iname = |item| match item {
-        Item::For(iname) => Some(iname),
-        _ => None,
-    };
-    from_tree(nodes).into_iter().filter_map(iname).collect()
 }
 
 /// The body of a loop at one value of its iname.

@@ -29,7 +29,9 @@ pub fn write_as_updates(linearized: &LinearizedKernel) -> Option<LinearizedKerne
     let mut res: Option<LinearizedKernel> = None;
     for (insn, innermost) in runs {
         let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { continue };
-        if !kernel[assignee.array].dtype.is_float() || is_update(&kernel.exprs, assignee, *expression) {
+        if !kernel[assignee.array].dtype.is_float()
+            || matches!(kernel[insn].update(&kernel.exprs), Some((Op::Add | Op::Sub, _)))
+        {
             continue;
         }
         let Some((false, terms)) = beside(&kernel.exprs, assignee, *expression) else { continue };
@@ -63,17 +65,6 @@ pub fn write_as_updates(linearized: &LinearizedKernel) -> Option<LinearizedKerne
         }
     }
     res.map(crate::eliminate_dead)
-}
-
-/// Whether a value is the element's with one operand added or taken away.
-fn is_update(exprs: &Exprs, assignee: &Assignee, root: ExprId) -> bool {
-    match &exprs[root] {
-        Expr::Op { op: Op::Add, operands } if operands.len() == 2 => {
-            operands.iter().any(|&operand| assignee.is_read_by(exprs, operand))
-        }
-        Expr::Op { op: Op::Sub, operands } => assignee.is_read_by(exprs, operands[0]),
-        _ => false,
-    }
 }
 
 /// What is added to the element's own value, each term with whether it is taken away, and whether the element's value is; `None` if a value is no such sum.

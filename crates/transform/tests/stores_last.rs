@@ -8,7 +8,7 @@ use support::{Pass, assert_same_meaning, parse};
 
 const HEAD: &str = "kernel k linearized\nparam n : int32 = 3\ndomain [n] -> { [e] : 0 <= e < n }\ndomain { [q] : 0 <= q < 2 }\ndomain { [i] : 1 <= i < 3 }\n\
                     domain [i] -> { [j] : 0 <= j < i }\ndomain { [m] : -1 <= m < 2 }\n\
-                    arg x : float64[4] read\narg y : float64[4] readwrite\narg A : float64[4, 4] readwrite\narg E : float64[n, n] readwrite\narg F : float64[4, 2] readwrite\n\
+                    arg x : float64[4] read\narg y : float64[4] readwrite\narg A : float64[4, 4] readwrite\narg E : float64[n, n] readwrite\narg F : float64[4, 2] readwrite\narg S : float32[4, 4] readwrite\n\
                     table P : int32[4] = [2, 0, 3, 1]\ntemp t : float64[4]\ntemp v : float64\n";
 
 const PASS: Pass = Pass { head: HEAD, run: store_last };
@@ -35,6 +35,12 @@ fn what_changes_between_stores_is_kept_twice() {
     );
 }
 
+/// Values are kept as they are computed, and only stores round them.
+#[test]
+fn values_keep_their_types() {
+    PASS.check_part("for i\n  v = x[i]\n  S[i, 0] = S[i, 0] + v*v\nend\n", "temp stored_0 : float64[3]");
+}
+
 #[test]
 fn loops_that_stay() {
     // Nothing but stores; neighbours; the element of all iterations.
@@ -47,6 +53,8 @@ fn loops_that_stay() {
     PASS.refuse("for i\n  v = A[0, i]\n  A[i, 0] = v*v\nend\n");
     PASS.refuse("for i\n  v = x[i]\n  A[i, 0] = v\n  for q\n    A[q, i] = v\n  end\nend\n");
     PASS.refuse("for i\n  v = x[i]\n  A[i, 0] = A[i - 1, 0] + v\nend\n");
+    // What a condition asks for.
+    PASS.refuse("for i\n  v = x[i]\n  A[i, 0] = v*v\n  if A[0, 0] > 0.5\n    y[0] = v\n  end\nend\n");
     // Not always; an index that changes; values that are not known, or below zero.
     PASS.refuse("for i\n  v = x[i]\n  A[i, 0] = v  {if=v > 0.5}\nend\n");
     PASS.refuse("for e\n  v = x[0]\n  E[e, 0] = v*v\nend\n");

@@ -27,7 +27,6 @@ use super::layout::Code;
 use super::loops::Loop;
 use super::packing::INLINE;
 use super::plan::{ROOT, RegionId};
-use super::statements::update_of;
 use super::text::{Precedence, Text};
 use super::writer::Writer;
 
@@ -302,7 +301,7 @@ impl Writer<'_> {
         if summing.private.contains(&assignee.array) {
             return Some(Step::Define(assignee.array, *expression));
         }
-        match update_of(self.kernel, instruction)? {
+        match instruction.update(&self.kernel.exprs)? {
             (op @ (Op::Add | Op::Sub), term) if summing.sums.contains(&assignee.array) => {
                 Some(Step::Add(assignee.array, op, term))
             }

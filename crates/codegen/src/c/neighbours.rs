@@ -34,7 +34,7 @@ use super::layout::Code;
 use super::packing::INLINE;
 use super::pairs::conditions_in;
 use super::plan::{ROOT, RegionId};
-use super::statements::{Temporaries, update_of};
+use super::statements::Temporaries;
 use super::text::Text;
 use super::writer::Writer;
 
@@ -150,7 +150,7 @@ impl Writer<'_> {
             Expr::Op { op, operands } => Some((*op, operands.as_ref())),
             _ => None,
         };
-        let (how, is_negated, terms) = match (update_of(kernel, instruction), operands(*expression)) {
+        let (how, is_negated, terms) = match (instruction.update(&kernel.exprs), operands(*expression)) {
             (Some((Op::Add, term)), _) => (How::Add, false, vec![term]),
             (Some((Op::Sub, term)), _) => (How::Add, true, vec![term]),
             (None, Some((Op::Add, [before @ .., last]))) if is_target(*last) => (How::Add, false, before.to_vec()),

@@ -10,9 +10,7 @@
 use std::collections::BTreeMap;
 
 use nestegg_ir::linearization::runs_in;
-use nestegg_ir::{
-    ArrayId, Assignee, Dtype, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, LoopTree, Op,
-};
+use nestegg_ir::{ArrayId, Assignee, Dtype, ExprId, InameId, InsnId, Instruction, InstructionKind, LoopTree, Op};
 use rustc_hash::FxHashMap;
 
 use super::error::CodegenError;
@@ -360,25 +358,11 @@ fn update(writer: &Writer<'_>, instruction: &Instruction) -> Option<(&'static st
     if writer.kernel[assignee.array].stored.is_some() {
         return None;
     }
-    let (op, rest) = update_of(writer.kernel, instruction)?;
+    let (op, rest) = instruction.update(&writer.kernel.exprs)?;
     let operator = match op {
         Op::Add => "+",
         Op::Sub => "-",
         _ => "*",
     };
     (writer.facts.dtype(*expression) == writer.kernel[assignee.array].dtype).then_some((operator, rest))
-}
-
-/// The operator and operand of `x op= operand`, if an assignment is that.
-pub(crate) fn update_of(kernel: &Kernel, instruction: &Instruction) -> Option<(Op, ExprId)> {
-    let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return None };
-    let Expr::Op { op, operands } = &kernel.exprs[*expression] else { return None };
-    let is_assignee = |id: ExprId| assignee.is_read_by(&kernel.exprs, id);
-    let [a, b] = **operands else { return None };
-    match op {
-        Op::Add | Op::Mul if is_assignee(a) => Some((*op, b)),
-        Op::Add | Op::Mul if is_assignee(b) => Some((*op, a)),
-        Op::Sub if is_assignee(a) => Some((Op::Sub, b)),
-        _ => None,
-    }
 }

@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 
 use nestegg_ir::affine::{self, Affine, Var};
-use nestegg_ir::walk::below;
+use nestegg_ir::linearization::{conditions_in, runs_in};
+use nestegg_ir::walk::{arrays_below, below};
 use nestegg_ir::{
     ArrayId, Assignee, Dtype, Expr, ExprId, Exprs, InameId, InsnId, InstructionKind, Kernel, LoopTree, Number,
 };
@@ -107,17 +108,7 @@ fn refused(kernel: &Kernel, tree: &[LoopTree]) -> FxHashSet<ArrayId> {
             res.extend(reads.iter().chain(writes));
         }
     }
-    let mut nodes: Vec<&LoopTree> = tree.iter().collect();
-    while let Some(node) = nodes.pop() {
-        match node {
-            LoopTree::Loop { body, .. } => nodes.extend(body),
-            LoopTree::Branch { condition, body } => {
-                res.extend(nestegg_ir::walk::arrays_below(&kernel.exprs, [*condition]));
-                nodes.extend(body);
-            }
-            LoopTree::Run(_) => {}
-        }
-    }
+    res.extend(arrays_below(&kernel.exprs, conditions_in(tree)));
     res
 }
 
@@ -226,55 +217,41 @@ impl<'a> Rewriter<'a> {
     pub(super) fn all(
         &mut self,
         kernel: &mut Kernel,
-        nodes: Vec<LoopTree>,
+        nodes: &[LoopTree],
         around: &BTreeMap<InsnId, Vec<usize>>,
         open: &[usize],
     ) -> Vec<LoopTree> {
-        let mut res = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            res.push(match node {
-                LoopTree::Loop { iname, body } => match self.of_loop(iname, body, around) {
-                    Ok((pair, body)) => {
-                        let open: Vec<usize> = open.iter().copied().chain([pair]).collect();
-                        LoopTree::Loop { iname: self.flat[pair], body: self.all(kernel, body, around, &open) }
-                    }
-                    Err(body) => LoopTree::Loop { iname, body: self.all(kernel, body, around, open) },
-                },
-                LoopTree::Branch { condition, body } => {
-                    let condition = self.rewritten(&mut kernel.exprs, &[condition], open)[0];
-                    LoopTree::Branch { condition, body: self.all(kernel, body, around, open) }
+        let of_node = |node: &LoopTree| match node {
+            LoopTree::Loop { iname, body } => match self.coalesced(*iname, body, around) {
+                Some((pair, body)) => {
+                    let open = [open, &[pair]].concat();
+                    LoopTree::Loop { iname: self.flat[pair], body: self.all(kernel, body, around, &open) }
                 }
-                LoopTree::Run(insn) => {
-                    self.rewrite(kernel, insn, open);
-                    LoopTree::Run(insn)
-                }
-            });
-        }
-        res
+                None => LoopTree::Loop { iname: *iname, body: self.all(kernel, body, around, open) },
+            },
+            LoopTree::Branch { condition, body } => {
+                let condition = self.rewritten(&mut kernel.exprs, &[*condition], open)[0];
+                LoopTree::Branch { condition, body: self.all(kernel, body, around, open) }
+            }
+            LoopTree::Run(insn) => {
+                self.rewrite(kernel, *insn, open);
+                LoopTree::Run(*insn)
+            }
+        };
+        nodes.iter().map(of_node).collect()
     }
 
-    /// The pair that a loop is the outer one of, with what is inside both; else the body.
-    fn of_loop(
+    /// The pair of which a loop is the outer one, with the body of the inner one.
+    fn coalesced<'t>(
         &self,
         iname: InameId,
-        mut body: Vec<LoopTree>,
+        body: &'t [LoopTree],
         around: &BTreeMap<InsnId, Vec<usize>>,
-    ) -> Result<(usize, Vec<LoopTree>), Vec<LoopTree>> {
-        let pair = match body.as_slice() {
-            [LoopTree::Loop { iname: inner, body }] => {
-                let is_it = |&&pair: &&usize| self.pairs[pair].outer == iname && self.pairs[pair].inner == *inner;
-                let first = nestegg_ir::linearization::runs_in(body).into_iter().next();
-                first.and_then(|insn| around.get(&insn)?.iter().find(is_it).copied())
-            }
-            _ => None,
-        };
-        match (pair, body.pop()) {
-            (Some(pair), Some(LoopTree::Loop { body, .. })) => Ok((pair, body)),
-            (_, last) => {
-                body.extend(last);
-                Err(body)
-            }
-        }
+    ) -> Option<(usize, &'t [LoopTree])> {
+        let [LoopTree::Loop { iname: inner, body }] = body else { return None };
+        let is_it = |&&pair: &&usize| self.pairs[pair].outer == iname && self.pairs[pair].inner == *inner;
+        let pair = around.get(runs_in(body).first()?)?.iter().find(is_it)?;
+        Some((*pair, body))
     }
 
     fn rewrite(&mut self, kernel: &mut Kernel, insn: InsnId, open: &[usize]) {

@@ -15,7 +15,6 @@ use nestegg_ir::{ArrayId, Assignee, ExprId, InameId, InsnId, InstructionKind, It
 
 use super::{Held, Lanes, Way};
 use crate::c::loops::Loops;
-use crate::c::statements::update_of;
 
 /// The longest list of elements.
 const MAX_ELEMENTS: usize = 1 << 16;
@@ -58,7 +57,7 @@ pub(super) fn way(
             return;
         };
         is_known &= around.conditions.is_empty() && instruction.predicates.is_empty() && lanes.is_vector[insn.index()];
-        match update_of(kernel, instruction) {
+        match instruction.update(&kernel.exprs) {
             Some((Op::Add | Op::Sub, other)) => {
                 is_set = false;
                 is_sum &= !is_read(&mut [other].into_iter());
