@@ -323,7 +323,7 @@ fn interpret(command: &TestCommand, source: &Source) -> Result<String, String> {
 }
 
 fn c(command: &TestCommand, source: &Source) -> Result<String, String> {
-    command.allow(&["level", "param"])?;
+    command.allow(&["level", "param", "cost"])?;
     let products = emit::c(&optimized(command, source)?).map_err(|error| rendered(&error))?;
     let mut text = String::new();
     for product in &products {

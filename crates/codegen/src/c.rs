@@ -26,6 +26,7 @@ use nestegg_ir::{ArrayId, Expr, ExprId, InameId, Item, LinearizedKernel, Program
 use rustc_hash::FxHashMap;
 
 mod accumulators;
+mod across;
 mod arrays;
 mod bounds;
 mod each;

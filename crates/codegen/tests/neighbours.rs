@@ -130,7 +130,7 @@ fn rows_one_after_the_other() {
 fn other_loops_stay_as_they_are() {
     refuse("for i, j\n  A[i, j] = T[i, j]*w[j] + A[i, j]\nend\n");
     refuse("for i, j\n  B[5*j + i] = T[i, j]\nend\n");
-    refuse("for j, i\n  A[i, j] = A[i, j] + T[i, j]\nend\n");
+    refuse("for j, i\n  A[i, j] = A[i, j] + abs(T[i, j])\nend\n");
     refuse("for i, j\n  A[i, j] = abs(A[i, j])*T[i, j]\nend\n");
     refuse("for i, j\n  A[i, j] = T[i, j] + A[0, j]\nend\n");
     refuse("for i, j\n  A[i, j] = max(T[i, j], w[0])\nend\n");

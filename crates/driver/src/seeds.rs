@@ -13,9 +13,9 @@
 
 use indexmap::IndexMap;
 use nestegg_forms::{
-    LinearMaps, Options, Selected, Shape, Stores, Sums, Tolerance, eliminate_deltas, even_odd, interpolate,
-    linear_maps, monomial_counts, paired_tables, point_features, separate, share_symmetric, split_digits, tabulate,
-    traces,
+    LinearMaps, Options, Selected, Shape, Stores, Sums, Tolerance, common_roots, eliminate_deltas, even_odd,
+    interpolate, linear_maps, monomial_counts, paired_tables, point_features, separate, share_symmetric, split_digits,
+    tabulate, traces,
 };
 use nestegg_ir::{Licence, LinearizedKernel};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
@@ -46,6 +46,9 @@ const MIN_GAIN: u128 = 2;
 
 /// The name of the seed that is the kernel itself.
 const AS_IT_IS: &str = "rolled";
+
+/// The name of the seed in which powers are whole powers of roots.
+const ROOTS: &str = "roots";
 
 /// The name of the seed in which sums over components are written out.
 const WRITTEN_OUT: &str = "written out";
@@ -106,6 +109,13 @@ pub(crate) fn seeds(form: &LinearizedKernel, told: Told<'_>) -> Result<(Vec<Seed
     let maker = Maker::new(form, wishes);
     let mut limits = Vec::new();
     let mut work: Vec<Task> = maker.work(AS_IT_IS, form, &mut limits)?.into_iter().map(Task::from).collect();
+    // Where powers have common roots, everything else is made of these.
+    let n_exact = work.len();
+    let rooted = maker.rooted(form);
+    let form = rooted.as_ref().map_or(form, |rooted| &rooted.linearized);
+    if rooted.is_some() {
+        work.extend(maker.work(ROOTS, form, &mut limits)?.into_iter().map(Task::from));
+    }
     if maker.wishes.wants("written-out")
         && let Some(written) = maker.done("write out", write_out_components(form))?
     {
@@ -136,6 +146,8 @@ pub(crate) fn seeds(form: &LinearizedKernel, told: Told<'_>) -> Result<(Vec<Seed
             work.extend(of_base.into_iter().map(|work| Task { unrolled: unrolled.clone(), ..Task::from(work) }));
         }
     }
+    let tolerance = rooted.as_ref().and_then(|rooted| changed(rooted.tolerance));
+    work[n_exact..].iter_mut().for_each(|task| task.tolerance = both(tolerance, task.tolerance));
     let (in_loops, work): (Vec<Task>, Vec<Task>) = without_repetition(work).into_iter().partition(|task| {
         config.cost == CostModel::Operations && matches!(task.work, Work::LinearMaps { shape: Shape::Loops, .. })
     });
@@ -514,6 +526,12 @@ impl Maker {
                 Ok(found.map(seed).into_iter().collect())
             }
         }
+    }
+
+    /// The kernel with powers as whole powers of common roots, if that is asked for.
+    fn rooted(&self, form: &LinearizedKernel) -> Option<LinearMaps> {
+        let may_round = self.wishes.wants("rounded-roots");
+        (may_round || self.wishes.wants("common-roots")).then(|| common_roots(form, may_round))?
     }
 
     /// The kernel, and with other reductions: over digits, without identity tables, with interpolation by differences.

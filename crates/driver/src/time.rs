@@ -163,6 +163,17 @@ impl Run<'_> {
         Ok(Some((res, time)))
     }
 
+    /// A kernel with the elements that long loops add to as scalars, which alone C adds up in lanes, and its time; `None` if there are none. The model takes the one for the
+    /// other, so that its opinion is not asked.
+    fn with_sums(&self, program: &LinearizedKernel) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
+        if self.has_lanes() {
+            return Ok(None);
+        }
+        let Some(res) = nestegg_transform::write_out_sums(program) else { return Ok(None) };
+        let time = self.time(&res)?;
+        Ok(Some((res, time)))
+    }
+
     /// A kernel, whose profile this is, with its arrays laid out for the loops that run in lanes, and its time; `None` if they are.
     fn laid_out(
         &self,
@@ -231,6 +242,9 @@ impl Told<'_> {
                     (candidate.program, candidate.time) = (program, time);
                 }
                 if let Ok(Some((program, time))) = self.run().for_compilers(&candidate.program, candidate.time) {
+                    (candidate.program, candidate.time) = (program, time);
+                }
+                if let Ok(Some((program, time))) = self.run().with_sums(&candidate.program) {
                     (candidate.program, candidate.time) = (program, time);
                 }
             });

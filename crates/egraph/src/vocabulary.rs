@@ -171,10 +171,10 @@ pub fn vocabulary() -> Vocabulary {
         .option(
             "seeds",
             OptionKind::words(&[
-                "rolled", "written-out", "rolled-up", "flattened", "unrolled", "factored", "factored-if-cheaper", "multiplied-out", "split", "band", "digits", "separated", "traces", "deltas", "interpolation", "features", "symmetric", "shifted", "shifted-results", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd", "apart", "one-element",
+                "rolled", "written-out", "rolled-up", "flattened", "unrolled", "factored", "factored-if-cheaper", "multiplied-out", "split", "band", "digits", "separated", "traces", "common-roots", "rounded-roots", "deltas", "interpolation", "features", "symmetric", "shifted", "shifted-results", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd", "apart", "one-element",
             ]),
             OptionValue::words(&["rolled"]),
-            "Kernels to start from, of which the one with the cheapest result is kept: as it is; short sums over elements of arrays written out; short loops as straight-line code; inames cut where tables change their zeros; sums over the bands of tables; tables of tensor products as products of tables over one dimension; values that recur at shifts or under other inames kept in arrays; stores as linear maps of scalar features, in straight-line code; the same in loops; of what came near the best, values that recur, constant temporaries as tables, and sums over half of the points; groups of stores, each searched alone, together.",
+            "Kernels to start from, of which the one with the cheapest result is kept: as it is; short sums over elements of arrays written out; short loops as straight-line code; inames cut where tables change their zeros; sums over the bands of tables; tables of tensor products as products of tables over one dimension; powers as whole powers of common roots, exactly, and with rounded exponents; values that recur at shifts or under other inames kept in arrays; stores as linear maps of scalar features, in straight-line code; the same in loops; of what came near the best, values that recur, constant temporaries as tables, and sums over half of the points; groups of stores, each searched alone, together.",
         )
         .option(
             "time-seeds",
@@ -208,7 +208,7 @@ pub fn vocabulary() -> Vocabulary {
         .tagged(
             "seeds",
             Licence::Reassociate.tag(),
-            &["written-out", "rolled-up", "flattened", "unrolled", "factored", "factored-if-cheaper", "multiplied-out", "split", "band", "digits", "separated", "traces", "deltas", "interpolation", "features", "symmetric", "shifted", "shifted-results", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd", "apart"],
+            &["written-out", "rolled-up", "flattened", "unrolled", "factored", "factored-if-cheaper", "multiplied-out", "split", "band", "digits", "separated", "traces", "common-roots", "rounded-roots", "deltas", "interpolation", "features", "symmetric", "shifted", "shifted-results", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd", "apart"],
         )
         .tagged("time-seeds", Licence::Reassociate.tag(), &["dense"])
         .option_needs(

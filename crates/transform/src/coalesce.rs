@@ -32,7 +32,7 @@ use rustc_hash::FxHashMap;
 use crate::depends::in_order_without_dead;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::ranges::{Ranges, interval};
-use crate::triangles::may_have_triangles;
+use crate::write_out_loops::may_have_triangles;
 use pack::{Packing, Rewriter};
 
 /// Loops over more points stay.

@@ -10,7 +10,7 @@
 //! - [`reduce_strength`] computes quotients and powers from what they share.
 //! - [`summing_loops`] are loops that may run in vector lanes although they add to scalars.
 //! - [`look_right`] lets values of triangular solves go to all that need them as soon as they are known.
-//! - [`write_out_triangles`] writes out loops around others whose bounds depend on them.
+//! - [`write_out_triangles`] writes out loops around others whose bounds depend on them, and [`write_out_sums`] short loops inside of loops that add to elements.
 //! - [`coalesce_triangles`] makes them loops over the points of both, along which arrays are packed.
 //! - [`store_last`] gives stores to elements that lie apart a loop of their own.
 //! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out, [`roll_up_sums`] sums.
@@ -78,12 +78,12 @@ mod strength;
 mod substitute;
 mod summing;
 mod table_pool;
-mod triangles;
 mod unroll;
 mod updates;
 mod widen;
 mod workspace;
 mod write_out;
+mod write_out_loops;
 
 pub use apart::apart;
 pub use band::restrict_to_bands;
@@ -116,8 +116,8 @@ pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zero
 pub use stores_last::store_last;
 pub use strength::reduce_strength;
 pub use summing::summing_loops;
-pub use triangles::write_out_triangles;
 pub use unroll::unroll;
 pub use updates::write_as_updates;
 pub use widen::in_doubles;
 pub use write_out::write_out_components;
+pub use write_out_loops::{write_out_sums, write_out_triangles};

@@ -8,8 +8,8 @@
 //! # Output
 //! The same operations in the same order. The element is loaded before the loop, and stored after it if the loop writes it.
 //! # Method
-//! In an innermost loop without conditions, an array qualifies if the loop writes one of its elements, the same in every iteration, and isl knows that it reads others
-//! only. Of another array that the loop writes, elements that are read in every iteration qualify if isl knows that they are not written. The loop must write or
+//! In an innermost loop without conditions, an element qualifies if the loop writes it, the same in every iteration, and isl knows that it reads and writes others
+//! of the array only. Of another array that the loop writes, elements that are read in every iteration qualify if isl knows that they are not written. The loop must write or
 //! read the element unconditionally, and run at least once or read what an instruction beside it writes, so that loading and storing it touches nothing
 //! new. Short loops are left to the compiler, which unrolls them; loops over lanes stay as they are.
 //! # Complexity
@@ -25,7 +25,7 @@ use nestegg_ir::names::{Names, add_scalar};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
     ArgumentAccess, Array, ArrayKind, Assignee, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel,
-    LinearizedKernel, LoopTree,
+    LinearizedKernel, LoopTree, affine,
 };
 
 use crate::depends::in_order;
@@ -132,7 +132,7 @@ impl Pass {
         let mut res: Vec<Element> = Vec::new();
         for instruction in innermost.certain() {
             let at = &instruction.assignees()[0];
-            if !res.iter().any(|known| known.at.array == at.array)
+            if !res.iter().any(|known| known.at == *at)
                 && is_fit(at)
                 && let Some(is_read) = self.loads(at, innermost.insns())
             {
@@ -161,6 +161,12 @@ impl Pass {
 
     /// Whether indices are those of another element, as isl knows.
     fn is_different(&self, indices: &[ExprId], element: &Assignee) -> bool {
+        let exprs = &self.kernel.exprs;
+        let difference =
+            |(&a, &b): (&ExprId, &ExprId)| affine::of(exprs, a)?.plus(&affine::of(exprs, b)?, -1)?.as_constant();
+        if indices.iter().zip(&element.indices).any(|pair| difference(pair).is_some_and(|difference| difference != 0)) {
+            return true;
+        }
         self.domains()
             .is_some_and(|domains| domains.are_different(&self.kernel.exprs, indices, &element.indices, &self.open))
     }
@@ -185,10 +191,11 @@ impl Pass {
                 }
             }
             let writes = &instruction.assignees()[0];
-            if writes.array == element.array {
-                if writes.indices != element.indices {
+            if writes.array == element.array && writes.indices != element.indices {
+                if !self.is_different(&writes.indices, element) {
                     return None;
                 }
+            } else if writes.array == element.array {
                 loads |= !instruction.predicates.is_empty() && !is_set;
                 is_set |= instruction.predicates.is_empty();
             }

@@ -89,7 +89,7 @@ fn goes_along(kernel: &Kernel, root: ExprId, iname: InameId) -> bool {
 }
 
 /// Whether an access has stride one or minus one in the iname, or does not move.
-fn is_in_order(kernel: &Kernel, indices: &[ExprId], iname: InameId) -> bool {
+pub(crate) fn is_in_order(kernel: &Kernel, indices: &[ExprId], iname: InameId) -> bool {
     indices.iter().rev().enumerate().all(|(from_last, &index)| {
         let coefficient = affine::of(&kernel.exprs, index).map(|index| index.coefficient(Var::Iname(iname)));
         match coefficient {

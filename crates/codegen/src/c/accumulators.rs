@@ -31,7 +31,7 @@ use super::text::{Precedence, Text};
 use super::writer::Writer;
 
 /// Bytes of a vector.
-const BYTES: u64 = 32;
+pub(super) const BYTES: u64 = 32;
 /// The most vectors for each sum.
 const MAX_VECTORS: usize = 4;
 /// How many operations processors begin before the first of them is done: two a cycle, each of which takes four.
@@ -68,15 +68,15 @@ struct Body {
 }
 
 impl Writer<'_> {
-    /// The iterations of a loop that adds to scalars, in vectors as far as they fill some; `None` if the loop does something else. They leave the iname at the first
-    /// iteration that is left over.
+    /// The iterations of a loop that adds to scalars, in vectors as far as they fill some, and whether any may be left over; `None` if the loop does something else. They leave
+    /// the iname at the first that is.
     pub(crate) fn in_accumulators(
         &mut self,
         summing: &SummingLoop,
         one: &Loop,
         tree: &[LoopTree],
         open: &[InameId],
-    ) -> Result<Option<Vec<Code>>, CodegenError> {
+    ) -> Result<Option<(Vec<Code>, bool)>, CodegenError> {
         let is_plain = one.guard.is_none() && one.header.step == 1;
         let Some(body) = self.body(summing, tree).filter(|_| is_plain) else { return Ok(None) };
         let place = || format!("the loop over `{}`", self.kernel[summing.iname].name);
@@ -116,7 +116,8 @@ impl Writer<'_> {
             let target = &self.symbols.arrays[sum.index()];
             code.push(Code::line(format!("{target} += {TOTAL}{}({total});", suffix(body.dtype))));
         }
-        Ok(Some(vec![Code::Block { head: format!("if ({})", one.header.has_left(n_lanes)), body: code }]))
+        let code = vec![Code::Block { head: format!("if ({})", one.header.has_left(n_lanes)), body: code }];
+        Ok(Some((code, one.trip_count.is_none_or(|n| n % n_lanes as i64 != 0))))
     }
 
     /// One iteration of `n` vectors.
@@ -310,7 +311,7 @@ impl Writer<'_> {
     }
 
     /// How far in memory an access goes from one iteration to the next, if that is one element.
-    fn step_of(&self, array: ArrayId, indices: &[ExprId], iname: InameId) -> Option<i64> {
+    pub(super) fn step_of(&self, array: ArrayId, indices: &[ExprId], iname: InameId) -> Option<i64> {
         let moves =
             |index: ExprId| affine::of(&self.kernel.exprs, index).map(|index| index.coefficient(Var::Iname(iname)));
         let (&last, others) = indices.split_last()?;
@@ -335,7 +336,7 @@ impl Writer<'_> {
     }
 
     /// The vector type of a dtype, which is defined once, with the sum of its lanes.
-    fn sums_type(&mut self, dtype: Dtype) -> String {
+    pub(super) fn sums_type(&mut self, dtype: Dtype) -> String {
         let (ty, size, suffix) = (dtype.c_name(), dtype.size(), suffix(dtype));
         let name = format!("lanes_{suffix}");
         let lanes: Vec<String> = (0..BYTES / size).map(|lane| format!("a[{lane}]")).collect();
@@ -352,7 +353,7 @@ impl Writer<'_> {
     }
 
     /// The function that loads neighbours in memory, to be called with the address of the first lane.
-    fn load(&mut self, dtype: Dtype, is_back: bool) -> String {
+    pub(super) fn load(&mut self, dtype: Dtype, is_back: bool) -> String {
         let (ty, size, suffix) = (dtype.c_name(), dtype.size(), suffix(dtype));
         if !is_back {
             return format!("lanes_load_{suffix}");
@@ -365,6 +366,18 @@ impl Writer<'_> {
              {INLINE} {vector} {name}(const {ty} *at)\n{{\n    \
              const {vector} a = lanes_load_{suffix}(at - {last});\n    return ({vector}){{{}}};\n}}\n#endif\n",
             lanes.join(", ")
+        );
+        self.lane_functions.entry(name.clone()).or_insert(definition);
+        name
+    }
+
+    /// The function that stores neighbours in memory, to be called with the address of the first lane and a vector.
+    pub(super) fn store(&mut self, dtype: Dtype) -> String {
+        let (ty, suffix) = (dtype.c_name(), suffix(dtype));
+        let (vector, name) = (self.sums_type(dtype), format!("lanes_store_{suffix}"));
+        let definition = format!(
+            "/* Stores neighbours in memory. */\n#if defined(__GNUC__)\n\
+             {INLINE} void {name}({ty} *at, {vector} a)\n{{\n    *({vector}_loose *)at = a;\n}}\n#endif\n"
         );
         self.lane_functions.entry(name.clone()).or_insert(definition);
         name

@@ -103,11 +103,11 @@ impl Loop {
         self.after(Vec::new(), body)
     }
 
-    /// The loop without a guard in two parts: iterations that leave the iname at the next one, and the rest.
-    pub(crate) fn in_two(&self, first: Vec<Code>, rest: Vec<Code>) -> Vec<Code> {
+    /// The loop without a guard in two parts: iterations that leave the iname at the next one, and the rest, if there is one.
+    pub(crate) fn in_two(&self, first: Vec<Code>, rest: Option<Vec<Code>>) -> Vec<Code> {
         let mut body = vec![Code::line(format!("{};", self.header.declaration()))];
         body.extend(first);
-        body.push(Code::Block { head: self.header.rest(), body: rest });
+        body.extend(rest.map(|rest| Code::Block { head: self.header.rest(), body: rest }));
         let head = self.entry.as_ref().map_or_else(String::new, |entry| format!("if ({entry})"));
         vec![Code::Block { head, body }]
     }

@@ -59,8 +59,11 @@ impl Writer<'_> {
                         code.extend(tiles);
                         continue;
                     }
-                    let flat = self.flat(*iname, body);
                     let one = self.loop_over(*iname, open)?;
+                    let flat = match self.flat(*iname, body) {
+                        None => self.across(&one, (*iname, body), temporaries, open)?,
+                        flat => flat,
+                    };
                     let lines = self.enter_loop(*iname, temporaries);
                     let is_plain = lines.is_empty() && one.mark.is_none();
                     let summing = if is_plain { self.summing_of(*iname, body, temporaries) } else { None };
@@ -72,7 +75,8 @@ impl Writer<'_> {
                     open.push(*iname);
                     let mut body = self.statements(body, temporaries, open)?;
                     open.pop();
-                    let vectors = vectors.map(|vectors| one.in_two(vectors, body.clone()));
+                    let vectors =
+                        vectors.map(|(vectors, has_rest)| one.in_two(vectors, has_rest.then(|| body.clone())));
                     if self.lanes.as_ref().is_some_and(|lanes| lanes.block == *iname) {
                         body = self.packed(body)?;
                     }

@@ -1,11 +1,15 @@
-//! Triangles of loops are written out: a short loop around others whose bounds depend on it becomes one copy of its body for each of its values.
+//! Short loops are written out: one copy of the body for each value of the iname.
 //!
 //! # Why
-//! Compilers unroll loops, and run them in lanes, only where they know how often they run; in a triangle the inner loop runs another number of times each time.
+//! Compilers unroll loops, and run them in lanes, only where they know how often they run; in a triangle of loops the inner one runs another number of times each time.
+//! And `for q: for j < 5: s[j] += a[q]*T[j, q]` runs in lanes only as five sums of scalars.
 //! # Input
 //! A kernel in its final order.
 //! # Output
 //! The same instances in the same order. Loops inside a copy have domains of their own, in which the outer iname is a number.
+//! # Method
+//! [`write_out_triangles`] takes loops around others whose bounds depend on them; [`write_out_sums`] takes those inside loops that add to elements of temporaries, where
+//! accesses stay the same from one iteration of the outer loop to the next, or go to a neighbour. The elements become [scalars](crate::scalars).
 //! # Complexity
 //! Linear in what is written; at most [`MAX_COPIES`] instructions become more.
 //! # Not done
@@ -19,12 +23,16 @@ use nestegg_ir::linearization::{from_tree, loops_in, runs_in, to_tree};
 use nestegg_ir::names::{Names, add_iname_of_set};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
-    Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree,
+    Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree, Op,
 };
 use nestegg_isl as isl;
 
+use crate::find::in_loops;
+use crate::innermost::Innermost;
 use crate::ranges::{Ranges, interval};
+use crate::scalars::replace_by_scalars;
 use crate::substitute::with_inames;
+use crate::summing::{MIN_TRIPS, is_in_order};
 
 /// A loop of more iterations stays a loop.
 const MAX_TRIPS: i64 = 16;
@@ -32,14 +40,81 @@ const MAX_TRIPS: i64 = 16;
 /// At most this many instructions are made.
 const MAX_COPIES: usize = 512;
 
+/// A loop that adds to elements has at most so many instances inside when its short loops are written out: more sums do not fit any registers.
+const MAX_SUMS: i64 = 32;
+
 /// The kernel with its triangles written out; `None` if none can be.
 #[must_use]
 pub fn write_out_triangles(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     let tree = to_tree(&linearized.linearization).ok()?;
-    let kernel = linearized.kernel.clone();
-    if !may_have_triangles(&kernel, &tree) {
+    if !may_have_triangles(&linearized.kernel, &tree) {
         return None;
     }
+    written_out(linearized, tree, Which::Triangles)
+}
+
+/// The kernel with short loops written out inside of long ones that add to elements; `None` if there are none.
+#[must_use]
+pub fn write_out_sums(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
+    let tree = to_tree(&linearized.linearization).ok()?;
+    let kernel = &linearized.kernel;
+    let found = in_loops(&tree, |_, iname, body| {
+        let inner = loops_in(body);
+        (!inner.is_empty() && adds_to_elements(kernel, iname, body)).then(|| (iname, inner, runs_in(body)))
+    });
+    if found.is_empty() {
+        return None;
+    }
+    let ranges = Ranges::new(kernel, &Domains::new(&isl::Context::new(), kernel).ok()?).ok()?;
+    let trips = |iname: InameId| Some(ranges.bounds(iname).1? - ranges.bounds(iname).0? + 1);
+    let is_such = |(iname, inner, insns): &(InameId, Vec<InameId>, Vec<InsnId>)| {
+        let copies = |insn: &InsnId| {
+            let within = kernel[*insn].within.iter().filter(|iname| inner.contains(iname));
+            within.map(|&iname| trips(iname)).try_fold(1, |known: i64, n| known.checked_mul(n?))
+        };
+        let n_sums = insns.iter().map(copies).try_fold(0, |known, n| Some(known + n?));
+        trips(*iname).is_none_or(|n| n >= MIN_TRIPS) && n_sums.is_some_and(|n| n <= MAX_SUMS)
+    };
+    let sums: InameSet = found.into_iter().filter(is_such).map(|found| found.0).collect();
+    if sums.is_empty() {
+        return None;
+    }
+    let res = written_out(linearized, tree, Which::Inside(sums))?;
+    Some(replace_by_scalars(&res).unwrap_or(res))
+}
+
+/// Whether a loop does nothing but assign sums, products and quotients of elements that stay the same or go to a neighbour, and adds to elements of temporaries that stay.
+fn adds_to_elements(kernel: &Kernel, iname: InameId, body: &[LoopTree]) -> bool {
+    let is_plain = |id: ExprId| match &kernel.exprs[id] {
+        Expr::Access { indices, .. } => is_in_order(kernel, indices, iname),
+        Expr::Op { op: Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Neg, .. } | Expr::Number(_) | Expr::Iname(_) => true,
+        _ => false,
+    };
+    let mut adds = false;
+    !body.iter().any(|node| matches!(node, LoopTree::Branch { .. }))
+        && runs_in(body).into_iter().all(|insn| {
+            let instruction = &kernel[insn];
+            let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return false };
+            let stays = !assignee.indices.is_empty()
+                && Innermost::of(kernel, iname, &[]).is_some_and(|one| one.stays(assignee));
+            adds |= stays
+                && kernel[assignee.array].is_temporary()
+                && matches!(instruction.update(&kernel.exprs), Some((Op::Add | Op::Sub, _)));
+            instruction.predicates.is_empty() && below(&kernel.exprs, [*expression]).into_iter().all(is_plain)
+        })
+        && adds
+}
+
+/// Which loops are written out.
+enum Which {
+    /// Those around loops whose bounds depend on them.
+    Triangles,
+    /// Those inside of these.
+    Inside(InameSet),
+}
+
+fn written_out(linearized: &LinearizedKernel, tree: Vec<LoopTree>, which: Which) -> Option<LinearizedKernel> {
+    let kernel = linearized.kernel.clone();
     let context = isl::Context::new();
     let ranges = Ranges::new(&kernel, &Domains::new(&context, &kernel).ok()?).ok()?;
     let known = |iname| Known {
@@ -50,7 +125,7 @@ pub fn write_out_triangles(linearized: &LinearizedKernel) -> Option<LinearizedKe
         },
     };
     let known = kernel.iname_ids().map(known).collect();
-    let mut pass = Pass { names: Names::new(&kernel), known, context, kernel, open: Vec::new(), n_copies: 0 };
+    let mut pass = Pass { which, names: Names::new(&kernel), known, context, kernel, open: Vec::new(), n_copies: 0 };
     let tree = pass.all(tree).ok()?;
     if pass.n_copies == 0 || pass.n_copies > MAX_COPIES {
         return None;
@@ -76,6 +151,7 @@ struct Known {
 }
 
 struct Pass {
+    which: Which,
     names: Names,
     /// Of each iname.
     known: Vec<Known>,
@@ -132,7 +208,7 @@ impl Pass {
         if last.checked_sub(first).is_none_or(|distance| distance >= MAX_TRIPS)
             || [InameTag::Sequential, InameTag::Parallel, InameTag::Vec].iter().any(|tag| tags.contains(tag))
             || self.open.iter().any(|&outer| self.depends(iname, outer))
-            || !loops_in(body).into_iter().any(|inner| self.depends(inner, iname))
+            || !self.is_wanted(iname, body)
         {
             return None;
         }
@@ -146,6 +222,13 @@ impl Pass {
                 || below(&kernel.exprs, instruction.expressions()).into_iter().any(binds)
         };
         (!runs_in(body).into_iter().any(is_fixed)).then_some(first..=last)
+    }
+
+    fn is_wanted(&self, iname: InameId, body: &[LoopTree]) -> bool {
+        match &self.which {
+            Which::Triangles => loops_in(body).into_iter().any(|inner| self.depends(inner, iname)),
+            Which::Inside(outer) => self.open.iter().any(|&open| outer.contains(open)),
+        }
     }
 
     fn copy(&mut self, body: &[LoopTree], copy: &mut Copy) -> Result<Vec<LoopTree>, DomainError> {

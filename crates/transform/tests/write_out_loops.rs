@@ -1,10 +1,10 @@
-//! Triangles of loops, written out: the same values, and no loop whose bounds depend on another.
+//! Short loops, written out: the same values, no loop whose bounds depend on another, and sums of scalars.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 
-use nestegg_transform::write_out_triangles;
-use support::{assert_has_loops, parse};
+use nestegg_transform::{write_out_sums, write_out_triangles};
+use support::{assert_becomes, assert_has_loops, parse};
 
 fn check(given: &str, loops: &[&str]) {
     let input = parse("test", given);
@@ -70,5 +70,35 @@ fn long_and_parametric_loops_stay() {
             "kernel k linearized\nparam n : int32 = 3\nassume [n] -> {{ : 1 <= n < 40 }}\ndomain [n] -> {{ [i] : 0 <= i < {bound} }}\ndomain [i] -> {{ [j] : 0 <= j <= i }}\narg A : float64[40, 40] readwrite\nfor i\n  for j\n    A[i, j] = A[i, j] + 1.0\n  end\nend\n"
         );
         check(&text, &[]);
+    }
+}
+
+/// Short loops inside of a long one that adds to elements are written out, and the elements are scalars meanwhile.
+#[test]
+fn sums_of_elements_are_sums_of_scalars() {
+    let sums = |n: u32, body: &str| {
+        let given = format!(
+            "kernel k linearized\ndomain {{ [q] : 0 <= q < {n} }}\ndomain {{ [j] : 1 <= j < 3 }}\narg a : float64[3, 9] read\narg T : float64[3, 9] read\narg U : float64[9, 3] read\n\
+             arg A : float64[3] readwrite\ntemp s : float64[3]\nfor j\n  s[j] = 0.5\nend\nfor q\n  for j\n    {body}\n  end\nend\nfor j\n  A[j] = s[j]\nend\n"
+        );
+        let input = parse("test", &given);
+        (input.clone(), write_out_sums(&input.into_linearized().unwrap()))
+    };
+    let (input, output) = sums(9, "s[j] = s[j] + a[0, q]*T[j, q]");
+    assert_becomes(
+        &input,
+        output.unwrap(),
+        "for j\ns[j] = 0.5\nend\ns_element_0 = s[1]\ns_element_1 = s[2]\nfor q\ns_element_0 = s_element_0 + a[0, q]*T[1, q]\n\
+         s_element_1 = s_element_1 + a[0, q]*T[2, q]\nend\ns[1] = s_element_0\ns[2] = s_element_1\nfor j\nA[j] = s[j]\nend",
+    );
+    for (n, body) in [
+        // Few iterations; not along rows; an argument; nothing is added; another function.
+        (7, "s[j] = s[j] + a[0, q]*T[j, q]"),
+        (9, "s[j] = s[j] + a[0, q]*U[q, j]"),
+        (9, "A[j] = A[j] + a[0, q]*T[j, q]"),
+        (9, "s[j] = a[0, q]*T[j, q]"),
+        (9, "s[j] = s[j] + exp(T[j, q])"),
+    ] {
+        assert!(sums(n, body).1.is_none(), "{n}: {body}");
     }
 }

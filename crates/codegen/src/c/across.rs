@@ -1,0 +1,575 @@
+//! Loops around sums in vectors: `for j: { s = 0; for q: s += a[q]*T[q, j]; x[j] = s }` for four `j` at a time.
+//!
+//! # Why
+//! Compilers put the outer loop into lanes only once they have unrolled the inner one, and then keep one vector of sums, each addition of which waits for the one before.
+//! # Input
+//! A loop with a constant number of iterations, at least as many as a vector has lanes, around loops over anything else: assignments of sums, products and
+//! quotients, whose accesses go from an element to its neighbour or stay where they are. Iterations share nothing that they write.
+//! # Output
+//! The loop for compilers that have the vectors of gcc. All others get it as it is. Each element is the same operations in the same order.
+//! # Method
+//! A block of up to [`MAX_VECTORS`] vectors goes through the body together, one assignment after the other, so that inner loops have as many sums that do not wait
+//! for each other, and load what is the same in all lanes once. The last vector of a loop of seven iterations begins at the fourth: what it computes twice is
+//! the same, since each assignment loads all vectors of a block before it stores the first. What inner loops read and write again and again is in vectors of its own meanwhile.
+//! # Complexity
+//! Linear in the operations, times the vectors of a block.
+//! # Not done
+//! Functions, conditions, and loops without loops inside: these, compilers put into lanes themselves.
+//! # Source
+//! Nuzman, Zaks, "Outer-loop vectorization: revisited for short SIMD architectures", 2008.
+
+use nestegg_ir::affine::{self, Var};
+use nestegg_ir::walk::{OperandsFirst, arrays_below, below};
+use nestegg_ir::{ArrayId, Assignee, Dtype, Expr, ExprId, InameId, InsnId, InstructionKind, LoopTree, Op};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::accumulators::BYTES;
+use super::error::CodegenError;
+use super::evaluate::MAX_HEIGHT;
+use super::layout::Code;
+use super::loops::{Header, Loop};
+use super::plan::{ROOT, RegionId};
+use super::statements::Temporaries;
+use super::temporaries::Place;
+use super::text::{Precedence, Text};
+use super::writer::Writer;
+
+/// The most vectors of a block.
+const MAX_VECTORS: usize = 4;
+/// The most sums of an inner loop that are in vectors at once: processors with AVX2 have sixteen registers.
+const MAX_SUMS: usize = 12;
+/// So many blocks are written one after the other; more become a loop.
+const MAX_BLOCKS: usize = 2;
+
+/// A loop that can be written so.
+struct Across {
+    iname: InameId,
+    dtype: Dtype,
+    /// Temporaries of one iteration, and elements that inner loops access and that stay the same in these.
+    held: Vec<Held>,
+    /// The most sums of an inner loop.
+    n_sums: usize,
+}
+
+/// A value that is in vectors while a block runs.
+struct Held {
+    at: Assignee,
+    /// Whether it is loaded before.
+    is_read: bool,
+}
+
+/// Vectors that go through the body together.
+struct Block {
+    /// How far from the iname's value each begins.
+    offsets: Vec<usize>,
+    /// The vectors of what is held.
+    names: FxHashMap<ArrayId, Vec<String>>,
+}
+
+/// Where an instruction is.
+struct Visit {
+    insn: InsnId,
+    /// Loops inside the loop that is written in vectors, around the instruction.
+    inner: Vec<InameId>,
+}
+
+impl Writer<'_> {
+    /// All iterations of a loop, in vectors; `None` if it does something else, or is short.
+    pub(crate) fn across(
+        &mut self,
+        one: &Loop,
+        (iname, body): (InameId, &[LoopTree]),
+        temporaries: &Temporaries,
+        open: &mut Vec<InameId>,
+    ) -> Result<Option<Vec<Code>>, CodegenError> {
+        let n = one.trip_count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let is_plain = one.guard.is_none() && one.entry.is_none() && one.header.step == 1 && one.mark.is_none();
+        let has_loops = body.iter().any(|node| matches!(node, LoopTree::Loop { .. }));
+        if !is_plain || !has_loops || !self.neighbours || self.lanes.is_some() || !self.threads.is_empty() {
+            return Ok(None);
+        }
+        let mut visits = Vec::new();
+        if !self.is_rectangular(body, iname, &mut open.clone(), &mut Vec::new(), &mut visits)? {
+            return Ok(None);
+        }
+        let Some(across) = self.found_across(iname, &visits, temporaries) else { return Ok(None) };
+        let n_lanes = (BYTES / across.dtype.size()) as usize;
+        if n < n_lanes {
+            return Ok(None);
+        }
+        let most = (MAX_SUMS / across.n_sums.max(1)).clamp(1, MAX_VECTORS);
+        let blocks = blocks(n, n_lanes, most);
+        let at_once = most * n_lanes;
+        let is_whole = |block: &&(usize, Vec<usize>)| block.1.last() == Some(&(at_once - n_lanes));
+        let n_whole = blocks.iter().take_while(is_whole).count();
+        let n_looped = if blocks.len() > MAX_BLOCKS { n_whole } else { 0 };
+        let Header { ty, name, first, .. } = &one.header;
+        let plus = |more: usize| match first.parse::<i64>() {
+            Ok(first) => (first + more as i64).to_string(),
+            Err(_) => format!("{first} + {more}"),
+        };
+        let mut code = Vec::new();
+        open.push(iname);
+        if n_looped > 0 {
+            let body = self.block(&across, blocks[0].1.clone(), body, open)?;
+            let head = format!(
+                "for ({}; {name} < {}; {name} += {at_once})",
+                one.header.declaration(),
+                plus(n_looped * at_once)
+            );
+            code.push(Code::Block { head, body });
+        }
+        for (first, offsets) in blocks.into_iter().skip(n_looped) {
+            let mut body = self.block(&across, offsets, body, open)?;
+            body.insert(0, Code::line(format!("const {ty} {name} = {};", plus(first))));
+            code.push(Code::Block { head: String::new(), body });
+        }
+        open.pop();
+        Ok(Some(code))
+    }
+
+    /// Whether the loops inside are plain and run as often in all iterations; where their instructions are.
+    fn is_rectangular(
+        &mut self,
+        body: &[LoopTree],
+        iname: InameId,
+        open: &mut Vec<InameId>,
+        inner: &mut Vec<InameId>,
+        visits: &mut Vec<Visit>,
+    ) -> Result<bool, CodegenError> {
+        for node in body {
+            match node {
+                LoopTree::Run(insn) => visits.push(Visit { insn: *insn, inner: inner.clone() }),
+                LoopTree::Branch { .. } => return Ok(false),
+                LoopTree::Loop { iname: own, body } => {
+                    let without = self.loop_over(*own, open)?;
+                    open.push(iname);
+                    let with = self.loop_over(*own, open)?;
+                    open.pop();
+                    let is_plain = with.guard.is_none() && with.entry.is_none() && with.mark.is_none();
+                    if !is_plain || with.header.head() != without.header.head() {
+                        return Ok(false);
+                    }
+                    open.push(*own);
+                    inner.push(*own);
+                    let is_rectangular = self.is_rectangular(body, iname, open, inner, visits)?;
+                    inner.pop();
+                    open.pop();
+                    if !is_rectangular {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// What is known of a loop that can be written so.
+    fn found_across(&self, iname: InameId, visits: &[Visit], temporaries: &Temporaries) -> Option<Across> {
+        let kernel = self.kernel;
+        let dtype = kernel[kernel[visits.first()?.insn].assignees().first()?.array].dtype;
+        if !kernel[iname].tags.is_empty() || !dtype.is_float() {
+            return None;
+        }
+        let is_here = |insn: InsnId| visits.iter().any(|visit| visit.insn == insn);
+        let mut written: FxHashMap<ArrayId, &Assignee> = FxHashMap::default();
+        for visit in visits {
+            let instruction = &kernel[visit.insn];
+            let InstructionKind::Assignment { assignee, .. } = &instruction.kind else { return None };
+            let array = &kernel[assignee.array];
+            let is_paired = self.pairs.as_ref().is_some_and(|pairs| pairs.roles.contains_key(&visit.insn));
+            let is_plain = array.dtype == dtype && array.stored.is_none() && !self.arrays.is_held(assignee.array);
+            if !instruction.predicates.is_empty() || is_paired || !is_plain {
+                return None;
+            }
+            // One element of an array in each iteration, and no other.
+            if written.insert(assignee.array, assignee).is_some_and(|known| known != assignee) {
+                return None;
+            }
+            let is_inside = || {
+                let declared = temporaries.declarations.get(&assignee.array);
+                declared.is_some_and(|declared| matches!(declared.place, Place::At { insn, .. } if is_here(insn)))
+            };
+            let moves = || {
+                let last = affine::of(&kernel.exprs, *assignee.indices.last()?)?;
+                let is_fixed = visit.inner.iter().all(|&inner| last.coefficient(Var::Iname(inner)) == 0);
+                (is_fixed && self.step_of(assignee.array, &assignee.indices, iname) == Some(1)).then_some(())
+            };
+            if assignee.indices.is_empty() && !is_inside() || !assignee.indices.is_empty() && moves().is_none() {
+                return None;
+            }
+        }
+        let mut held: Vec<Held> = Vec::new();
+        for visit in visits {
+            let at = &kernel[visit.insn].assignees()[0];
+            let stays = |&index: &ExprId| {
+                !below(&kernel.exprs, [index])
+                    .into_iter()
+                    .any(|id| matches!(&kernel.exprs[id], Expr::Iname(other) if visit.inner.contains(other)))
+            };
+            let is_known = held.iter().any(|known| known.at.array == at.array);
+            if !is_known && (at.indices.is_empty() || !visit.inner.is_empty() && at.indices.iter().all(stays)) {
+                let is_read = !at.indices.is_empty() && self.is_read_first(at, visits);
+                held.push(Held { at: at.clone(), is_read });
+            }
+        }
+        let mut n_sums: FxHashMap<InameId, FxHashSet<ArrayId>> = FxHashMap::default();
+        for visit in visits {
+            let at = &kernel[visit.insn].assignees()[0];
+            if !self.is_written_across(visit, &written, (iname, dtype)) {
+                return None;
+            }
+            if let Some(&innermost) = visit.inner.last()
+                && held.iter().any(|known| known.at == *at)
+            {
+                n_sums.entry(innermost).or_default().insert(at.array);
+            }
+        }
+        let n_sums = n_sums.values().map(FxHashSet::len).max().unwrap_or(0);
+        Some(Across { iname, dtype, held, n_sums })
+    }
+
+    /// Whether an element may be read in an iteration before it is written.
+    fn is_read_first(&self, at: &Assignee, visits: &[Visit]) -> bool {
+        let kernel = self.kernel;
+        let touches = |visit: &&Visit| {
+            let instruction = &kernel[visit.insn];
+            instruction.assignees()[0].array == at.array
+                || arrays_below(&kernel.exprs, instruction.expressions()).contains(&at.array)
+        };
+        visits.iter().find(touches).is_none_or(|visit| {
+            !visit.inner.is_empty() || arrays_below(&kernel.exprs, kernel[visit.insn].expressions()).contains(&at.array)
+        })
+    }
+
+    /// Whether vectors can do what an instruction does.
+    fn is_written_across(
+        &self,
+        visit: &Visit,
+        written: &FxHashMap<ArrayId, &Assignee>,
+        (iname, dtype): (InameId, Dtype),
+    ) -> bool {
+        let exprs = &self.kernel.exprs;
+        let InstructionKind::Assignment { assignee, expression } = &self.kernel[visit.insn].kind else { return false };
+        // Indices read nothing that changes.
+        let of_indices = assignee.indices.iter().copied();
+        if arrays_below(exprs, of_indices).iter().any(|array| written.contains_key(array)) {
+            return false;
+        }
+        let mut varying: FxHashSet<ExprId> = FxHashSet::default();
+        below(exprs, [*expression]).into_iter().all(|id| {
+            let is_varying = match &exprs[id] {
+                Expr::Iname(other) => *other == iname,
+                Expr::Access { array, .. } => written.contains_key(array),
+                _ => false,
+            } || exprs[id].children().iter().any(|child| varying.contains(child));
+            if is_varying {
+                varying.insert(id);
+            }
+            match &exprs[id] {
+                Expr::Reduce { .. } => false,
+                _ if !is_varying => true,
+                // What indices are made of is no value.
+                Expr::Iname(_) => true,
+                Expr::Op { .. } if !self.facts.dtype(id).is_float() => affine::of(exprs, id).is_some(),
+                Expr::Op { op: Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Neg, operands } => {
+                    self.facts.dtype(id) == dtype
+                        && operands
+                            .iter()
+                            .all(|&operand| !varying.contains(&operand) || self.facts.dtype(operand) == dtype)
+                }
+                Expr::Access { array, indices } => {
+                    let is_own = || written[array].indices == *indices;
+                    self.facts.dtype(id) == dtype
+                        && if written.contains_key(array) {
+                            is_own()
+                        } else {
+                            self.step_of(*array, indices, iname) == Some(1)
+                        }
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// The body for the vectors that begin at these offsets.
+    fn block(
+        &mut self,
+        across: &Across,
+        offsets: Vec<usize>,
+        body: &[LoopTree],
+        open: &mut Vec<InameId>,
+    ) -> Result<Vec<Code>, CodegenError> {
+        let ty = self.sums_type(across.dtype);
+        let mut code = Vec::new();
+        let mut block = Block { offsets, names: FxHashMap::default() };
+        for held in &across.held {
+            let stem = format!("{}_", self.kernel[held.at.array].name);
+            let names: Vec<String> = block.offsets.iter().map(|_| self.symbols.names.fresh(&stem)).collect();
+            code.push(Code::line(format!("{ty} {};", names.join(", "))));
+            block.names.insert(held.at.array, names);
+        }
+        for held in across.held.iter().filter(|held| held.is_read) {
+            let (before, elements) = self.addresses(&held.at, &block.offsets, open)?;
+            code.extend(before);
+            let load = self.load(across.dtype, false);
+            for (name, element) in block.names[&held.at.array].iter().zip(elements) {
+                code.push(Code::line(format!("{name} = {load}({element});")));
+            }
+        }
+        code.extend(self.through(across, &block, body, open)?);
+        for held in across.held.iter().filter(|held| !held.at.indices.is_empty()) {
+            let (before, elements) = self.addresses(&held.at, &block.offsets, open)?;
+            code.extend(before);
+            let store = self.store(across.dtype);
+            for (name, element) in block.names[&held.at.array].iter().zip(elements) {
+                code.push(Code::line(format!("{store}({element}, {name});")));
+            }
+        }
+        Ok(code)
+    }
+
+    /// The addresses of an element in each vector, and what is computed before.
+    fn addresses(
+        &mut self,
+        at: &Assignee,
+        offsets: &[usize],
+        open: &[InameId],
+    ) -> Result<(Vec<Code>, Vec<String>), CodegenError> {
+        let roots: Vec<(ExprId, RegionId)> = at.indices.iter().map(|&index| (index, ROOT)).collect();
+        let mut evaluated = self.evaluate(&roots, 0, open, &|| "a loop in vectors".to_owned())?;
+        let element = super::facts::element(&self.symbols, &self.arrays, at.array, &evaluated.roots);
+        let addresses = offsets.iter().map(|&offset| address(&element, offset)).collect();
+        Ok((std::mem::take(&mut evaluated.regions[ROOT]), addresses))
+    }
+
+    fn through(
+        &mut self,
+        across: &Across,
+        block: &Block,
+        body: &[LoopTree],
+        open: &mut Vec<InameId>,
+    ) -> Result<Vec<Code>, CodegenError> {
+        let mut code = Vec::new();
+        for node in body {
+            match node {
+                LoopTree::Loop { iname, body } => {
+                    let one = self.loop_over(*iname, open)?;
+                    open.push(*iname);
+                    let body = self.through(across, block, body, open)?;
+                    open.pop();
+                    code.push(Code::Block { head: one.header.head(), body });
+                }
+                LoopTree::Run(insn) => code.extend(self.assign_across(across, block, *insn, open)?),
+                LoopTree::Branch { .. } => {}
+            }
+        }
+        Ok(code)
+    }
+
+    /// One assignment, for all vectors.
+    fn assign_across(
+        &mut self,
+        across: &Across,
+        block: &Block,
+        insn: InsnId,
+        open: &[InameId],
+    ) -> Result<Vec<Code>, CodegenError> {
+        let kernel = self.kernel;
+        let instruction = &kernel[insn];
+        let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return Ok(Vec::new()) };
+        let names = block.names.get(&assignee.array);
+        let update = instruction.update(&kernel.exprs).filter(|_| names.is_some());
+        let (mut code, values) =
+            self.values_across(across, block, update.map_or(*expression, |update| update.1), open)?;
+        let ty = self.sums_type(across.dtype);
+        let Some(names) = names else {
+            let (before, elements) = self.addresses(assignee, &block.offsets, open)?;
+            code.extend(before);
+            let store = self.store(across.dtype);
+            // Nothing is stored before all is loaded.
+            let values: Vec<String> = values
+                .into_iter()
+                .map(|value| {
+                    if value.height == 0 {
+                        return value.text;
+                    }
+                    let name = self.symbols.names.fresh("s");
+                    code.push(Code::line(format!("const {ty} {name} = {};", value.text)));
+                    name
+                })
+                .collect();
+            let stores = elements.iter().zip(values).map(|(at, value)| Code::line(format!("{store}({at}, {value});")));
+            code.extend(stores);
+            return Ok(code);
+        };
+        let operator = match update {
+            Some((Op::Add, _)) => "+=",
+            Some((Op::Sub, _)) => "-=",
+            Some(_) => "*=",
+            None => "=",
+        };
+        let lines =
+            names.iter().zip(values).map(|(name, value)| Code::line(format!("{name} {operator} {};", value.text)));
+        code.extend(lines);
+        Ok(code)
+    }
+
+    /// The values of an expression in all vectors, and what is computed before.
+    fn values_across(
+        &mut self,
+        across: &Across,
+        block: &Block,
+        root: ExprId,
+        open: &[InameId],
+    ) -> Result<(Vec<Code>, Vec<Text>), CodegenError> {
+        let kernel = self.kernel;
+        let exprs = &kernel.exprs;
+        let n = block.offsets.len();
+        let ty = self.sums_type(across.dtype);
+        let mut varying: FxHashSet<ExprId> = FxHashSet::default();
+        for id in below(exprs, [root]) {
+            let own = match &exprs[id] {
+                Expr::Iname(iname) => *iname == across.iname,
+                Expr::Access { array, .. } => block.names.contains_key(array),
+                _ => false,
+            };
+            if own || exprs[id].children().iter().any(|child| varying.contains(child)) {
+                varying.insert(id);
+            }
+        }
+        // Elements that move, what stays the same, and how often each is used.
+        let (mut accesses, mut constants): (Vec<ExprId>, Vec<ExprId>) = (Vec::new(), Vec::new());
+        let mut n_uses: FxHashMap<ExprId, u32> = FxHashMap::default();
+        let mut pending = vec![root];
+        while let Some(id) = pending.pop() {
+            let uses = n_uses.entry(id).or_default();
+            *uses += 1;
+            if *uses > 1 {
+                continue;
+            }
+            match &exprs[id] {
+                _ if !varying.contains(&id) => constants.push(id),
+                Expr::Access { array, .. } if !block.names.contains_key(array) => accesses.push(id),
+                Expr::Op { operands, .. } => pending.extend(operands.iter().copied()),
+                _ => {}
+            }
+        }
+        accesses.sort_unstable();
+        constants.sort_unstable();
+        let indices = |id: &ExprId| exprs[*id].children().iter().map(|&index| (index, ROOT));
+        let mut roots: Vec<(ExprId, RegionId)> = constants.iter().map(|&id| (id, ROOT)).collect();
+        roots.extend(accesses.iter().flat_map(indices));
+        let mut evaluated = self.evaluate(&roots, 0, open, &|| "a loop in vectors".to_owned())?;
+        let mut code = std::mem::take(&mut evaluated.regions[ROOT]);
+        let mut of_roots = evaluated.roots.into_iter();
+        let mut texts: FxHashMap<ExprId, Vec<Text>> = FxHashMap::default();
+        for &id in &constants {
+            let text = of_roots.next().unwrap_or_else(|| Text::primary("0"));
+            let text = self.convert(id, text, across.dtype);
+            let text = if id == root {
+                format!("{} - ({ty}){{0}}", text.at_least(Precedence::Sum))
+            } else {
+                text.at_least(Precedence::Primary)
+            };
+            texts.insert(id, vec![Text::primary(text); n]);
+        }
+        for &id in &accesses {
+            let Expr::Access { array, indices } = &exprs[id] else { continue };
+            let places: Vec<Text> = of_roots.by_ref().take(indices.len()).collect();
+            let element = super::facts::element(&self.symbols, &self.arrays, *array, &places);
+            let load = self.load(across.dtype, false);
+            let of = |&offset: &usize| Text::primary(format!("{load}({})", address(&element, offset)));
+            texts.insert(id, block.offsets.iter().map(of).collect());
+        }
+        let mut walk = OperandsFirst::new(root);
+        while let Some(id) = walk.next_unknown(|id| texts.contains_key(id)) {
+            let list: Vec<Text> = match &exprs[id] {
+                Expr::Op { op, operands } => {
+                    if walk.waits_for(operands.iter().copied(), |id| texts.contains_key(id)) {
+                        continue;
+                    }
+                    let of = |at: usize| {
+                        Text::arithmetic(*op, operands.iter().map(|operand| texts[operand][at].clone()).collect())
+                    };
+                    (0..n).filter_map(of).collect()
+                }
+                Expr::Access { array, .. } => block.names[array].iter().map(Text::primary).collect(),
+                _ => Vec::new(),
+            };
+            let is_shared = n_uses.get(&id).is_some_and(|&uses| uses > 1);
+            let named = |text: Text| {
+                if text.height == 0 || !is_shared && text.height <= MAX_HEIGHT {
+                    return text;
+                }
+                let name = self.symbols.names.fresh("s");
+                code.push(Code::line(format!("const {ty} {name} = {};", text.text)));
+                Text::primary(name)
+            };
+            texts.insert(id, list.into_iter().map(named).collect());
+        }
+        let values = texts.remove(&root).unwrap_or_default();
+        Ok((code, values))
+    }
+}
+
+/// The address of an element so many further.
+fn address(element: &Text, offset: usize) -> String {
+    let address = format!("&{}", element.at_least(Precedence::Primary));
+    if offset == 0 { address } else { format!("{address} + {offset}") }
+}
+
+/// Where blocks of at most so many vectors begin that cover `n` elements, and where their vectors begin in them. No vector reaches into a block before.
+fn blocks(n: usize, n_lanes: usize, most: usize) -> Vec<(usize, Vec<usize>)> {
+    let mut res = Vec::new();
+    let mut first = 0;
+    while first < n {
+        let left = n - first;
+        let whole = most * n_lanes;
+        // What is left over for a further block fills a vector.
+        let size = match left {
+            _ if left <= whole => left,
+            _ if left >= whole + n_lanes => whole,
+            _ if most > 1 => whole - n_lanes,
+            _ => left,
+        };
+        let mut offsets: Vec<usize> = (0..size.div_ceil(n_lanes)).map(|at| at * n_lanes).collect();
+        if let Some(last) = offsets.last_mut() {
+            *last = size - n_lanes;
+        }
+        res.push((first, offsets));
+        first += size;
+    }
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_cover_all_elements_and_do_not_overlap() {
+        for n_lanes in [4, 8] {
+            for most in 1..=MAX_VECTORS {
+                for n in n_lanes..100 {
+                    let mut next = 0;
+                    for (first, offsets) in blocks(n, n_lanes, most) {
+                        assert_eq!(first, next);
+                        assert!(offsets.len() <= most.max(2) && offsets[0] == 0);
+                        assert!(offsets.windows(2).all(|pair| pair[0] < pair[1] && pair[1] - pair[0] <= n_lanes));
+                        next = first + offsets.last().unwrap() + n_lanes;
+                    }
+                    assert_eq!(next, n);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_vector_of_a_block_overlaps_the_one_before() {
+        assert_eq!(blocks(7, 4, 4), [(0, vec![0, 3])]);
+        assert_eq!(blocks(15, 4, 4), [(0, vec![0, 4, 8, 11])]);
+        assert_eq!(blocks(18, 4, 4), [(0, vec![0, 4, 8]), (12, vec![0, 2])]);
+        assert_eq!(blocks(5, 4, 1), [(0, vec![0, 1])]);
+    }
+}
