@@ -24,6 +24,9 @@ use crate::facts::AllFacts;
 use crate::groups::{Blocks, Stored};
 use crate::recurrence::Recurrence;
 
+/// Loops of fewer iterations are not what C adds up in lanes: compilers unroll them.
+const MIN_TRIPS: f64 = 8.0;
+
 /// A condition that says nothing of its inames holds this often.
 const PROBABILITY: f64 = 0.5;
 
@@ -360,6 +363,8 @@ impl<'a> Builder<'a> {
         if level + 1 < path.len() && adds_up {
             let innermost = path[path.len() - 1].0;
             self.loops[innermost].work.reductions += 1.0;
+            let is_long = self.loops[innermost].trips >= MIN_TRIPS;
+            self.loops[innermost].work.reductions_of_elements += f64::from(u8::from(is_long && !is_scalar));
             if let Some(value) = value {
                 let bound = path[level + 1..].iter().filter_map(|level| level.1).collect();
                 self.collapse(value, innermost, &bound);

@@ -3,7 +3,8 @@
 //! # Method
 //! From the inside out. A short loop inside another, with nothing but unrolled loops inside, is unrolled into it. A loop without loops inside runs in
 //! vector lanes if the kernel says so, or if all it stores is consecutive, or is the sum of neighbours, which the C back end writes in vectors, if no element that it
-//! stores is accessed elsewhere in it, and if all it calls has vector forms. The rest of a trip count that is no multiple of the lanes runs in vectors half as long, and so on.
+//! stores is accessed elsewhere in it, and if all it calls has vector forms. The rest of a trip count that is no multiple of the lanes runs in vectors half as long, and so on,
+//! or in one that overlaps the one before, where C has [vectors across loops](is_arithmetic).
 //! # Complexity
 //! Linear in loops and operations; quadratic in the accesses to one array that a loop stores to.
 
@@ -288,7 +289,9 @@ fn of_loop(kernel: &Sized, inner: &Shaped, of: &Loop, machine: &Machine) -> Loop
         // If the trip count varies, a short loop rarely fills a vector.
         let is_long = trips >= if of.is_varying && !of.is_lanes { 2.0 * lanes } else { 2.0 };
         if lanes > 1.0 && is_long && kernel.is_vectorizable(work, iname, machine) {
-            let vector = Steps { n: n_steps(trips, lanes), lanes };
+            let is_across = !of.children.is_empty() && trips >= lanes && !of.is_varying && is_arithmetic(work, iname);
+            let n = if is_across { (trips / lanes).ceil() } else { n_steps(trips, lanes) };
+            let vector = Steps { n, lanes };
             let vector_body = body(work, Some(iname), &vector, machine);
             let reduce = if work.reductions > 0.0 {
                 2.0 * lanes.log2() * (machine[C::Latency] + kept * machine[C::Arithmetic])
@@ -495,7 +498,8 @@ impl Sized {
         if work.is_scalar || work.turned > 0.0 || calls && machine[C::CallLanes] <= 1.0 {
             return false;
         }
-        if has_odd_group(work, iname) || work.reductions > 0.0 && !goes_along(work, iname) {
+        let adds_to_elements = work.reductions_of_elements > 0.0;
+        if has_odd_group(work, iname) || adds_to_elements || work.reductions > 0.0 && !goes_along(work, iname) {
             return false;
         }
         work.stores.iter().all(|store| {
@@ -601,6 +605,13 @@ fn has_odd_group(work: &Work, iname: InameId) -> bool {
 /// Whether a loop reads nothing but neighbours and what stays the same: sums of other elements are not written in lanes.
 fn goes_along(work: &Work, iname: InameId) -> bool {
     work.loads.iter().all(|load| matches!(stride(load, iname), Some(-1..=1)))
+}
+
+/// Whether a loop does nothing but sums, products and quotients of neighbours and what stays the same. With loops inside that are unrolled, C has vectors for all of its
+/// iterations, of which the last overlaps the one before.
+fn is_arithmetic(work: &Work, iname: InameId) -> bool {
+    let others = work.calls.iter().sum::<f64>() + work.roots + work.branches;
+    others == 0.0 && work.reductions == 0.0 && work.loads.iter().all(|load| matches!(stride(load, iname), Some(0 | 1)))
 }
 
 /// Registers of a sum in lanes.

@@ -133,15 +133,25 @@ fn a_carried_value_keeps_a_loop_scalar() {
     );
 }
 
+/// Scalars are added up in lanes, elements of arrays are not.
 #[test]
 fn sums_wait_for_each_other() {
     check(
         &loop_over(40, "y[0] = y[0] + x[i]"),
         &expect![[r#"
-            27.0 ns
-              outside: 1.0 ns each time, bound by loads, 1 iterations, 1 lanes
-              i: 26.0 ns each time, bound by arithmetic, 40 iterations, 4 lanes
-        "#]],
+        161.0 ns
+          outside: 1.0 ns each time, bound by loads, 1 iterations, 1 lanes
+          i: 160.0 ns each time, bound by chain, 40 iterations, 1 lanes
+    "#]],
+    );
+    let of_scalars = loop_over(40, "t = t + x[i]").replace("\nfor i", "\ntemp t : float64\nt = 0.0\nfor i");
+    check(
+        &format!("{of_scalars}y[0] = t\n"),
+        &expect![[r#"
+        27.0 ns
+          outside: 1.0 ns each time, bound by stores, 1 iterations, 1 lanes
+          i: 26.0 ns each time, bound by arithmetic, 40 iterations, 4 lanes
+    "#]],
     );
 }
 

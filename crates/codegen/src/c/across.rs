@@ -467,10 +467,11 @@ impl Writer<'_> {
         for &id in &constants {
             let text = of_roots.next().unwrap_or_else(|| Text::primary("0"));
             let text = self.convert(id, text, across.dtype);
-            let text = if id == root {
-                format!("{} - ({ty}){{0}}", text.at_least(Precedence::Sum))
-            } else {
-                text.at_least(Precedence::Primary)
+            let text = match text.text.as_str() {
+                "0.0" | "0.0f" if id == root => format!("({ty}){{0}}"),
+                // What is taken away is +0, which changes nothing, not even the sign of a zero.
+                _ if id == root => format!("{} - ({ty}){{0}}", text.at_least(Precedence::Sum)),
+                _ => text.at_least(Precedence::Primary),
             };
             texts.insert(id, vec![Text::primary(text); n]);
         }
