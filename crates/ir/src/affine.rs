@@ -155,6 +155,14 @@ impl Affine {
 /// differences, and products with constants. `None` also where a coefficient exceeds 64 bits.
 #[must_use]
 pub fn of(exprs: &Exprs, root: ExprId) -> Option<Affine> {
+    // Most are of leaves.
+    let is_operation = |expr: &Expr| matches!(expr, Expr::Op { .. });
+    let expr = &exprs[root];
+    if !expr.children().iter().any(|&child| is_operation(&exprs[child])) {
+        let children: Vec<Affine> =
+            expr.children().iter().map(|&child| combine(&exprs[child], &[])).collect::<Option<_>>()?;
+        return combine(expr, &children.iter().collect::<Vec<_>>());
+    }
     let mut known: FxHashMap<ExprId, Affine> = FxHashMap::default();
     let mut walk = OperandsFirst::new(root);
     while let Some(id) = walk.next_unknown(|id| known.contains_key(id)) {

@@ -13,7 +13,8 @@
 //! read the element unconditionally, and run at least once or read what an instruction beside it writes, so that loading and storing it touches nothing
 //! new. Short loops are left to the compiler, which unrolls them; loops over lanes stay as they are.
 //! # Complexity
-//! Linear in the instructions, and a question to isl for each loop with such an element, and for each write of an array with such reads.
+//! Linear in the instructions, and a question to isl for each loop with such an element, for each write of an array with such reads, and for each pair of places where a loop
+//! writes an array, of which there are at most [`MAX_WRITES`], unless constants tell.
 //! # Source
 //! Callahan, Carr, Kennedy, "Improving register allocation for subscripted variables", 1990.
 
@@ -32,6 +33,9 @@ use crate::depends::in_order;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::innermost::Innermost;
 use crate::summing::MIN_TRIPS;
+
+/// An array that a loop writes at more places stays as it is: its elements would find no registers, and each pair of them is a question.
+const MAX_WRITES: usize = 64;
 
 /// The kernel with scalars for such elements; `None` if it has none.
 #[must_use]
@@ -127,7 +131,8 @@ impl Pass {
         let is_fit = |at: &Assignee| {
             let Array { dtype, stored, shape, kind, .. } = &kernel[at.array];
             let is_scalar = shape.is_empty() && matches!(kind, ArrayKind::Temporary);
-            !is_scalar && dtype.is_float() && stored.is_none() && innermost.stays(at)
+            let n_writes = innermost.writes().filter(|write| write.array == at.array).count();
+            !is_scalar && dtype.is_float() && stored.is_none() && n_writes <= MAX_WRITES && innermost.stays(at)
         };
         let mut res: Vec<Element> = Vec::new();
         for instruction in innermost.certain() {
