@@ -13,9 +13,9 @@
 
 use indexmap::IndexMap;
 use nestegg_forms::{
-    LinearMaps, Options, Selected, Shape, Stores, Sums, Tolerance, common_roots, eliminate_deltas, even_odd,
-    interpolate, linear_maps, monomial_counts, paired_tables, point_features, separate, share_symmetric, split_digits,
-    tabulate, traces,
+    CommonRoots, LinearMaps, Options, Selected, Shape, Stores, Sums, Tolerance, common_roots, eliminate_deltas,
+    even_odd, interpolate, linear_maps, monomial_counts, paired_tables, point_features, separate, share_symmetric,
+    split_digits, tabulate, traces,
 };
 use nestegg_ir::{Licence, LinearizedKernel};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
@@ -145,6 +145,12 @@ pub(crate) fn seeds(form: &LinearizedKernel, told: Told<'_>) -> Result<(Vec<Seed
             let of_base = maker.work(&name, &base, &mut limits)?;
             work.extend(of_base.into_iter().map(|work| Task { unrolled: unrolled.clone(), ..Task::from(work) }));
         }
+    }
+    // Linear maps of roots at each point have many monomials, which cost more than the powers.
+    if rooted.as_ref().is_some_and(|rooted| rooted.varies) {
+        let exact = work.drain(..n_exact).collect::<Vec<_>>();
+        work.retain(|task| !matches!(task.work, Work::LinearMaps { .. }));
+        work.splice(..0, exact);
     }
     let tolerance = rooted.as_ref().and_then(|rooted| changed(rooted.tolerance));
     work[n_exact..].iter_mut().for_each(|task| task.tolerance = both(tolerance, task.tolerance));
@@ -529,7 +535,7 @@ impl Maker {
     }
 
     /// The kernel with powers as whole powers of common roots, if that is asked for.
-    fn rooted(&self, form: &LinearizedKernel) -> Option<LinearMaps> {
+    fn rooted(&self, form: &LinearizedKernel) -> Option<CommonRoots> {
         let may_round = self.wishes.wants("rounded-roots");
         (may_round || self.wishes.wants("common-roots")).then(|| common_roots(form, may_round))?
     }

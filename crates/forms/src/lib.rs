@@ -77,7 +77,7 @@ pub use integrands::monomial_counts;
 pub use interpolation::interpolate;
 pub use pairs::paired_tables;
 pub use points::point_features;
-pub use powers::common_roots;
+pub use powers::{CommonRoots, common_roots};
 pub use separated::separate;
 pub use symmetry::share_symmetric;
 pub use tabulate::tabulate;

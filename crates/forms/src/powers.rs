@@ -22,7 +22,7 @@ use nestegg_ir::{Expr, ExprId, Exprs, Float, FunctionId, Instruction, Kernel, Li
 use num_integer::Integer;
 use rustc_hash::FxHashMap;
 
-use crate::{LinearMaps, Tolerance};
+use crate::Tolerance;
 
 /// No exponent is a fraction with a larger denominator.
 const MAX_DENOMINATOR: i64 = 12;
@@ -36,9 +36,20 @@ const MAX_CHANGE: f64 = 1e-15;
 /// What a power costs whose exponent is no whole number.
 const COST_OF_POWER: u32 = 5;
 
+/// A kernel with powers of common roots.
+#[derive(Clone, Debug)]
+pub struct CommonRoots {
+    /// The kernel.
+    pub linearized: LinearizedKernel,
+    /// What was done to exponents.
+    pub tolerance: Tolerance,
+    /// Whether some root depends on inames.
+    pub varies: bool,
+}
+
 /// The kernel with powers of common roots; `None` if it has none that get cheaper. Exponents may be rounded if the caller says so.
 #[must_use]
-pub fn common_roots(linearized: &LinearizedKernel, may_round: bool) -> Option<LinearMaps> {
+pub fn common_roots(linearized: &LinearizedKernel, may_round: bool) -> Option<CommonRoots> {
     let mut kernel = linearized.kernel.clone();
     let mut bases: IndexMap<ExprId, Vec<Power>> = IndexMap::new();
     let types = Types::infer(&kernel);
@@ -52,12 +63,14 @@ pub fn common_roots(linearized: &LinearizedKernel, may_round: bool) -> Option<Li
     }
     let mut powers: FxHashMap<ExprId, (Root, i64)> = FxHashMap::default();
     let mut tolerance = Tolerance::default();
-    for of_base in bases.values() {
+    let mut varies = false;
+    for (&base, of_base) in &bases {
         let Some(root) = Root::of(of_base) else { continue };
         let changes: Vec<f64> = of_base.iter().map(|power| root.change(power)).filter(|&change| change > 0.0).collect();
         if (!changes.is_empty() && !may_round) || !root.pays(&kernel, of_base) {
             continue;
         }
+        varies |= below(&kernel.exprs, [base]).into_iter().any(|id| matches!(kernel.exprs[id], Expr::Iname(_)));
         tolerance.n_changed += changes.len();
         tolerance.largest_change = changes.into_iter().fold(tolerance.largest_change, f64::max);
         powers.extend(of_base.iter().map(|power| (power.id, (root, root.times(power.fraction)))));
@@ -78,7 +91,7 @@ pub fn common_roots(linearized: &LinearizedKernel, may_round: bool) -> Option<Li
         _ => exprs.intern(new),
     });
     let linearized = LinearizedKernel { kernel, linearization: linearized.linearization.clone() };
-    Some(LinearMaps { linearized, n_stores: 0, n_features: 0, tolerance })
+    Some(CommonRoots { linearized, tolerance, varies })
 }
 
 /// A power whose exponent is a fraction.
