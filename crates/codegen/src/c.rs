@@ -51,6 +51,7 @@ mod pairs;
 mod plan;
 mod source;
 mod statements;
+mod strips;
 mod summing;
 mod symbols;
 mod temporaries;
@@ -82,7 +83,7 @@ pub struct COptions {
     pub parallel: Vec<Parallel>,
     /// Whether loops that write a symmetric matrix compute only one half of it, in tiles: the same values in less time.
     pub mirrors: bool,
-    /// Whether straight-line code stores neighbouring elements together, and short rows run one after the other: the same values in less time.
+    /// Whether neighbours in memory are computed together: stores of straight-line code, short rows, and the iterations of loops around others. The same values in less time.
     pub neighbours: bool,
     /// Loops that may run in vector lanes although they add to scalars: the same terms in another order, in less time.
     pub summing: Vec<SummingLoop>,

@@ -108,11 +108,11 @@ pub(crate) fn seeds(form: &LinearizedKernel, told: Told<'_>) -> Result<(Vec<Seed
     }
     let maker = Maker::new(form, wishes);
     let mut limits = Vec::new();
-    let mut work: Vec<Task> = maker.work(AS_IT_IS, form, &mut limits)?.into_iter().map(Task::from).collect();
+    let of_itself = maker.work(AS_IT_IS, form, &mut limits)?;
     // Where powers have common roots, everything else is made of these.
-    let n_exact = work.len();
     let rooted = maker.rooted(form);
     let form = rooted.as_ref().map_or(form, |rooted| &rooted.linearized);
+    let mut work: Vec<Task> = Vec::new();
     if rooted.is_some() {
         work.extend(maker.work(ROOTS, form, &mut limits)?.into_iter().map(Task::from));
     }
@@ -146,14 +146,13 @@ pub(crate) fn seeds(form: &LinearizedKernel, told: Told<'_>) -> Result<(Vec<Seed
             work.extend(of_base.into_iter().map(|work| Task { unrolled: unrolled.clone(), ..Task::from(work) }));
         }
     }
-    // Linear maps of roots at each point have many monomials, which cost more than the powers.
-    if rooted.as_ref().is_some_and(|rooted| rooted.varies) {
-        let exact = work.drain(..n_exact).collect::<Vec<_>>();
-        work.retain(|task| !matches!(task.work, Work::LinearMaps { .. }));
-        work.splice(..0, exact);
+    if let Some(rooted) = &rooted {
+        // Linear maps of roots at each point have many monomials, which cost more than the powers.
+        work.retain(|task| !rooted.varies || !matches!(task.work, Work::LinearMaps { .. }));
+        let tolerance = changed(rooted.tolerance);
+        work.iter_mut().for_each(|task| task.tolerance = both(tolerance, task.tolerance));
     }
-    let tolerance = rooted.as_ref().and_then(|rooted| changed(rooted.tolerance));
-    work[n_exact..].iter_mut().for_each(|task| task.tolerance = both(tolerance, task.tolerance));
+    let work = of_itself.into_iter().map(Task::from).chain(work).collect();
     let (in_loops, work): (Vec<Task>, Vec<Task>) = without_repetition(work).into_iter().partition(|task| {
         config.cost == CostModel::Operations && matches!(task.work, Work::LinearMaps { shape: Shape::Loops, .. })
     });

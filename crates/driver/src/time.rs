@@ -113,9 +113,6 @@ impl Run<'_> {
         program: &LinearizedKernel,
         time: Nanoseconds,
     ) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
-        if self.has_lanes() {
-            return Ok(None);
-        }
         let mut forms: Vec<(LinearizedKernel, Nanoseconds)> = Vec::new();
         forms.extend(self.laid_out(program, &self.profile(program)?)?);
         let of_triangles = [nestegg_transform::write_out_triangles, nestegg_transform::coalesce_triangles];
@@ -149,9 +146,6 @@ impl Run<'_> {
     /// A kernel with loops joined that add to elements between each other's, and its time; `None` if there are none. The model does not know what such
     /// loops wait for, so that its opinion is not asked.
     fn interleaved(&self, program: &LinearizedKernel) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
-        if self.has_lanes() {
-            return Ok(None);
-        }
         let Some(shared) = nestegg_transform::share_interleaved(program) else { return Ok(None) };
         let refused = |source| Error::Refused {
             pass: "interleave",
@@ -166,9 +160,6 @@ impl Run<'_> {
     /// A kernel with the elements that long loops add to as scalars, which alone C adds up in lanes, and its time; `None` if there are none. The model takes the one for the
     /// other, so that its opinion is not asked.
     fn with_sums(&self, program: &LinearizedKernel) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
-        if self.has_lanes() {
-            return Ok(None);
-        }
         let Some(res) = nestegg_transform::write_out_sums(program) else { return Ok(None) };
         let time = self.time(&res)?;
         Ok(Some((res, time)))
@@ -234,6 +225,9 @@ impl Told<'_> {
                 let time = self.run().of(&candidate.program).ok().flatten();
                 candidate.time = time.unwrap_or(Nanoseconds(u128::MAX));
             });
+            if self.run().has_lanes() {
+                return;
+            }
             let best = candidates.iter().map(|candidate| candidate.time).min().unwrap_or_default();
             let is_near =
                 |candidate: &&mut Candidate| candidate.is_of_form && candidate.time.0 <= best.0.saturating_mul(NEAR);

@@ -445,11 +445,6 @@ fn payload(kernel: &Kernel, indices: &[ExprId]) -> Box<[Index]> {
 /// The exponent if it is a literal whole number of moderate size.
 fn whole_exponent(kernel: &Kernel, id: ExprId) -> Option<i32> {
     const LARGEST_EXPONENT: f64 = 64.0;
-    let (id, sign) = match &kernel.exprs[id] {
-        Expr::Op { op: Op::Neg, operands } => (operands[0], -1.0),
-        _ => (id, 1.0),
-    };
-    let Expr::Number(number) = &kernel.exprs[id] else { return None };
-    let value = number.to_f64() * sign;
+    let value = kernel.exprs.literal(id)?;
     (value.fract() == 0.0 && value.abs() <= LARGEST_EXPONENT).then_some(value as i32)
 }

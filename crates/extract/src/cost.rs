@@ -11,6 +11,7 @@ use nestegg_egraph::analysis::Graph;
 use nestegg_egraph::language::Node;
 use nestegg_egraph::rational::Rational;
 use nestegg_ir::Op;
+use nestegg_ir::count::{POWER_OPERATIONS, whole_power_operations};
 use num_traits::ToPrimitive;
 
 /// A number of operations; saturates at [`Cost::INFINITE`].
@@ -109,7 +110,10 @@ pub fn operations(graph: &Graph, class: Id, node: &Node) -> u128 {
         Node::Product { exponents, .. } => {
             let n_above = exponents.iter().filter(|&&exponent| exponent > 0).count() as u128;
             let n_below = exponents.len() as u128 - n_above;
-            let powers: u128 = exponents.iter().map(|exponent| power_operations(exponent.unsigned_abs())).sum();
+            let powers: u128 = exponents
+                .iter()
+                .map(|exponent| u128::from(whole_power_operations(i64::from(exponent.unsigned_abs()))))
+                .sum();
             let quotient = u128::from(n_below > 0);
             powers + n_above.saturating_sub(1) + n_below.saturating_sub(1) + quotient
         }
@@ -123,22 +127,15 @@ pub fn operations(graph: &Graph, class: Id, node: &Node) -> u128 {
                     joined(children.len() - children.iter().filter(is_unit).count())
                 }
                 Op::Pow => match value(children[1]).and_then(Rational::to_int) {
-                    Some(n) => {
-                        power_operations(u32::try_from(n.unsigned_abs()).unwrap_or(u32::MAX)) + u128::from(n < 0)
-                    }
-                    None => 5,
+                    Some(n) => u128::from(whole_power_operations(n)),
+                    None => u128::from(POWER_OPERATIONS),
                 },
                 _ => joined(children.len()),
             }
         }
         Node::Op(Op::Min | Op::Max, children) => (children.len() as u128).saturating_sub(1),
-        Node::Op(Op::Pow, _) => 5,
+        Node::Op(Op::Pow, _) => u128::from(POWER_OPERATIONS),
         Node::Op(Op::If | Op::FloorDiv | Op::Mod, _) | Node::Reduce(..) | Node::Call(..) => 1,
         Node::Op(..) => 0,
     }
-}
-
-/// `⌈log2 n⌉`.
-fn power_operations(exponent: u32) -> u128 {
-    if exponent <= 1 { 0 } else { u128::from((exponent - 1).ilog2()) + 1 }
 }

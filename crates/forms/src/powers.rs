@@ -16,6 +16,7 @@
 //! Linear in the expressions.
 
 use indexmap::IndexMap;
+use nestegg_ir::count::{POWER_OPERATIONS, whole_power_operations};
 use nestegg_ir::types::{Type, Types};
 use nestegg_ir::walk::below;
 use nestegg_ir::{Expr, ExprId, Exprs, Float, FunctionId, Instruction, Kernel, LinearizedKernel, Op};
@@ -32,9 +33,6 @@ const MAX_POWER: i64 = 24;
 
 /// How far an exponent may be from its fraction, relative to it: what a few operations on floats leave.
 const MAX_CHANGE: f64 = 1e-15;
-
-/// What a power costs whose exponent is no whole number.
-const COST_OF_POWER: u32 = 5;
 
 /// A kernel with powers of common roots.
 #[derive(Clone, Debug)]
@@ -114,12 +112,7 @@ fn power(kernel: &Kernel, id: ExprId) -> Option<(ExprId, f64)> {
         },
         _ => return None,
     };
-    let (number, sign) = match &kernel.exprs[exponent] {
-        Expr::Op { op: Op::Neg, operands } => (operands[0], -1.0),
-        _ => (exponent, 1.0),
-    };
-    let Expr::Number(number) = &kernel.exprs[number] else { return None };
-    Some((base, sign * number.to_f64()))
+    Some((base, kernel.exprs.literal(exponent)?))
 }
 
 /// A fraction in lowest terms that is no whole number.
@@ -153,14 +146,13 @@ impl Root {
         let fractions = || powers.iter().map(|power| power.fraction);
         let denominator = fractions().fold(1, |known: i64, next| known.lcm(&next.denominator));
         let of_denominator = |fraction: Fraction| fraction.numerator * (denominator / fraction.denominator);
+        let divisor = fractions().map(of_denominator).fold(0, |known, next| known.gcd(&next));
         let n_negative = fractions().filter(|fraction| fraction.numerator < 0).count();
         let numerator = match denominator {
             2 | 4 => 1,
             // Where most powers are quotients, the root is a quotient, too.
-            _ if 2 * n_negative > powers.len() => {
-                -fractions().map(of_denominator).fold(0, |known, next| known.gcd(&next))
-            }
-            _ => fractions().map(of_denominator).fold(0, |known, next| known.gcd(&next)),
+            _ if 2 * n_negative > powers.len() => -divisor,
+            _ => divisor,
         };
         let root = Self(Fraction { numerator, denominator });
         fractions().all(|fraction| root.times(fraction).abs() <= MAX_POWER).then_some(root)
@@ -185,15 +177,12 @@ impl Root {
     fn pays(self, kernel: &Kernel, powers: &[Power]) -> bool {
         let cost = |power: &Power| match kernel.exprs[power.id] {
             Expr::Call { ref arguments, .. } if arguments.len() == 1 => 1,
-            _ => COST_OF_POWER,
+            _ => POWER_OPERATIONS,
         };
-        let now: u32 = powers.iter().map(cost).sum();
-        let of_root = self.n_square_roots().unwrap_or(COST_OF_POWER);
-        let whole = |power: &Power| {
-            let times = self.times(power.fraction);
-            times.unsigned_abs().next_power_of_two().ilog2() + u32::from(times < 0)
-        };
-        of_root + powers.iter().map(whole).sum::<u32>() < now
+        let now: u64 = powers.iter().map(cost).sum();
+        let of_root = self.n_square_roots().map_or(POWER_OPERATIONS, u64::from);
+        let whole = |power: &Power| whole_power_operations(self.times(power.fraction));
+        of_root + powers.iter().map(whole).sum::<u64>() < now
     }
 
     /// How many square roots one after the other it is; `None` if it is something else.

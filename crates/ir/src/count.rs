@@ -28,7 +28,6 @@ use crate::ids::{ExprId, InameId, InameSet, InsnId};
 use crate::inline::{RecursiveRule, inline_substitutions};
 use crate::kernel::{InstructionKind, Kernel, Program};
 use crate::linearization::{Item, Surroundings};
-use crate::number::Number;
 use crate::types::Types;
 
 /// A kind of operation that counts.
@@ -365,21 +364,20 @@ fn is_unit(kernel: &Kernel, id: ExprId) -> bool {
     }
 }
 
-/// `⌈log2 |n|⌉`, one more where n is negative; any exponent but a literal whole number counts 5.
-fn power_operations(kernel: &Kernel, exponent: ExprId) -> u64 {
-    let (exponent, sign) = match &kernel.exprs[exponent] {
-        Expr::Op { op: Op::Neg, operands } => (operands[0], -1.0),
-        _ => (exponent, 1.0),
-    };
-    let Expr::Number(number) = &kernel.exprs[exponent] else { return 5 };
-    let value = match number {
-        Number::Int(value) => *value as f64,
-        Number::Float(value) => value.get(),
-    } * sign;
-    if value.fract() != 0.0 || value.abs() > 1e9 {
-        return 5;
-    }
-    let magnitude = value.abs() as u64;
+/// The operations of a power whose exponent is no literal whole number.
+pub const POWER_OPERATIONS: u64 = 5;
+
+/// The operations of a power with the exponent `n`: `⌈log2 |n|⌉`, one more where `n` is negative.
+#[must_use]
+pub fn whole_power_operations(n: i64) -> u64 {
+    let magnitude = n.unsigned_abs();
     let products = if magnitude <= 1 { 0 } else { u64::from((magnitude - 1).ilog2()) + 1 };
-    products + u64::from(value < 0.0)
+    products + u64::from(n < 0)
+}
+
+fn power_operations(kernel: &Kernel, exponent: ExprId) -> u64 {
+    match kernel.exprs.literal(exponent) {
+        Some(value) if value.fract() == 0.0 && value.abs() <= 1e9 => whole_power_operations(value as i64),
+        _ => POWER_OPERATIONS,
+    }
 }

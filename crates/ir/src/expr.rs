@@ -443,6 +443,19 @@ impl Exprs {
         (res, Rewritten { map })
     }
 
+    /// The number that an expression is, if it is a literal, or the negation of one.
+    #[must_use]
+    pub fn literal(&self, id: ExprId) -> Option<f64> {
+        match &self[id] {
+            Expr::Number(number) => Some(number.to_f64()),
+            Expr::Op { op: Op::Neg, operands } => match &self[operands[0]] {
+                Expr::Number(number) => Some(-number.to_f64()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Rewrites the expressions reachable from `roots` bottom-up: each is rebuilt on its rewritten operands and
     /// given to `rewrite`, which answers what stands in its place. Linear in the DAG.
     ///

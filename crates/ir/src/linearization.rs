@@ -57,6 +57,11 @@ pub struct SummingLoop {
     pub private: Vec<ArrayId>,
 }
 
+impl SummingLoop {
+    /// With fewer iterations, adding up the lanes costs more than they save, and compilers unroll the loop.
+    pub const MIN_TRIPS: i64 = 8;
+}
+
 /// Why a list is not a tree, and at which item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NestingError {

@@ -69,12 +69,12 @@ pub(crate) struct Work {
     pub(crate) at_once: Vec<(f64, f64)>,
     /// Values that each iteration adds to, kept in registers.
     pub(crate) reductions: f64,
-    /// Those of them to elements of arrays in long loops: there, C adds up scalars in lanes, and nothing else.
-    pub(crate) reductions_of_elements: f64,
     /// Elements that each iteration adds to, stored and loaded each time.
     pub(crate) reductions_in_memory: f64,
     /// How many operations, one after the other, each iteration waits for because it reads what earlier ones have stored.
     pub(crate) recurrence: f64,
+    /// Whether it is a long loop in which each iteration adds to an element of an array: C adds up scalars in lanes, and nothing else.
+    pub(crate) adds_to_elements: bool,
     /// Whether there is something that no vector does: a call without vector form, an opaque instruction.
     pub(crate) is_scalar: bool,
 }

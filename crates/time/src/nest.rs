@@ -15,6 +15,7 @@ use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::types::Types;
 use nestegg_ir::{
     ArrayId, Assignee, Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LoopTree, Op,
+    SummingLoop,
 };
 use num_traits::ToPrimitive;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -23,9 +24,6 @@ use crate::body::{CallKind, Counts, Mark, Reference, Work};
 use crate::facts::AllFacts;
 use crate::groups::{Blocks, Stored};
 use crate::recurrence::Recurrence;
-
-/// Loops of fewer iterations are not what C adds up in lanes: compilers unroll them.
-const MIN_TRIPS: f64 = 8.0;
 
 /// A condition that says nothing of its inames holds this often.
 const PROBABILITY: f64 = 0.5;
@@ -362,9 +360,9 @@ impl<'a> Builder<'a> {
         let adds_up = value.is_some_and(|value| self.adds_up(value, assignee));
         if level + 1 < path.len() && adds_up {
             let innermost = path[path.len() - 1].0;
-            self.loops[innermost].work.reductions += 1.0;
-            let is_long = self.loops[innermost].trips >= MIN_TRIPS;
-            self.loops[innermost].work.reductions_of_elements += f64::from(u8::from(is_long && !is_scalar));
+            let one = &mut self.loops[innermost];
+            one.work.reductions += 1.0;
+            one.work.adds_to_elements |= !is_scalar && one.trips >= SummingLoop::MIN_TRIPS as f64;
             if let Some(value) = value {
                 let bound = path[level + 1..].iter().filter_map(|level| level.1).collect();
                 self.collapse(value, innermost, &bound);

@@ -498,8 +498,7 @@ impl Sized {
         if work.is_scalar || work.turned > 0.0 || calls && machine[C::CallLanes] <= 1.0 {
             return false;
         }
-        let adds_to_elements = work.reductions_of_elements > 0.0;
-        if has_odd_group(work, iname) || adds_to_elements || work.reductions > 0.0 && !goes_along(work, iname) {
+        if has_odd_group(work, iname) || work.adds_to_elements || work.reductions > 0.0 && !goes_along(work, iname) {
             return false;
         }
         work.stores.iter().all(|store| {

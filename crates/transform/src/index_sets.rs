@@ -21,7 +21,7 @@ use nestegg_ir::linearization::{from_tree, to_tree};
 use nestegg_ir::names::{Names, add_iname_inside, add_scalar};
 use nestegg_ir::{
     Array, ArrayId, Assignee, Expr, ExprId, Exprs, InameId, InameTag, InsnId, Instruction, InstructionKind, Kernel,
-    LinearizedKernel, LoopTree,
+    LinearizedKernel, LoopTree, SummingLoop,
 };
 use nestegg_isl as isl;
 
@@ -30,7 +30,6 @@ use crate::find::in_loops;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::innermost::Innermost;
 use crate::substitute::with_inames;
-use crate::summing::MIN_TRIPS;
 
 /// The kernel with such loops split; `None` if it has none.
 #[must_use]
@@ -90,7 +89,7 @@ impl<'a> Candidate<'a> {
         let may_meet = |(read, _): &(Assignee, Affine)| !innermost.is_unwritten(read, domains, &open);
         let (element, at) = reads.into_iter().find(may_meet)?;
         let distance = Affine::var(Var::Iname(iname)).plus(&at, -1)?;
-        let is_long = innermost.runs(domains, &open, 2 * MIN_TRIPS + 1) == Some(true);
+        let is_long = innermost.runs(domains, &open, 2 * SummingLoop::MIN_TRIPS + 1) == Some(true);
         is_long.then(|| Meeting { insns: innermost.insns().to_vec(), open, iname, element, at, distance })
     }
 }

@@ -116,6 +116,12 @@ impl Ranges {
         self.ranges[iname.index()].bounds
     }
 
+    /// At most how many values `iname` takes, if that is a number.
+    pub(crate) fn trips(&self, iname: InameId) -> Option<i64> {
+        let (first, last) = self.bounds(iname);
+        Some(last? - first? + 1)
+    }
+
     /// Whether the values of `iname` are all integers between constant bounds.
     pub(crate) fn is_interval(&self, iname: InameId) -> bool {
         self.ranges[iname.index()].is_interval

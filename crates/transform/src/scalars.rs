@@ -26,13 +26,12 @@ use nestegg_ir::names::{Names, add_scalar};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
     ArgumentAccess, Array, ArrayKind, Assignee, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel,
-    LinearizedKernel, LoopTree, affine,
+    LinearizedKernel, LoopTree, SummingLoop, affine,
 };
 
 use crate::depends::in_order;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::innermost::Innermost;
-use crate::summing::MIN_TRIPS;
 
 /// An array that a loop writes at more places stays as it is: its elements would find no registers, and each pair of them is a question.
 const MAX_WRITES: usize = 64;
@@ -156,7 +155,7 @@ impl Pass {
         if res.is_empty() {
             return Vec::new();
         }
-        match self.domains().and_then(|domains| innermost.runs(domains, &self.open, MIN_TRIPS)) {
+        match self.domains().and_then(|domains| innermost.runs(domains, &self.open, SummingLoop::MIN_TRIPS)) {
             Some(true) => {}
             Some(false) => res.retain(|element| element.is_read && self.may_be_read(&element.at, beside)),
             None => res.clear(),

@@ -5,7 +5,7 @@
 //! # Input
 //! A kernel in its final order.
 //! # Output
-//! Two loops in place of one: the first computes, and keeps the values in temporaries; the second stores them, or adds them to what is there, in the old order.
+//! The loop becomes two: the first computes the values into temporaries; the second stores them, or adds them to the arrays, in their original order.
 //! # Method
 //! A store qualifies if nothing else in the loop touches its array, and nothing in the loop changes its indices. isl tells how many values there are to keep.
 //! # Complexity

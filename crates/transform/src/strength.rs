@@ -102,14 +102,7 @@ fn quotient(kernel: &Kernel, id: ExprId) -> Option<(Shared, ExprId, f64)> {
 
 fn half_power(kernel: &Kernel, id: ExprId) -> Option<(Shared, ExprId, f64)> {
     let Expr::Op { op: Op::Pow, operands } = &kernel.exprs[id] else { return None };
-    let exponent = match &kernel.exprs[operands[1]] {
-        Expr::Number(number) => number.to_f64(),
-        Expr::Op { op: Op::Neg, operands } => match &kernel.exprs[operands[0]] {
-            Expr::Number(number) => -number.to_f64(),
-            _ => return None,
-        },
-        _ => return None,
-    };
+    let exponent = kernel.exprs.literal(operands[1])?;
     (exponent.fract().abs() == 0.5 && exponent.abs() < MAX_EXPONENT).then_some((Shared::Root, operands[0], exponent))
 }
 

@@ -7,7 +7,7 @@
 //! # Output
 //! The innermost such loops, with the scalars they add to.
 //! # Method
-//! A loop qualifies if its iterations [share only sums](crate::parallel), and if there are at least [`MIN_TRIPS`] of them or an unknown number. Its accesses have stride
+//! A loop qualifies if its iterations [share only sums](crate::parallel), and if there are at least [`SummingLoop::MIN_TRIPS`] of them or an unknown number. Its accesses have stride
 //! one or none: lanes that are loaded one by one cost more than they save. Loops inside it are short enough to be unrolled.
 
 use nestegg_ir::affine::{self, Var};
@@ -19,9 +19,6 @@ use nestegg_isl as isl;
 use crate::batch::BatchError;
 use crate::parallel::{ParallelLoop, apart_but_for_sums};
 use crate::ranges::Ranges;
-
-/// With fewer iterations, adding up the lanes costs more than they save.
-pub(crate) const MIN_TRIPS: i64 = 8;
 
 /// Compilers unroll nested loops of up to this many iterations.
 const MAX_UNROLLED: i64 = 16;
@@ -43,15 +40,11 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
         return Ok(Vec::new());
     }
     let ranges = Ranges::new(kernel, &Domains::new(&isl::Context::new(), kernel)?)?;
-    // At most so many, where that is a number.
-    let trips = |iname: InameId| match ranges.bounds(iname) {
-        (Some(first), Some(last)) => Some(last - first + 1),
-        _ => None,
-    };
     let is_such = |found: &ParallelLoop| {
-        let is_short = |iname: &InameId| ranges.is_alone(*iname) && trips(*iname).is_some_and(|n| n <= MAX_UNROLLED);
+        let is_short =
+            |iname: &InameId| ranges.is_alone(*iname) && ranges.trips(*iname).is_some_and(|n| n <= MAX_UNROLLED);
         !found.sums.is_empty()
-            && trips(found.iname).is_none_or(|n| n >= MIN_TRIPS)
+            && ranges.trips(found.iname).is_none_or(|n| n >= SummingLoop::MIN_TRIPS)
             && found.insns.iter().all(|&insn| {
                 kernel[insn]
                     .within

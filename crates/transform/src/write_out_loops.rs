@@ -17,22 +17,22 @@
 
 use std::ops::RangeInclusive;
 
-use nestegg_ir::affine::Affine;
+use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::{from_tree, loops_in, runs_in, to_tree};
 use nestegg_ir::names::{Names, add_iname_of_set};
 use nestegg_ir::walk::below;
 use nestegg_ir::{
     Expr, ExprId, InameId, InameSet, InameTag, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree, Op,
+    SummingLoop,
 };
 use nestegg_isl as isl;
 
 use crate::find::in_loops;
-use crate::innermost::Innermost;
 use crate::ranges::{Ranges, interval};
 use crate::scalars::replace_by_scalars;
 use crate::substitute::with_inames;
-use crate::summing::{MIN_TRIPS, is_in_order};
+use crate::summing::is_in_order;
 
 /// A loop of more iterations stays a loop.
 const MAX_TRIPS: i64 = 16;
@@ -50,7 +50,9 @@ pub fn write_out_triangles(linearized: &LinearizedKernel) -> Option<LinearizedKe
     if !may_have_triangles(&linearized.kernel, &tree) {
         return None;
     }
-    written_out(linearized, tree, Which::Triangles)
+    let context = isl::Context::new();
+    let ranges = Ranges::new(&linearized.kernel, &Domains::new(&context, &linearized.kernel).ok()?).ok()?;
+    written_out(linearized, tree, (context, &ranges), Which::Triangles)
 }
 
 /// The kernel with short loops written out inside of long ones that add to elements; `None` if there are none.
@@ -65,21 +67,21 @@ pub fn write_out_sums(linearized: &LinearizedKernel) -> Option<LinearizedKernel>
     if found.is_empty() {
         return None;
     }
-    let ranges = Ranges::new(kernel, &Domains::new(&isl::Context::new(), kernel).ok()?).ok()?;
-    let trips = |iname: InameId| Some(ranges.bounds(iname).1? - ranges.bounds(iname).0? + 1);
+    let context = isl::Context::new();
+    let ranges = Ranges::new(kernel, &Domains::new(&context, kernel).ok()?).ok()?;
     let is_such = |(iname, inner, insns): &(InameId, Vec<InameId>, Vec<InsnId>)| {
         let copies = |insn: &InsnId| {
             let within = kernel[*insn].within.iter().filter(|iname| inner.contains(iname));
-            within.map(|&iname| trips(iname)).try_fold(1, |known: i64, n| known.checked_mul(n?))
+            within.map(|&iname| ranges.trips(iname)).try_fold(1, |known: i64, n| known.checked_mul(n?))
         };
         let n_sums = insns.iter().map(copies).try_fold(0, |known, n| Some(known + n?));
-        trips(*iname).is_none_or(|n| n >= MIN_TRIPS) && n_sums.is_some_and(|n| n <= MAX_SUMS)
+        ranges.trips(*iname).is_none_or(|n| n >= SummingLoop::MIN_TRIPS) && n_sums.is_some_and(|n| n <= MAX_SUMS)
     };
     let sums: InameSet = found.into_iter().filter(is_such).map(|found| found.0).collect();
     if sums.is_empty() {
         return None;
     }
-    let res = written_out(linearized, tree, Which::Inside(sums))?;
+    let res = written_out(linearized, tree, (context, &ranges), Which::Inside(sums))?;
     Some(replace_by_scalars(&res).unwrap_or(res))
 }
 
@@ -95,8 +97,10 @@ fn adds_to_elements(kernel: &Kernel, iname: InameId, body: &[LoopTree]) -> bool 
         && runs_in(body).into_iter().all(|insn| {
             let instruction = &kernel[insn];
             let InstructionKind::Assignment { assignee, expression } = &instruction.kind else { return false };
-            let stays = !assignee.indices.is_empty()
-                && Innermost::of(kernel, iname, &[]).is_some_and(|one| one.stays(assignee));
+            let is_fixed = |&index: &ExprId| {
+                affine::of(&kernel.exprs, index).is_some_and(|index| index.coefficient(Var::Iname(iname)) == 0)
+            };
+            let stays = !assignee.indices.is_empty() && assignee.indices.iter().all(is_fixed);
             adds |= stays
                 && kernel[assignee.array].is_temporary()
                 && matches!(instruction.update(&kernel.exprs), Some((Op::Add | Op::Sub, _)));
@@ -113,10 +117,13 @@ enum Which {
     Inside(InameSet),
 }
 
-fn written_out(linearized: &LinearizedKernel, tree: Vec<LoopTree>, which: Which) -> Option<LinearizedKernel> {
+fn written_out(
+    linearized: &LinearizedKernel,
+    tree: Vec<LoopTree>,
+    (context, ranges): (isl::Context, &Ranges),
+    which: Which,
+) -> Option<LinearizedKernel> {
     let kernel = linearized.kernel.clone();
-    let context = isl::Context::new();
-    let ranges = Ranges::new(&kernel, &Domains::new(&context, &kernel).ok()?).ok()?;
     let known = |iname| Known {
         dependencies: ranges.dependencies(iname).clone(),
         values: match ranges.bounds(iname) {
@@ -339,7 +346,7 @@ impl Copy {
                 return Some(Affine::constant(self.value));
             }
             let inner = self.inner.iter().find(|(old, _)| *old == iname)?;
-            Some(Affine::var(nestegg_ir::affine::Var::Iname(inner.1)))
+            Some(Affine::var(Var::Iname(inner.1)))
         })
     }
 }

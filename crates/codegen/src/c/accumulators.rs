@@ -14,31 +14,22 @@
 //! # Not done
 //! Functions, conditions, loops inside: there, the [mark](super::summing) asks the compiler for lanes.
 
-use nestegg_ir::affine::{self, Var};
-use nestegg_ir::walk::{OperandsFirst, below};
 use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, InameId, InsnId, InstructionKind, LoopTree, Op, SummingLoop};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::arrays::Storage;
 use super::error::CodegenError;
-use super::evaluate::MAX_HEIGHT;
 use super::helpers::suffix;
 use super::layout::Code;
 use super::loops::Loop;
-use super::packing::INLINE;
 use super::plan::{ROOT, RegionId};
-use super::text::{Precedence, Text};
+use super::strips::{BYTES, Strips, TOTAL, Texts, address};
+use super::text::Text;
 use super::writer::Writer;
 
-/// Bytes of a vector.
-pub(super) const BYTES: u64 = 32;
 /// The most vectors for each sum.
 const MAX_VECTORS: usize = 4;
 /// How many operations processors begin before the first of them is done: two a cycle, each of which takes four.
 const IN_FLIGHT: usize = 8;
-
-/// How the names of functions begin that add up the lanes of a vector.
-pub(super) const TOTAL: &str = "lanes_total_";
 
 /// What an instruction does.
 enum Step {
@@ -47,9 +38,6 @@ enum Step {
     /// A scalar gets a term added or taken away.
     Add(ArrayId, Op, ExprId),
 }
-
-/// Values, each in as many vectors as an iteration has.
-type Texts = FxHashMap<ExprId, Vec<Text>>;
 
 /// The scalars that are added to, with the names of their vectors.
 type Sums = Vec<(ArrayId, Vec<String>)>;
@@ -96,7 +84,7 @@ impl Writer<'_> {
             }
             texts.insert(id, vec![text; n_vectors]);
         }
-        let ty = self.sums_type(body.dtype);
+        let ty = self.strip_type(body.dtype);
         let mut sums = Sums::new();
         for &sum in &summing.sums {
             let names: Vec<String> = (0..n_vectors).map(|_| self.symbols.names.fresh("lanes")).collect();
@@ -129,7 +117,7 @@ impl Writer<'_> {
         open: &[InameId],
     ) -> Result<Vec<Code>, CodegenError> {
         let kernel = self.kernel;
-        let ty = self.sums_type(body.dtype);
+        let ty = self.strip_type(body.dtype);
         let n_lanes = body.n_lanes();
         let defined: FxHashSet<ArrayId> = body.steps.iter().filter_map(Step::defines).collect();
         let accesses: Vec<(ExprId, ArrayId, &[ExprId])> = body
@@ -151,36 +139,15 @@ impl Writer<'_> {
             let list: Vec<Text> = indices.by_ref().take(places.len()).collect();
             let element = super::facts::element(&self.symbols, &self.arrays, array, &list);
             let is_back = self.step_of(array, places, body.iname) == Some(-1);
-            let (load, sign) = (self.load(body.dtype, is_back), if is_back { "-" } else { "+" });
-            let of = |at: usize| {
-                let address = format!("&{}", element.at_least(Precedence::Primary));
-                let address = if at == 0 { address } else { format!("{address} {sign} {}", at * n_lanes) };
-                Text::primary(format!("{load}({address})"))
-            };
+            let (load, sign) = (self.load(body.dtype, is_back), if is_back { -1 } else { 1 });
+            let of = |at: usize| Text::primary(format!("{load}({})", address(&element, sign * (at * n_lanes) as i64)));
             texts.insert(id, (0..n).map(of).collect());
-            self.name_shared(body, id, &ty, &mut texts, &mut code);
         }
         let mut temporaries: FxHashMap<ArrayId, Vec<Text>> = FxHashMap::default();
         for step in &body.steps {
             let root = step.value();
-            let mut walk = OperandsFirst::new(root);
-            while let Some(id) = walk.next_unknown(|id| texts.contains_key(id)) {
-                let list = match &kernel.exprs[id] {
-                    Expr::Op { op, operands } => {
-                        if walk.waits_for(operands.iter().copied(), |id| texts.contains_key(id)) {
-                            continue;
-                        }
-                        let of = |at: usize| {
-                            Text::arithmetic(*op, operands.iter().map(|operand| texts[operand][at].clone()).collect())
-                        };
-                        (0..n).filter_map(of).collect()
-                    }
-                    Expr::Access { array, .. } => temporaries.get(array).cloned().unwrap_or_default(),
-                    _ => Vec::new(),
-                };
-                texts.insert(id, list);
-                self.name_shared(body, id, &ty, &mut texts, &mut code);
-            }
+            let strips = Strips { ty: &ty, n, shared: &body.shared, named: &temporaries };
+            self.operate(root, &strips, &mut texts, &mut code);
             let Some(values) = texts.get(&root) else { continue };
             match step {
                 Step::Define(array, _) => {
@@ -206,19 +173,6 @@ impl Writer<'_> {
         Ok(code)
     }
 
-    /// Gives a value names if it is used more than once, or if its text is deep.
-    fn name_shared(&mut self, body: &Body, id: ExprId, ty: &str, texts: &mut Texts, code: &mut Vec<Code>) {
-        let Some(list) = texts.get_mut(&id) else { return };
-        for text in list {
-            let is_name = text.precedence == Precedence::Primary && text.height == 0;
-            if !is_name && (body.shared.contains(&id) || text.height > MAX_HEIGHT) {
-                let name = self.symbols.names.fresh("s");
-                code.push(Code::line(format!("const {ty} {name} = {};", text.text)));
-                *text = Text::primary(name);
-            }
-        }
-    }
-
     /// What a loop does, if vectors can do it.
     fn body(&self, summing: &SummingLoop, tree: &[LoopTree]) -> Option<Body> {
         let mut steps = Vec::with_capacity(tree.len());
@@ -237,17 +191,7 @@ impl Writer<'_> {
         }
         let roots: Vec<ExprId> = steps.iter().map(Step::value).collect();
         let exprs = &self.kernel.exprs;
-        let mut differs: FxHashSet<ExprId> = FxHashSet::default();
-        for id in below(exprs, roots.iter().copied()) {
-            let own = match &exprs[id] {
-                Expr::Iname(iname) => *iname == summing.iname,
-                Expr::Access { array, .. } => defined.contains(array),
-                _ => false,
-            };
-            if own || exprs[id].children().iter().any(|child| differs.contains(child)) {
-                differs.insert(id);
-            }
-        }
+        let differs = self.varying(roots.iter().copied(), summing.iname, |array| defined.contains(&array));
         if !roots.iter().all(|root| differs.contains(root)) {
             return None;
         }
@@ -310,17 +254,6 @@ impl Writer<'_> {
         }
     }
 
-    /// How far in memory an access goes from one iteration to the next, if that is one element.
-    pub(super) fn step_of(&self, array: ArrayId, indices: &[ExprId], iname: InameId) -> Option<i64> {
-        let moves =
-            |index: ExprId| affine::of(&self.kernel.exprs, index).map(|index| index.coefficient(Var::Iname(iname)));
-        let (&last, others) = indices.split_last()?;
-        let is_plain = self.kernel[array].stored.is_none()
-            && matches!(self.arrays.layout(array).storage, Storage::Flat | Storage::Heap | Storage::Nested)
-            && others.iter().all(|&index| moves(index) == Some(0));
-        moves(last).filter(|step| is_plain && step.abs() == 1)
-    }
-
     /// How many vectors each sum gets, given how many iterations in vectors there are.
     fn n_vectors(&self, body: &Body, n_iterations: usize) -> usize {
         let count = |is: fn(&Expr) -> bool| body.varying.iter().filter(|&&id| is(&self.kernel.exprs[id])).count();
@@ -333,54 +266,6 @@ impl Writer<'_> {
         // Two iterations at least, or putting the vectors together takes longer than waiting.
         let most = (n_iterations / 2).max(1);
         if wanted <= most { wanted } else { 1 << most.ilog2() }
-    }
-
-    /// The vector type of a dtype, which is defined once, with the sum of its lanes.
-    pub(super) fn sums_type(&mut self, dtype: Dtype) -> String {
-        let (ty, size, suffix) = (dtype.c_name(), dtype.size(), suffix(dtype));
-        let name = format!("lanes_{suffix}");
-        let lanes: Vec<String> = (0..BYTES / size).map(|lane| format!("a[{lane}]")).collect();
-        let definition = format!(
-            "/* Neighbours in memory, and the sum of lanes. */\n#if defined(__GNUC__)\n\
-             typedef {ty} {name} __attribute__((vector_size({BYTES})));\n\
-             typedef {ty} {name}_loose __attribute__((vector_size({BYTES}), aligned({size}), may_alias));\n\
-             {INLINE} {name} lanes_load_{suffix}(const {ty} *at)\n{{\n    return *(const {name}_loose *)at;\n}}\n\
-             {INLINE} {ty} {TOTAL}{suffix}({name} a)\n{{\n    return {};\n}}\n#endif\n",
-            halves(&lanes)
-        );
-        self.lane_functions.entry(name.clone()).or_insert(definition);
-        name
-    }
-
-    /// The function that loads neighbours in memory, to be called with the address of the first lane.
-    pub(super) fn load(&mut self, dtype: Dtype, is_back: bool) -> String {
-        let (ty, size, suffix) = (dtype.c_name(), dtype.size(), suffix(dtype));
-        if !is_back {
-            return format!("lanes_load_{suffix}");
-        }
-        let (vector, name) = (self.sums_type(dtype), format!("lanes_load_back_{suffix}"));
-        let last = BYTES / size - 1;
-        let lanes: Vec<String> = (0..=last).rev().map(|lane| format!("a[{lane}]")).collect();
-        let definition = format!(
-            "/* Neighbours in memory, backwards. */\n#if defined(__GNUC__)\n\
-             {INLINE} {vector} {name}(const {ty} *at)\n{{\n    \
-             const {vector} a = lanes_load_{suffix}(at - {last});\n    return ({vector}){{{}}};\n}}\n#endif\n",
-            lanes.join(", ")
-        );
-        self.lane_functions.entry(name.clone()).or_insert(definition);
-        name
-    }
-
-    /// The function that stores neighbours in memory, to be called with the address of the first lane and a vector.
-    pub(super) fn store(&mut self, dtype: Dtype) -> String {
-        let (ty, suffix) = (dtype.c_name(), suffix(dtype));
-        let (vector, name) = (self.sums_type(dtype), format!("lanes_store_{suffix}"));
-        let definition = format!(
-            "/* Stores neighbours in memory. */\n#if defined(__GNUC__)\n\
-             {INLINE} void {name}({ty} *at, {vector} a)\n{{\n    *({vector}_loose *)at = a;\n}}\n#endif\n"
-        );
-        self.lane_functions.entry(name.clone()).or_insert(definition);
-        name
     }
 }
 
@@ -416,20 +301,6 @@ fn tree_of(names: &[String]) -> String {
             let (left, right) = names.split_at(names.len() / 2);
             let of = |half: &[String]| if half.len() == 1 { half[0].clone() } else { format!("({})", tree_of(half)) };
             format!("{} + {}", of(left), of(right))
-        }
-    }
-}
-
-/// The sum of lanes: halves of a vector are added as vectors are.
-fn halves(lanes: &[String]) -> String {
-    match lanes {
-        [a, b] => format!("{a} + {b}"),
-        _ => {
-            let of = |first: usize| {
-                let half: Vec<String> = lanes.iter().skip(first).step_by(2).cloned().collect();
-                format!("({})", halves(&half))
-            };
-            format!("{} + {}", of(0), of(1))
         }
     }
 }

@@ -19,17 +19,16 @@
 //! Nuzman, Zaks, "Outer-loop vectorization: revisited for short SIMD architectures", 2008.
 
 use nestegg_ir::affine::{self, Var};
-use nestegg_ir::walk::{OperandsFirst, arrays_below, below};
+use nestegg_ir::walk::{arrays_below, below};
 use nestegg_ir::{ArrayId, Assignee, Dtype, Expr, ExprId, InameId, InsnId, InstructionKind, LoopTree, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::accumulators::BYTES;
 use super::error::CodegenError;
-use super::evaluate::MAX_HEIGHT;
 use super::layout::Code;
 use super::loops::{Header, Loop};
 use super::plan::{ROOT, RegionId};
 use super::statements::Temporaries;
+use super::strips::{BYTES, Strips, Texts, address};
 use super::temporaries::Place;
 use super::text::{Precedence, Text};
 use super::writer::Writer;
@@ -62,8 +61,8 @@ struct Held {
 struct Block {
     /// How far from the iname's value each begins.
     offsets: Vec<usize>,
-    /// The vectors of what is held.
-    names: FxHashMap<ArrayId, Vec<String>>,
+    /// The vector variables that stand for each array while the block runs.
+    names: FxHashMap<ArrayId, Vec<Text>>,
 }
 
 /// Where an instruction is.
@@ -88,10 +87,8 @@ impl Writer<'_> {
         if !is_plain || !has_loops || !self.neighbours || self.lanes.is_some() || !self.threads.is_empty() {
             return Ok(None);
         }
-        let mut visits = Vec::new();
-        if !self.is_rectangular(body, iname, &mut open.clone(), &mut Vec::new(), &mut visits)? {
-            return Ok(None);
-        }
+        let n_around = open.len();
+        let Some(visits) = self.visits(iname, body, open, n_around)? else { return Ok(None) };
         let Some(across) = self.found_across(iname, &visits, temporaries) else { return Ok(None) };
         let n_lanes = (BYTES / across.dtype.size()) as usize;
         if n < n_lanes {
@@ -128,19 +125,20 @@ impl Writer<'_> {
         Ok(Some(code))
     }
 
-    /// Whether the loops inside are plain and run as often in all iterations; where their instructions are.
-    fn is_rectangular(
+    /// Where the instructions of a loop are; `None` unless the loops inside are plain, and run as often in all iterations. `open` are the loops around the body, without
+    /// the loop itself, the first `n_around` of which are around that.
+    fn visits(
         &mut self,
-        body: &[LoopTree],
         iname: InameId,
+        body: &[LoopTree],
         open: &mut Vec<InameId>,
-        inner: &mut Vec<InameId>,
-        visits: &mut Vec<Visit>,
-    ) -> Result<bool, CodegenError> {
+        n_around: usize,
+    ) -> Result<Option<Vec<Visit>>, CodegenError> {
+        let mut res = Vec::new();
         for node in body {
             match node {
-                LoopTree::Run(insn) => visits.push(Visit { insn: *insn, inner: inner.clone() }),
-                LoopTree::Branch { .. } => return Ok(false),
+                LoopTree::Run(insn) => res.push(Visit { insn: *insn, inner: open[n_around..].to_vec() }),
+                LoopTree::Branch { .. } => return Ok(None),
                 LoopTree::Loop { iname: own, body } => {
                     let without = self.loop_over(*own, open)?;
                     open.push(iname);
@@ -148,20 +146,17 @@ impl Writer<'_> {
                     open.pop();
                     let is_plain = with.guard.is_none() && with.entry.is_none() && with.mark.is_none();
                     if !is_plain || with.header.head() != without.header.head() {
-                        return Ok(false);
+                        return Ok(None);
                     }
                     open.push(*own);
-                    inner.push(*own);
-                    let is_rectangular = self.is_rectangular(body, iname, open, inner, visits)?;
-                    inner.pop();
+                    let inside = self.visits(iname, body, open, n_around)?;
                     open.pop();
-                    if !is_rectangular {
-                        return Ok(false);
-                    }
+                    let Some(inside) = inside else { return Ok(None) };
+                    res.extend(inside);
                 }
             }
         }
-        Ok(true)
+        Ok(Some(res))
     }
 
     /// What is known of a loop that can be written so.
@@ -190,12 +185,13 @@ impl Writer<'_> {
                 let declared = temporaries.declarations.get(&assignee.array);
                 declared.is_some_and(|declared| matches!(declared.place, Place::At { insn, .. } if is_here(insn)))
             };
-            let moves = || {
-                let last = affine::of(&kernel.exprs, *assignee.indices.last()?)?;
-                let is_fixed = visit.inner.iter().all(|&inner| last.coefficient(Var::Iname(inner)) == 0);
-                (is_fixed && self.step_of(assignee.array, &assignee.indices, iname) == Some(1)).then_some(())
+            let moves = |&last: &ExprId| {
+                let is_fixed =
+                    |last: affine::Affine| visit.inner.iter().all(|&inner| last.coefficient(Var::Iname(inner)) == 0);
+                affine::of(&kernel.exprs, last).is_some_and(is_fixed)
+                    && self.step_of(assignee.array, &assignee.indices, iname) == Some(1)
             };
-            if assignee.indices.is_empty() && !is_inside() || !assignee.indices.is_empty() && moves().is_none() {
+            if !assignee.indices.last().map_or_else(is_inside, moves) {
                 return None;
             }
         }
@@ -256,19 +252,11 @@ impl Writer<'_> {
         if arrays_below(exprs, of_indices).iter().any(|array| written.contains_key(array)) {
             return false;
         }
-        let mut varying: FxHashSet<ExprId> = FxHashSet::default();
+        let varying = self.varying([*expression], iname, |array| written.contains_key(&array));
         below(exprs, [*expression]).into_iter().all(|id| {
-            let is_varying = match &exprs[id] {
-                Expr::Iname(other) => *other == iname,
-                Expr::Access { array, .. } => written.contains_key(array),
-                _ => false,
-            } || exprs[id].children().iter().any(|child| varying.contains(child));
-            if is_varying {
-                varying.insert(id);
-            }
             match &exprs[id] {
                 Expr::Reduce { .. } => false,
-                _ if !is_varying => true,
+                _ if !varying.contains(&id) => true,
                 // What indices are made of is no value.
                 Expr::Iname(_) => true,
                 Expr::Op { .. } if !self.facts.dtype(id).is_float() => affine::of(exprs, id).is_some(),
@@ -300,21 +288,21 @@ impl Writer<'_> {
         body: &[LoopTree],
         open: &mut Vec<InameId>,
     ) -> Result<Vec<Code>, CodegenError> {
-        let ty = self.sums_type(across.dtype);
+        let ty = self.strip_type(across.dtype);
         let mut code = Vec::new();
         let mut block = Block { offsets, names: FxHashMap::default() };
         for held in &across.held {
             let stem = format!("{}_", self.kernel[held.at.array].name);
             let names: Vec<String> = block.offsets.iter().map(|_| self.symbols.names.fresh(&stem)).collect();
             code.push(Code::line(format!("{ty} {};", names.join(", "))));
-            block.names.insert(held.at.array, names);
+            block.names.insert(held.at.array, names.into_iter().map(Text::primary).collect());
         }
         for held in across.held.iter().filter(|held| held.is_read) {
             let (before, elements) = self.addresses(&held.at, &block.offsets, open)?;
             code.extend(before);
             let load = self.load(across.dtype, false);
             for (name, element) in block.names[&held.at.array].iter().zip(elements) {
-                code.push(Code::line(format!("{name} = {load}({element});")));
+                code.push(Code::line(format!("{} = {load}({element});", name.text)));
             }
         }
         code.extend(self.through(across, &block, body, open)?);
@@ -323,7 +311,7 @@ impl Writer<'_> {
             code.extend(before);
             let store = self.store(across.dtype);
             for (name, element) in block.names[&held.at.array].iter().zip(elements) {
-                code.push(Code::line(format!("{store}({element}, {name});")));
+                code.push(Code::line(format!("{store}({element}, {});", name.text)));
             }
         }
         Ok(code)
@@ -339,7 +327,7 @@ impl Writer<'_> {
         let roots: Vec<(ExprId, RegionId)> = at.indices.iter().map(|&index| (index, ROOT)).collect();
         let mut evaluated = self.evaluate(&roots, 0, open, &|| "a loop in vectors".to_owned())?;
         let element = super::facts::element(&self.symbols, &self.arrays, at.array, &evaluated.roots);
-        let addresses = offsets.iter().map(|&offset| address(&element, offset)).collect();
+        let addresses = offsets.iter().map(|&offset| address(&element, offset as i64)).collect();
         Ok((std::mem::take(&mut evaluated.regions[ROOT]), addresses))
     }
 
@@ -382,7 +370,7 @@ impl Writer<'_> {
         let update = instruction.update(&kernel.exprs).filter(|_| names.is_some());
         let (mut code, values) =
             self.values_across(across, block, update.map_or(*expression, |update| update.1), open)?;
-        let ty = self.sums_type(across.dtype);
+        let ty = self.strip_type(across.dtype);
         let Some(names) = names else {
             let (before, elements) = self.addresses(assignee, &block.offsets, open)?;
             code.extend(before);
@@ -409,8 +397,10 @@ impl Writer<'_> {
             Some(_) => "*=",
             None => "=",
         };
-        let lines =
-            names.iter().zip(values).map(|(name, value)| Code::line(format!("{name} {operator} {};", value.text)));
+        let lines = names
+            .iter()
+            .zip(values)
+            .map(|(name, value)| Code::line(format!("{} {operator} {};", name.text, value.text)));
         code.extend(lines);
         Ok(code)
     }
@@ -426,18 +416,8 @@ impl Writer<'_> {
         let kernel = self.kernel;
         let exprs = &kernel.exprs;
         let n = block.offsets.len();
-        let ty = self.sums_type(across.dtype);
-        let mut varying: FxHashSet<ExprId> = FxHashSet::default();
-        for id in below(exprs, [root]) {
-            let own = match &exprs[id] {
-                Expr::Iname(iname) => *iname == across.iname,
-                Expr::Access { array, .. } => block.names.contains_key(array),
-                _ => false,
-            };
-            if own || exprs[id].children().iter().any(|child| varying.contains(child)) {
-                varying.insert(id);
-            }
-        }
+        let ty = self.strip_type(across.dtype);
+        let varying = self.varying([root], across.iname, |array| block.names.contains_key(&array));
         // Elements that move, what stays the same, and how often each is used.
         let (mut accesses, mut constants): (Vec<ExprId>, Vec<ExprId>) = (Vec::new(), Vec::new());
         let mut n_uses: FxHashMap<ExprId, u32> = FxHashMap::default();
@@ -463,7 +443,7 @@ impl Writer<'_> {
         let mut evaluated = self.evaluate(&roots, 0, open, &|| "a loop in vectors".to_owned())?;
         let mut code = std::mem::take(&mut evaluated.regions[ROOT]);
         let mut of_roots = evaluated.roots.into_iter();
-        let mut texts: FxHashMap<ExprId, Vec<Text>> = FxHashMap::default();
+        let mut texts = Texts::default();
         for &id in &constants {
             let text = of_roots.next().unwrap_or_else(|| Text::primary("0"));
             let text = self.convert(id, text, across.dtype);
@@ -480,44 +460,15 @@ impl Writer<'_> {
             let places: Vec<Text> = of_roots.by_ref().take(indices.len()).collect();
             let element = super::facts::element(&self.symbols, &self.arrays, *array, &places);
             let load = self.load(across.dtype, false);
-            let of = |&offset: &usize| Text::primary(format!("{load}({})", address(&element, offset)));
+            let of = |&offset: &usize| Text::primary(format!("{load}({})", address(&element, offset as i64)));
             texts.insert(id, block.offsets.iter().map(of).collect());
         }
-        let mut walk = OperandsFirst::new(root);
-        while let Some(id) = walk.next_unknown(|id| texts.contains_key(id)) {
-            let list: Vec<Text> = match &exprs[id] {
-                Expr::Op { op, operands } => {
-                    if walk.waits_for(operands.iter().copied(), |id| texts.contains_key(id)) {
-                        continue;
-                    }
-                    let of = |at: usize| {
-                        Text::arithmetic(*op, operands.iter().map(|operand| texts[operand][at].clone()).collect())
-                    };
-                    (0..n).filter_map(of).collect()
-                }
-                Expr::Access { array, .. } => block.names[array].iter().map(Text::primary).collect(),
-                _ => Vec::new(),
-            };
-            let is_shared = n_uses.get(&id).is_some_and(|&uses| uses > 1);
-            let named = |text: Text| {
-                if text.height == 0 || !is_shared && text.height <= MAX_HEIGHT {
-                    return text;
-                }
-                let name = self.symbols.names.fresh("s");
-                code.push(Code::line(format!("const {ty} {name} = {};", text.text)));
-                Text::primary(name)
-            };
-            texts.insert(id, list.into_iter().map(named).collect());
-        }
+        let shared = n_uses.into_iter().filter(|&(_, n)| n > 1).map(|(id, _)| id).collect();
+        let strips = Strips { ty: &ty, n, shared: &shared, named: &block.names };
+        self.operate(root, &strips, &mut texts, &mut code);
         let values = texts.remove(&root).unwrap_or_default();
         Ok((code, values))
     }
-}
-
-/// The address of an element so many further.
-fn address(element: &Text, offset: usize) -> String {
-    let address = format!("&{}", element.at_least(Precedence::Primary));
-    if offset == 0 { address } else { format!("{address} + {offset}") }
 }
 
 /// Where blocks of at most so many vectors begin that cover `n` elements, and where their vectors begin in them. No vector reaches into a block before.

@@ -25,7 +25,7 @@ use super::statements::Temporaries;
 use super::temporaries::Place;
 use super::text::{Precedence, Text, stored_name};
 use super::writer::{Signature, Writer};
-use super::{CText, SharedText, accumulators, facts, literal, loops, math, summing, vectors};
+use super::{CText, SharedText, facts, literal, loops, math, strips, summing, vectors};
 
 /// A function and what it needs.
 #[derive(Debug)]
@@ -380,7 +380,7 @@ impl Preamble {
             out.push_str(&prototypes);
             out.push('\n');
         }
-        if self.lanes.is_none() && functions.contains(accumulators::TOTAL) {
+        if self.lanes.is_none() && functions.contains(strips::TOTAL) {
             out.push_str(QUIET_VECTORS);
             out.push('\n');
         }

@@ -60,7 +60,7 @@ impl Writer<'_> {
                         continue;
                     }
                     let one = self.loop_over(*iname, open)?;
-                    let flat = match self.flat(*iname, body) {
+                    let whole = match self.flat(*iname, body) {
                         None => self.across(&one, (*iname, body), temporaries, open)?,
                         flat => flat,
                     };
@@ -82,7 +82,7 @@ impl Writer<'_> {
                     }
                     self.leave_loop(&lines);
                     let plain = one.after(lines.into_iter().chain(mark).collect(), body);
-                    code.extend(match flat.or(vectors) {
+                    code.extend(match whole.or(vectors) {
                         Some(vectors) => Code::either(vectors, plain),
                         None => plain,
                     });

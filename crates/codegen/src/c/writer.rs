@@ -116,7 +116,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) mirrors: bool,
     /// The tables of those written so far.
     pub(crate) mirrored_tables: Vec<String>,
-    /// Whether [neighbouring elements](super::neighbours) are stored together, and [short rows](super::flat) run one after the other.
+    /// Whether [neighbouring elements](super::neighbours) are stored together, [short rows](super::flat) run one after the other, and [loops around others](super::across) run in vectors.
     pub(crate) neighbours: bool,
     /// What is written as vectors of two, if something is.
     pub(crate) pairs: Option<Rc<Pairs>>,
