@@ -21,7 +21,7 @@ use clap::Args;
 use miette::IntoDiagnostic;
 use nestegg_bench::fixtures::{self, Fixture, peer_programs};
 use nestegg_driver::batch::Width;
-use nestegg_driver::config::{Config, CostModel, Strategy, Validation};
+use nestegg_driver::config::{Config, CostModel, Strategy};
 use nestegg_ir::Kernel;
 
 use crate::CommonArgs;
@@ -88,7 +88,7 @@ impl RuntimeArgs {
         let strategy = Strategy::Named(self.level.clone());
         let has = |name: &str| kernel.parameters.iter().any(|parameter| parameter.name == name);
         let parameters = self.parameters.iter().filter(|(name, _)| has(name)).cloned().collect();
-        Config { strategy, cost, parameters, validation: Validation::Off, ..Config::default() }
+        Config { strategy, cost, parameters, ..Config::default() }
     }
 }
 

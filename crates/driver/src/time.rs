@@ -143,6 +143,26 @@ impl Run<'_> {
         Ok(fastest.filter(|form| form.1 < time.less(GAIN)))
     }
 
+    /// The fastest of a kernel's forms with padded rows, as its arrays are or laid out for the loops that run in lanes, with its time, if it saves [`GAIN`].
+    fn padded(
+        &self,
+        program: &LinearizedKernel,
+        time: Nanoseconds,
+    ) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
+        let axes = self.profile(program)?.axes(&self.config.machine);
+        let laid_out = || nestegg_schedule::lay_out(program.clone(), &axes.arrays, &axes.reads);
+        let bases = std::iter::once(program.clone()).chain((!axes.is_empty()).then(laid_out));
+        let mut forms: Vec<(LinearizedKernel, Nanoseconds)> = Vec::new();
+        for padded in bases.filter_map(|base| nestegg_transform::pad_rows(&base, self.config.machine.vector_bytes())) {
+            if temporaries::are_within(&padded, self.values, self.config.memory) {
+                let time = self.time(&padded)?;
+                forms.push((padded, time));
+            }
+        }
+        let fastest = forms.into_iter().min_by_key(|form| form.1);
+        Ok(fastest.filter(|form| form.1 < time.less(GAIN)))
+    }
+
     /// A kernel with loops joined that add to elements between each other's, and its time; `None` if there are none. The model does not know what such
     /// loops wait for, so that its opinion is not asked.
     fn interleaved(&self, program: &LinearizedKernel) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
@@ -237,6 +257,12 @@ impl Told<'_> {
                 }
                 if let Ok(Some((program, time))) = self.run().for_compilers(&candidate.program, candidate.time) {
                     (candidate.program, candidate.time) = (program, time);
+                }
+                if let Ok(Some((program, time))) = self.run().padded(&candidate.program, candidate.time)
+                    && let Ok(counted) = operations(&Program::Linearized(program.clone()), self.values)
+                    && counted.total <= self.most
+                {
+                    (candidate.program, candidate.time, candidate.counted) = (program, time, Some(counted));
                 }
                 if let Ok(Some((program, time))) = self.run().with_sums(&candidate.program) {
                     (candidate.program, candidate.time) = (program, time);

@@ -140,6 +140,12 @@ impl Machine {
         text
     }
 
+    /// The bytes of the vectors that the compiler uses.
+    #[must_use]
+    pub fn vector_bytes(&self) -> u64 {
+        self[Constant::VectorBytes] as u64
+    }
+
     /// The length of vectors of elements of so many bytes, at least 1.
     #[must_use]
     pub(crate) fn lanes(&self, bytes: u64) -> f64 {

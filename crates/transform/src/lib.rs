@@ -12,6 +12,7 @@
 //! - [`look_right`] lets values of triangular solves go to all that need them as soon as they are known.
 //! - [`write_out_triangles`] writes out loops around others whose bounds depend on them, and [`write_out_sums`] short loops inside of loops that add to elements.
 //! - [`coalesce_triangles`] makes them loops over the points of both, along which arrays are packed.
+//! - [`pad_rows`] makes short loops as long as vectors, along rows that repeat their last element.
 //! - [`store_last`] gives stores to elements that lie apart a loop of their own.
 //! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out, [`roll_up_sums`] sums.
 //! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
@@ -60,6 +61,7 @@ mod nest;
 pub mod normalise;
 mod once;
 mod one_element;
+mod pad;
 pub mod parallel;
 mod parts;
 mod predicates;
@@ -105,6 +107,7 @@ pub use multiply_out::{EqualTerms, multiply_out};
 pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_keeping, normalise_under};
 pub use one_element::OneElement;
+pub use pad::pad_rows;
 pub use parts::parts;
 pub use recurrences::add_recurrences_last;
 pub use right_looking::look_right;
