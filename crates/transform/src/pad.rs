@@ -33,6 +33,7 @@ use nestegg_ir::{
 };
 
 use crate::depends::in_order_without_dead;
+use crate::find::in_loops;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::ranges::Ranges;
 use crate::table_pool::{Contents, TablePool};
@@ -54,10 +55,9 @@ pub fn pad_rows(linearized: &LinearizedKernel, vector_bytes: u64) -> Option<Line
     let domains = Domains::bounded(kernel, MAX_ISL_OPERATIONS).ok()?;
     let ranges = Ranges::new(kernel, &domains).ok()?;
     let in_conditions = arrays_below(&kernel.exprs, conditions_in(&tree));
-    let mut finder =
-        Finder { kernel, ranges: &ranges, vector_bytes, touching: touching(kernel), in_conditions, rows: Vec::new() };
-    finder.find(&tree);
-    let plan = Plan::of(kernel, finder.in_conditions, finder.rows)?;
+    let finder = Finder { kernel, ranges: &ranges, vector_bytes, touching: touching(kernel), in_conditions };
+    let rows = in_loops(&tree, |_, iname, body| finder.rows_of(iname, body));
+    let plan = Plan::of(kernel, finder.in_conditions, rows)?;
     Some(plan.carried_out(kernel.clone(), &tree))
 }
 
@@ -102,24 +102,9 @@ struct Finder<'a> {
     touching: Vec<Vec<InsnId>>,
     /// The arrays that decide whether something runs.
     in_conditions: BTreeSet<ArrayId>,
-    rows: Vec<Rows>,
 }
 
 impl Finder<'_> {
-    /// Depth is limited by [`nestegg_ir::linearization::MAX_NESTING`].
-    fn find(&mut self, nodes: &[LoopTree]) {
-        for node in nodes {
-            match node {
-                LoopTree::Loop { iname, body } => match self.rows_of(*iname, body) {
-                    Some(rows) => self.rows.push(rows),
-                    None => self.find(body),
-                },
-                LoopTree::Branch { body, .. } => self.find(body),
-                LoopTree::Run(_) => {}
-            }
-        }
-    }
-
     /// What is known of a loop along rows; `None` of all others.
     fn rows_of(&self, iname: InameId, body: &[LoopTree]) -> Option<Rows> {
         let (kernel, ranges) = (self.kernel, self.ranges);
