@@ -111,10 +111,11 @@ impl Run<'_> {
     fn for_compilers(
         &self,
         program: &LinearizedKernel,
+        profile: &Profile,
         time: Nanoseconds,
     ) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
         let mut forms: Vec<(LinearizedKernel, Nanoseconds)> = Vec::new();
-        forms.extend(self.laid_out(program, &self.profile(program)?)?);
+        forms.extend(self.laid_out(program, profile)?);
         let of_triangles = [nestegg_transform::write_out_triangles, nestegg_transform::coalesce_triangles];
         let mut changed: Vec<LinearizedKernel> = of_triangles.into_iter().filter_map(|pass| pass(program)).collect();
         let apart: Vec<LinearizedKernel> =
@@ -138,29 +139,33 @@ impl Run<'_> {
             let time = self.time(&split)?;
             forms.push((split, time));
         }
+        Ok(self.fastest(forms, time))
+    }
+
+    /// The fastest of some forms whose temporaries are within the limit of memory, if it saves [`GAIN`].
+    fn fastest(
+        &self,
+        mut forms: Vec<(LinearizedKernel, Nanoseconds)>,
+        time: Nanoseconds,
+    ) -> Option<(LinearizedKernel, Nanoseconds)> {
         forms.retain(|(form, _)| temporaries::are_within(form, self.values, self.config.memory));
-        let fastest = forms.into_iter().min_by_key(|form| form.1);
-        Ok(fastest.filter(|form| form.1 < time.less(GAIN)))
+        forms.into_iter().min_by_key(|form| form.1).filter(|form| form.1 < time.less(GAIN))
     }
 
     /// The fastest of a kernel's forms with padded rows, as its arrays are or laid out for the loops that run in lanes, with its time, if it saves [`GAIN`].
     fn padded(
         &self,
         program: &LinearizedKernel,
+        profile: &Profile,
         time: Nanoseconds,
     ) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
-        let axes = self.profile(program)?.axes(&self.config.machine);
-        let laid_out = || nestegg_schedule::lay_out(program.clone(), &axes.arrays, &axes.reads);
-        let bases = std::iter::once(program.clone()).chain((!axes.is_empty()).then(laid_out));
+        let bases = std::iter::once(program.clone()).chain(self.along_lanes(program, profile));
         let mut forms: Vec<(LinearizedKernel, Nanoseconds)> = Vec::new();
         for padded in bases.filter_map(|base| nestegg_transform::pad_rows(&base, self.config.machine.vector_bytes())) {
-            if temporaries::are_within(&padded, self.values, self.config.memory) {
-                let time = self.time(&padded)?;
-                forms.push((padded, time));
-            }
+            let time = self.time(&padded)?;
+            forms.push((padded, time));
         }
-        let fastest = forms.into_iter().min_by_key(|form| form.1);
-        Ok(fastest.filter(|form| form.1 < time.less(GAIN)))
+        Ok(self.fastest(forms, time))
     }
 
     /// A kernel with loops joined that add to elements between each other's, and its time; `None` if there are none. The model does not know what such
@@ -191,13 +196,15 @@ impl Run<'_> {
         program: &LinearizedKernel,
         profile: &Profile,
     ) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
-        let axes = profile.axes(&self.config.machine);
-        if axes.is_empty() {
-            return Ok(None);
-        }
-        let res = nestegg_schedule::lay_out(program.clone(), &axes.arrays, &axes.reads);
+        let Some(res) = self.along_lanes(program, profile) else { return Ok(None) };
         let time = self.time(&res)?;
         Ok(Some((res, time)))
+    }
+
+    /// The same without its time.
+    fn along_lanes(&self, program: &LinearizedKernel, profile: &Profile) -> Option<LinearizedKernel> {
+        let axes = profile.axes(&self.config.machine);
+        (!axes.is_empty()).then(|| nestegg_schedule::lay_out(program.clone(), &axes.arrays, &axes.reads))
     }
 
     fn profile(&self, program: &LinearizedKernel) -> Result<Profile, Error> {
@@ -255,10 +262,16 @@ impl Told<'_> {
                 if let Ok(Some((program, time))) = self.run().interleaved(&candidate.program) {
                     (candidate.program, candidate.time) = (program, time);
                 }
-                if let Ok(Some((program, time))) = self.run().for_compilers(&candidate.program, candidate.time) {
+                let mut profile = self.run().profile(&candidate.program);
+                if let Ok(known) = &profile
+                    && let Ok(Some((program, time))) =
+                        self.run().for_compilers(&candidate.program, known, candidate.time)
+                {
                     (candidate.program, candidate.time) = (program, time);
+                    profile = self.run().profile(&candidate.program);
                 }
-                if let Ok(Some((program, time))) = self.run().padded(&candidate.program, candidate.time)
+                if let Ok(known) = &profile
+                    && let Ok(Some((program, time))) = self.run().padded(&candidate.program, known, candidate.time)
                     && let Ok(counted) = operations(&Program::Linearized(program.clone()), self.values)
                     && counted.total <= self.most
                 {

@@ -364,7 +364,7 @@ fn is_unit(kernel: &Kernel, id: ExprId) -> bool {
     }
 }
 
-/// The operations of a power whose exponent is no literal whole number.
+/// What a power costs unless its exponent is written as a whole number.
 pub const POWER_OPERATIONS: u64 = 5;
 
 /// The operations of a power with the exponent `n`: `⌈log2 |n|⌉`, one more where `n` is negative.

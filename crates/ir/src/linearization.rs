@@ -191,6 +191,16 @@ pub fn runs_in(nodes: &[LoopTree]) -> Vec<InsnId> {
     res
 }
 
+/// The instructions of a sequence that no loop or condition in it surrounds, in order.
+#[must_use]
+pub fn direct_runs(nodes: &[LoopTree]) -> Vec<InsnId> {
+    let run = |node: &LoopTree| match node {
+        LoopTree::Run(insn) => Some(*insn),
+        _ => None,
+    };
+    nodes.iter().filter_map(run).collect()
+}
+
 /// The inames of the loops in a sequence, at any depth.
 #[must_use]
 pub fn loops_in(nodes: &[LoopTree]) -> Vec<InameId> {

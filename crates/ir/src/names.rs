@@ -7,7 +7,7 @@ use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::domains::{DomainError, Domains};
-use crate::{Array, ArrayId, ArrayKind, Domain, DomainId, Dtype, Iname, InameId, InameTag, Kernel};
+use crate::{Array, ArrayId, ArrayKind, Domain, DomainId, Dtype, ExprId, Iname, InameId, InameTag, Kernel};
 
 /// Names that are in use.
 #[derive(Debug)]
@@ -53,8 +53,17 @@ pub(crate) fn names_of(kernel: &Kernel) -> FxHashSet<String> {
 
 /// A new temporary without axes.
 pub fn add_scalar(kernel: &mut Kernel, name: String, dtype: Dtype) -> ArrayId {
-    let (shape, kind) = (Vec::new(), ArrayKind::Temporary);
-    kernel.arrays.push(Array { name, dtype, stored: None, shape, kind });
+    add_temporary(kernel, name, dtype, Vec::new())
+}
+
+/// A new temporary with one axis of so many elements.
+pub fn add_row(kernel: &mut Kernel, name: String, dtype: Dtype, n_elements: i64) -> ArrayId {
+    let extent = kernel.exprs.int(n_elements);
+    add_temporary(kernel, name, dtype, vec![extent])
+}
+
+fn add_temporary(kernel: &mut Kernel, name: String, dtype: Dtype, shape: Vec<ExprId>) -> ArrayId {
+    kernel.arrays.push(Array { name, dtype, stored: None, shape, kind: ArrayKind::Temporary });
     ArrayId::new(kernel.arrays.len() - 1)
 }
 

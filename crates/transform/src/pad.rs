@@ -23,13 +23,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nestegg_ir::affine;
 use nestegg_ir::domains::Domains;
-use nestegg_ir::linearization::{conditions_in, from_tree, loops_in, runs_in, to_tree};
-use nestegg_ir::names::{Names, add_iname};
+use nestegg_ir::linearization::{conditions_in, direct_runs, from_tree, loops_in, runs_in, to_tree};
+use nestegg_ir::names::{Names, add_iname, add_row};
 use nestegg_ir::types::Types;
 use nestegg_ir::walk::{arrays_below, below, reads};
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameTag, InsnId, Instruction, InstructionKind, Kernel,
-    LinearizedKernel, LoopTree, Op,
+    ArrayId, Assignee, Expr, ExprId, InameId, InameTag, InsnId, Instruction, InstructionKind, Kernel, LinearizedKernel,
+    LoopTree, Op,
 };
 
 use crate::depends::in_order_without_dead;
@@ -37,6 +37,7 @@ use crate::find::in_loops;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::ranges::Ranges;
 use crate::table_pool::{Contents, TablePool};
+use crate::updates::set_stored;
 
 /// Longer loops stay: what they leave over is little.
 const MAX_TRIPS: i64 = 31;
@@ -117,8 +118,10 @@ impl Finder<'_> {
         }
         let n = last + 1;
         let insns = runs_in(body);
-        let inside =
-            Inside { direct: body.iter().filter_map(run).collect(), places: insns.iter().copied().zip(0..).collect() };
+        let inside = Inside {
+            direct: direct_runs(body).into_iter().collect(),
+            places: insns.iter().copied().zip(0..).collect(),
+        };
         let along = Along { kernel, iname, n };
         let (mut steps, mut arrays) = (BTreeMap::new(), BTreeSet::new());
         for &insn in &insns {
@@ -186,13 +189,6 @@ struct Inside {
     direct: BTreeSet<InsnId>,
     /// Where each comes in program order.
     places: BTreeMap<InsnId, usize>,
-}
-
-fn run(node: &LoopTree) -> Option<InsnId> {
-    match node {
-        LoopTree::Run(insn) => Some(*insn),
-        _ => None,
-    }
 }
 
 /// For each array the instructions that access it.
@@ -297,15 +293,16 @@ impl Plan {
                 InstructionKind::Assignment { .. } => {}
             }
         }
+        let elements: Vec<(InsnId, Element)> = kernel.insn_ids().map(|insn| (insn, of_last(kernel, insn))).collect();
         loop {
             let of_rows = loops.iter().flat_map(|one| &one.steps).filter(|(_, step)| matches!(step, Step::Row(_)));
             let of_rows: BTreeSet<InsnId> = of_rows.map(|(&insn, _)| insn).collect();
             let mut repeated = BTreeSet::new();
-            for insn in kernel.insn_ids().filter(|insn| !of_rows.contains(insn)) {
-                match of_last(kernel, insn) {
+            for (insn, element) in elements.iter().filter(|(insn, _)| !of_rows.contains(insn)) {
+                match element {
                     Element::Other => {}
-                    Element::Last => _ = repeated.insert(insn),
-                    Element::Unknown(array) => _ = refused.insert(array),
+                    Element::Last => _ = repeated.insert(*insn),
+                    Element::Unknown(array) => _ = refused.insert(*array),
                 }
             }
             let n_loops = loops.len();
@@ -328,9 +325,7 @@ impl Plan {
             for (&insn, step) in &one.steps {
                 let Step::Sum(term) = step else { continue };
                 let (name, dtype) = (names.new_name("terms"), types.of(*term).dtype());
-                let shape = vec![kernel.exprs.int(one.to)];
-                terms.insert(insn, ArrayId::new(kernel.arrays.len()));
-                kernel.arrays.push(Array { name, dtype, stored: None, shape, kind: ArrayKind::Temporary });
+                terms.insert(insn, add_row(&mut kernel, name, dtype, one.to));
             }
         }
         for (&array, &(_, to)) in &self.extents {
@@ -509,17 +504,9 @@ impl Writer<'_> {
     /// Makes an instruction add what is stored.
     fn add_term(&mut self, idx: usize, insn: InsnId) {
         let array = self.terms[&insn];
-        let Kernel { exprs, instructions, .. } = &mut self.kernel;
-        let index = exprs.iname(self.plan.loops[idx].iname);
-        let term = exprs.access(array, [index]);
-        let instruction = &mut instructions[insn.index()];
-        let update = instruction.update(exprs);
-        if let InstructionKind::Assignment { assignee, expression } = &mut instruction.kind
-            && let Some((op, _)) = update
-        {
-            let own = exprs.access(assignee.array, assignee.indices.clone());
-            *expression = exprs.op(op, [own, term]);
-        }
+        let index = self.kernel.exprs.iname(self.plan.loops[idx].iname);
+        let term = self.kernel.exprs.access(array, [index]);
+        set_stored(&mut self.kernel, insn, term);
     }
 
     /// Instructions that repeat the last element of a row.

@@ -15,19 +15,20 @@ use std::collections::BTreeSet;
 
 use nestegg_ir::affine::{self, Var};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::linearization::{conditions_in, from_tree, runs_in, to_tree};
-use nestegg_ir::names::Names;
+use nestegg_ir::linearization::{conditions_in, direct_runs, from_tree, runs_in, to_tree};
+use nestegg_ir::names::{Names, add_row};
 use nestegg_ir::types::Types;
 use nestegg_ir::walk::{arrays_below, reads};
 use nestegg_ir::{
-    Array, ArrayId, ArrayKind, Assignee, Expr, ExprId, InameId, InameTag, InsnId, Instruction, InstructionKind, Kernel,
-    LinearizedKernel, LoopTree,
+    ArrayId, Assignee, Expr, ExprId, InameId, InameTag, InsnId, Instruction, InstructionKind, Kernel, LinearizedKernel,
+    LoopTree,
 };
 
 use crate::depends::in_order_without_dead;
 use crate::find::in_loops;
 use crate::independent::MAX_ISL_OPERATIONS;
 use crate::ranges::Ranges;
+use crate::updates::set_stored;
 
 /// Loops whose inames have larger values stay: an element for each iteration is kept.
 const MAX_END: i64 = 4096;
@@ -102,7 +103,7 @@ impl Pass {
                         kept.push((value, element));
                         element
                     });
-                    self.replace(insn, element);
+                    set_stored(&mut self.kernel, insn, element);
                     late.push(LoopTree::Run(insn));
                 }
                 other => {
@@ -128,8 +129,7 @@ impl Pass {
         let dtype = types.of(value).dtype();
         let name = names.new_name("stored");
         let id = names.new_name_like(&format!("keep_{name}"));
-        let (array, shape) = (ArrayId::new(kernel.arrays.len()), vec![kernel.exprs.int(end)]);
-        kernel.arrays.push(Array { name, dtype, stored: None, shape, kind: ArrayKind::Temporary });
+        let array = add_row(kernel, name, dtype, end);
         let index = kernel.exprs.intern(Expr::Iname(iname));
         let element = kernel.exprs.access(array, [index]);
         let assignee = Assignee { array, indices: Box::new([index]) };
@@ -137,16 +137,6 @@ impl Pass {
         let (within, depends_on, predicates) = (kernel[store].within.clone(), Vec::new(), Vec::new());
         kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates });
         (InsnId::new(kernel.instructions.len() - 1), element)
-    }
-
-    /// Replaces what a store stores or adds.
-    fn replace(&mut self, insn: InsnId, element: ExprId) {
-        let Kernel { instructions, exprs, .. } = &mut self.kernel;
-        let update = instructions[insn.index()].update(exprs);
-        if let InstructionKind::Assignment { assignee, expression } = &mut instructions[insn.index()].kind {
-            let own = exprs.access(assignee.array, assignee.indices.clone());
-            *expression = update.map_or(element, |(op, _)| exprs.op(op, [own, element]));
-        }
     }
 }
 
@@ -158,7 +148,7 @@ fn stores(kernel: &Kernel, iname: InameId, body: &[LoopTree]) -> Vec<InsnId> {
         return Vec::new();
     }
     let written: Vec<ArrayId> = all.iter().flat_map(|&insn| kernel[insn].written_arrays()).collect();
-    let mut res = direct(body);
+    let mut res = direct_runs(body);
     res.retain(|&insn| is_store(kernel, insn, &written));
     // Of an array, all or none. What is stored late is not read, and what others write is not stored late.
     let mut refused: BTreeSet<ArrayId> = arrays_below(exprs, conditions_in(body));
@@ -175,15 +165,6 @@ fn stores(kernel: &Kernel, iname: InameId, body: &[LoopTree]) -> Vec<InsnId> {
         res.clear();
     }
     res
-}
-
-/// The instructions that are in no loop inside.
-fn direct(body: &[LoopTree]) -> Vec<InsnId> {
-    let run = |node: &LoopTree| match node {
-        LoopTree::Run(insn) => Some(*insn),
-        _ => None,
-    };
-    body.iter().filter_map(run).collect()
 }
 
 /// Whether an instruction stores to an argument, in all iterations, what does not depend on the argument but for what is added to, where a loop that writes these arrays finds the same element later.

@@ -17,8 +17,19 @@
 use nestegg_ir::linearization::for_each_run;
 use nestegg_ir::meetings::stored_before;
 use nestegg_ir::walk::below;
-use nestegg_ir::{Assignee, Expr, ExprId, Exprs, InameId, InsnId, InstructionKind, LinearizedKernel, Op};
+use nestegg_ir::{Assignee, Expr, ExprId, Exprs, InameId, InsnId, InstructionKind, Kernel, LinearizedKernel, Op};
 use rustc_hash::FxHashSet;
+
+/// Makes an instruction store this to its element; or add or take it away, if it is an update now.
+pub(crate) fn set_stored(kernel: &mut Kernel, insn: InsnId, value: ExprId) {
+    let Kernel { instructions, exprs, .. } = kernel;
+    let instruction = &mut instructions[insn.index()];
+    let update = instruction.update(exprs);
+    if let InstructionKind::Assignment { assignee, expression } = &mut instruction.kind {
+        let own = exprs.access(assignee.array, assignee.indices.clone());
+        *expression = update.map_or(value, |(op, _)| exprs.op(op, [own, value]));
+    }
+}
 
 /// The kernel with such stores as updates; `None` if they are, or there are none.
 #[must_use]
