@@ -26,7 +26,7 @@ fn check(text: &str, n_stores: usize, parameters: &[(&str, i64)]) {
 /// Sums that elements are set to, and added to; a temporary, and a value that is the same in all lanes.
 #[test]
 fn every_number_of_iterations() {
-    for n in (4..=40).chain([45, 61, 77, 125]) {
+    for n in (2..=40).chain([45, 61, 77, 125]) {
         let text = format!(
             "kernel k linearized\ndomain {{ [i] : 0 <= i < 3 }}\ndomain {{ [j] : 0 <= j < {n} }}\ndomain {{ [q] : 0 <= q < 5 }}\narg a : float64[3, 5] read\n\
              arg T : float64[5, {n}] read\narg x : float64[3, {n}] write\narg y : float64[3, {n}] readwrite\ntemp s : float64\ntemp t : float64\n\
@@ -37,6 +37,42 @@ fn every_number_of_iterations() {
         let n_stores = written.source.matches("lanes_store_").count() - 1;
         assert!(n_stores >= 2, "{}", written.source);
         check(&text, n_stores, &[]);
+    }
+}
+
+/// Neighbours forwards and backwards, a column of numbers, functions, and rows that are written from both ends until these meet.
+#[test]
+fn both_ends() {
+    let column: Vec<String> = (0..21).map(|row| format!("[9.5, {row}.25]")).collect();
+    for n in 2..=21 {
+        let text = format!(
+            "kernel k linearized\ndomain {{ [i] : 0 <= i < 3 }}\ndomain {{ [j] : 0 <= j < {n} }}\ndomain {{ [q] : 0 <= q < 5 }}\narg a : float64[3, 5] read\n\
+             arg T : float64[5, 40] read\narg x : float64[3, 40] readwrite\ntable K : float64[21, 2] = [{}]\ntemp s : float64\n\
+             for i\n  for j\n    s = 0.5\n    for q\n      s = s + a[i, q]*T[q, 39 - j] - T[q, j]\n    end\n    \
+             x[i, j] = x[i, j] + s*K[j, 1]\n    x[i, 39 - j] = sqrt(abs(s)) - x[i, 39 - j]\n  end\nend\n",
+            column.join(", ")
+        );
+        let (_, _, written) = write(&text);
+        assert_eq!(written.source.contains("lanes_store_back_"), n <= 20, "{}", written.source);
+        if n <= 20 {
+            check(&text, written.source.matches("lanes_store_").count() - 1, &[]);
+        }
+    }
+}
+
+/// A loop of one vector without loops inside, if it computes more than it stores.
+#[test]
+fn one_vector() {
+    let text = |n: usize, value: &str| {
+        format!(
+            "kernel k linearized\ndomain {{ [i] : 0 <= i < 9 }}\ndomain {{ [j] : 0 <= j < {n} }}\narg a : float64[9] read\narg x : float64[9, {n}] readwrite\n\
+             for i\n  for j\n    x[i, j] = {value}\n  end\nend\n"
+        )
+    };
+    check(&text(4, "a[i]*(x[i, j] + a[i]*x[i, j])"), 1, &[]);
+    for (n, value) in [(4, "a[i]"), (2, "a[i]*(x[i, j] + a[i]*x[i, j])"), (5, "a[i]*(x[i, j] + a[i]*x[i, j])")] {
+        let (_, _, written) = write(&text(n, value));
+        assert!(!written.source.contains("lanes_"), "{}", written.source);
     }
 }
 

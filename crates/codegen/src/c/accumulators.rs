@@ -4,7 +4,7 @@
 //! A loop that adds to scalars and [may run in lanes](super::summing): straight-line code of sums, products and quotients, whose accesses go from an element to its
 //! neighbour or stay where they are.
 //! # Output
-//! The loop for compilers that have the vectors of gcc: iterations in vectors of [`BYTES`] bytes, the lanes added up as a tree, and the iterations that are left over.
+//! The loop for compilers that have the vectors of gcc: iterations in [vectors](super::strips), the lanes added up as a tree, and the iterations that are left over.
 //! All others get the loop as it is.
 //! # Method
 //! An addition waits for the one before into the same register, so a loop that does little else gets as many registers for each sum as hide the wait.
@@ -22,7 +22,7 @@ use super::helpers::suffix;
 use super::layout::Code;
 use super::loops::Loop;
 use super::plan::{ROOT, RegionId};
-use super::strips::{BYTES, Strips, TOTAL, Texts, address};
+use super::strips::{Strip, Strips, TOTAL, Texts, address};
 use super::text::Text;
 use super::writer::Writer;
 
@@ -68,7 +68,7 @@ impl Writer<'_> {
         let is_plain = one.guard.is_none() && one.header.step == 1;
         let Some(body) = self.body(summing, tree).filter(|_| is_plain) else { return Ok(None) };
         let place = || format!("the loop over `{}`", self.kernel[summing.iname].name);
-        let n_lanes = body.n_lanes();
+        let n_lanes = body.strip().n_lanes();
         let n_vectors = self.n_vectors(&body, one.trip_count.map_or(usize::MAX, |n| n as usize / n_lanes));
         // Where the loop is not entered, constants may not be there.
         let roots: Vec<(ExprId, RegionId)> = body.constant.iter().map(|&id| (id, ROOT)).collect();
@@ -84,7 +84,7 @@ impl Writer<'_> {
             }
             texts.insert(id, vec![text; n_vectors]);
         }
-        let ty = self.strip_type(body.dtype);
+        let ty = self.strip_type(body.strip());
         let mut sums = Sums::new();
         for &sum in &summing.sums {
             let names: Vec<String> = (0..n_vectors).map(|_| self.symbols.names.fresh("lanes")).collect();
@@ -117,8 +117,8 @@ impl Writer<'_> {
         open: &[InameId],
     ) -> Result<Vec<Code>, CodegenError> {
         let kernel = self.kernel;
-        let ty = self.strip_type(body.dtype);
-        let n_lanes = body.n_lanes();
+        let ty = self.strip_type(body.strip());
+        let n_lanes = body.strip().n_lanes();
         let defined: FxHashSet<ArrayId> = body.steps.iter().filter_map(Step::defines).collect();
         let accesses: Vec<(ExprId, ArrayId, &[ExprId])> = body
             .varying
@@ -139,14 +139,14 @@ impl Writer<'_> {
             let list: Vec<Text> = indices.by_ref().take(places.len()).collect();
             let element = super::facts::element(&self.symbols, &self.arrays, array, &list);
             let is_back = self.step_of(array, places, body.iname) == Some(-1);
-            let (load, sign) = (self.load(body.dtype, is_back), if is_back { -1 } else { 1 });
+            let (load, sign) = (self.load(body.strip(), is_back), if is_back { -1 } else { 1 });
             let of = |at: usize| Text::primary(format!("{load}({})", address(&element, sign * (at * n_lanes) as i64)));
             texts.insert(id, (0..n).map(of).collect());
         }
         let mut temporaries: FxHashMap<ArrayId, Vec<Text>> = FxHashMap::default();
         for step in &body.steps {
             let root = step.value();
-            let strips = Strips { ty: &ty, n, shared: &body.shared, named: &temporaries };
+            let strips = Strips { strip: body.strip(), n, shared: &body.shared, named: &temporaries };
             self.operate(root, &strips, &mut texts, &mut code);
             let Some(values) = texts.get(&root) else { continue };
             match step {
@@ -270,9 +270,9 @@ impl Writer<'_> {
 }
 
 impl Body {
-    /// The iterations of one vector.
-    fn n_lanes(&self) -> usize {
-        (BYTES / self.dtype.size()) as usize
+    /// The vectors.
+    fn strip(&self) -> Strip {
+        Strip::whole(self.dtype)
     }
 }
 

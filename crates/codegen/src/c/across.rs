@@ -3,8 +3,9 @@
 //! # Why
 //! Compilers put the outer loop into lanes only once they have unrolled the inner one, and then keep one vector of sums, each addition of which waits for the one before.
 //! # Input
-//! A loop with a constant number of iterations, at least as many as a vector has lanes, around loops over anything else: assignments of sums, products and
-//! quotients, whose accesses go from an element to its neighbour or stay where they are. Iterations share nothing that they write.
+//! A loop with a constant number of iterations, at least as many as a vector or half of one has lanes, around loops over anything else: assignments of sums, products,
+//! quotients, absolute values and square roots; or a loop of one vector. Accesses go from an element to its neighbour, forwards or backwards, or stay where they are. Iterations share nothing that they
+//! write: an array of which they write several elements is written from both ends, say, so that nobody meets.
 //! # Output
 //! The loop for compilers that have the vectors of gcc. All others get it as it is. Each element is the same operations in the same order.
 //! # Method
@@ -14,13 +15,15 @@
 //! # Complexity
 //! Linear in the operations, times the vectors of a block.
 //! # Not done
-//! Functions, conditions, and loops without loops inside: these, compilers put into lanes themselves.
+//! Other functions, conditions, and longer loops without sums inside: these, compilers put into lanes themselves.
 //! # Source
 //! Nuzman, Zaks, "Outer-loop vectorization: revisited for short SIMD architectures", 2008.
 
+use std::ops::Range;
+
 use nestegg_ir::affine::{self, Var};
 use nestegg_ir::walk::{arrays_below, below};
-use nestegg_ir::{ArrayId, Assignee, Dtype, Expr, ExprId, InameId, InsnId, InstructionKind, LoopTree, Op};
+use nestegg_ir::{ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, InameId, InsnId, InstructionKind, LoopTree, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::error::CodegenError;
@@ -28,7 +31,7 @@ use super::layout::Code;
 use super::loops::{Header, Loop};
 use super::plan::{ROOT, RegionId};
 use super::statements::Temporaries;
-use super::strips::{BYTES, Strips, Texts, address};
+use super::strips::{Strip, Strips, Texts, address, vector_function};
 use super::temporaries::Place;
 use super::text::{Precedence, Text};
 use super::writer::Writer;
@@ -37,17 +40,22 @@ use super::writer::Writer;
 const MAX_VECTORS: usize = 4;
 /// The most sums of an inner loop that are in vectors at once: processors with AVX2 have sixteen registers.
 const MAX_SUMS: usize = 12;
+/// So many operations for each assignment, at least, make a loop worth a vector that compilers would find as well.
+const OPERATIONS: usize = 2;
 /// So many blocks are written one after the other; more become a loop.
 const MAX_BLOCKS: usize = 2;
 
 /// A loop that can be written so.
 struct Across {
     iname: InameId,
-    dtype: Dtype,
+    /// The vectors.
+    strip: Strip,
     /// Temporaries of one iteration, and elements that inner loops access and that stay the same in these.
     held: Vec<Held>,
     /// The most sums of an inner loop.
     n_sums: usize,
+    /// Whether columns of tables are read.
+    has_columns: bool,
 }
 
 /// A value that is in vectors while a block runs.
@@ -59,6 +67,8 @@ struct Held {
 
 /// Vectors that go through the body together.
 struct Block {
+    /// The iname's value in the first lane, if that is a number.
+    first: Option<i64>,
     /// How far from the iname's value each begins.
     offsets: Vec<usize>,
     /// The vector variables that stand for each array while the block runs.
@@ -83,32 +93,35 @@ impl Writer<'_> {
     ) -> Result<Option<Vec<Code>>, CodegenError> {
         let n = one.trip_count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         let is_plain = one.guard.is_none() && one.entry.is_none() && one.header.step == 1 && one.mark.is_none();
-        let has_loops = body.iter().any(|node| matches!(node, LoopTree::Loop { .. }));
-        if !is_plain || !has_loops || !self.neighbours || self.lanes.is_some() || !self.threads.is_empty() {
+        if !is_plain || !self.neighbours || self.lanes.is_some() || !self.threads.is_empty() {
             return Ok(None);
         }
         let n_around = open.len();
         let Some(visits) = self.visits(iname, body, open, n_around)? else { return Ok(None) };
-        let Some(across) = self.found_across(iname, &visits, temporaries) else { return Ok(None) };
-        let n_lanes = (BYTES / across.dtype.size()) as usize;
-        if n < n_lanes {
+        let first: Option<i64> = one.header.first.parse().ok();
+        let Some(across) = self.found_across((iname, first, n), &visits, temporaries) else { return Ok(None) };
+        let n_lanes = across.strip.n_lanes();
+        if across.n_sums == 0 && !(n == n_lanes && self.is_one_vector(&across, &visits)) {
             return Ok(None);
         }
         let most = (MAX_SUMS / across.n_sums.max(1)).clamp(1, MAX_VECTORS);
         let blocks = blocks(n, n_lanes, most);
         let at_once = most * n_lanes;
+        if across.has_columns && (blocks.len() > MAX_BLOCKS || first.is_none()) {
+            return Ok(None);
+        }
         let is_whole = |block: &&(usize, Vec<usize>)| block.1.last() == Some(&(at_once - n_lanes));
         let n_whole = blocks.iter().take_while(is_whole).count();
         let n_looped = if blocks.len() > MAX_BLOCKS { n_whole } else { 0 };
-        let Header { ty, name, first, .. } = &one.header;
-        let plus = |more: usize| match first.parse::<i64>() {
-            Ok(first) => (first + more as i64).to_string(),
-            Err(_) => format!("{first} + {more}"),
+        let Header { ty, name, first: start, .. } = &one.header;
+        let plus = |more: usize| match first {
+            Some(first) => (first + more as i64).to_string(),
+            None => format!("{start} + {more}"),
         };
         let mut code = Vec::new();
         open.push(iname);
         if n_looped > 0 {
-            let body = self.block(&across, blocks[0].1.clone(), body, open)?;
+            let body = self.block(&across, (None, blocks[0].1.clone()), body, open)?;
             let head = format!(
                 "for ({}; {name} < {}; {name} += {at_once})",
                 one.header.declaration(),
@@ -116,9 +129,10 @@ impl Writer<'_> {
             );
             code.push(Code::Block { head, body });
         }
-        for (first, offsets) in blocks.into_iter().skip(n_looped) {
-            let mut body = self.block(&across, offsets, body, open)?;
-            body.insert(0, Code::line(format!("const {ty} {name} = {};", plus(first))));
+        for (done, offsets) in blocks.into_iter().skip(n_looped) {
+            let first = first.map(|first| first + done as i64);
+            let mut body = self.block(&across, (first, offsets), body, open)?;
+            body.insert(0, Code::line(format!("const {ty} {name} = {};", plus(done))));
             code.push(Code::Block { head: String::new(), body });
         }
         open.pop();
@@ -159,15 +173,22 @@ impl Writer<'_> {
         Ok(Some(res))
     }
 
-    /// What is known of a loop that can be written so.
-    fn found_across(&self, iname: InameId, visits: &[Visit], temporaries: &Temporaries) -> Option<Across> {
+    /// What is known of a loop that begins at a number, if that is known, and has so many iterations, if it can be written so.
+    fn found_across(
+        &self,
+        (iname, first, n_iterations): (InameId, Option<i64>, usize),
+        visits: &[Visit],
+        temporaries: &Temporaries,
+    ) -> Option<Across> {
         let kernel = self.kernel;
         let dtype = kernel[kernel[visits.first()?.insn].assignees().first()?.array].dtype;
+        let strip = Strip::within(dtype, n_iterations)?;
+        let values = first.map(|first| first..first + n_iterations as i64);
         if !kernel[iname].tags.is_empty() || !dtype.is_float() {
             return None;
         }
         let is_here = |insn: InsnId| visits.iter().any(|visit| visit.insn == insn);
-        let mut written: FxHashMap<ArrayId, &Assignee> = FxHashMap::default();
+        let mut written: FxHashMap<ArrayId, Vec<&Assignee>> = FxHashMap::default();
         for visit in visits {
             let instruction = &kernel[visit.insn];
             let InstructionKind::Assignment { assignee, .. } = &instruction.kind else { return None };
@@ -177,9 +198,13 @@ impl Writer<'_> {
             if !instruction.predicates.is_empty() || is_paired || !is_plain {
                 return None;
             }
-            // One element of an array in each iteration, and no other.
-            if written.insert(assignee.array, assignee).is_some_and(|known| known != assignee) {
-                return None;
+            let known = written.entry(assignee.array).or_default();
+            if !known.contains(&assignee) {
+                let are_apart = |values| known.iter().all(|other| self.are_apart(assignee, other, iname, values));
+                if !known.is_empty() && !values.as_ref().is_some_and(are_apart) {
+                    return None;
+                }
+                known.push(assignee);
             }
             let is_inside = || {
                 let declared = temporaries.declarations.get(&assignee.array);
@@ -189,11 +214,16 @@ impl Writer<'_> {
                 let is_fixed =
                     |last: affine::Affine| visit.inner.iter().all(|&inner| last.coefficient(Var::Iname(inner)) == 0);
                 affine::of(&kernel.exprs, last).is_some_and(is_fixed)
-                    && self.step_of(assignee.array, &assignee.indices, iname) == Some(1)
+                    && self.step_of(assignee.array, &assignee.indices, iname).is_some()
             };
             if !assignee.indices.last().map_or_else(is_inside, moves) {
                 return None;
             }
+        }
+        // Vectors stand for one element of an array.
+        let is_alone = |visit: &Visit| written[&kernel[visit.insn].assignees()[0].array].len() == 1;
+        if !visits.iter().all(|visit| visit.inner.is_empty() || is_alone(visit)) {
+            return None;
         }
         let mut held: Vec<Held> = Vec::new();
         for visit in visits {
@@ -217,12 +247,48 @@ impl Writer<'_> {
             }
             if let Some(&innermost) = visit.inner.last()
                 && held.iter().any(|known| known.at == *at)
+                && arrays_below(&kernel.exprs, kernel[visit.insn].expressions()).contains(&at.array)
             {
                 n_sums.entry(innermost).or_default().insert(at.array);
             }
         }
         let n_sums = n_sums.values().map(FxHashSet::len).max().unwrap_or(0);
-        Some(Across { iname, dtype, held, n_sums })
+        let has_columns = visits.iter().any(|visit| self.has_columns(visit.insn, iname));
+        Some(Across { iname, strip, held, n_sums, has_columns })
+    }
+
+    /// Whether two elements of an array are different, also those of different iterations of a loop over these values.
+    fn are_apart(&self, a: &Assignee, b: &Assignee, iname: InameId, values: &Range<i64>) -> bool {
+        let exprs = &self.kernel.exprs;
+        a.indices.iter().zip(&b.indices).any(|(&a, &b)| {
+            let (Some(a), Some(b)) = (affine::of(exprs, a), affine::of(exprs, b)) else { return false };
+            let [of_a, of_b] = [&a, &b].map(|index| index.coefficient(Var::Iname(iname)));
+            let without = |index: affine::Affine, step: i64| index.plus(&affine::Affine::var(Var::Iname(iname)), -step);
+            let Some(rest) = without(a, of_a).and_then(|a| a.plus(&without(b, of_b)?, -1)) else { return false };
+            let Some(distance) = rest.as_constant() else { return false };
+            let ends = |step: i64| [values.start, values.end - 1].map(|value| i128::from(step) * i128::from(value));
+            let (of_a, of_b) = (ends(of_a), ends(of_b));
+            let differences = of_a.iter().flat_map(|a| of_b.iter().map(move |b| i128::from(distance) + a - b));
+            let signs: FxHashSet<i128> = differences.map(i128::signum).collect();
+            signs.len() == 1 && !signs.contains(&0)
+        })
+    }
+
+    /// Whether a loop of as many iterations as a vector has lanes, without sums inside, is better written as one vector: if it has no loops inside, and computes more than it stores.
+    /// Compilers see through several loops that do little else than to store, and do as well elsewhere.
+    fn is_one_vector(&self, across: &Across, visits: &[Visit]) -> bool {
+        let kernel = self.kernel;
+        let n_operations = |visit: &Visit| {
+            let varying = self.varying(kernel[visit.insn].expressions(), across.iname, |array| {
+                visits.iter().any(|other| kernel[other.insn].assignees()[0].array == array)
+            });
+            let is_operation =
+                |id: &&ExprId| self.facts.dtype(**id).is_float() && matches!(kernel.exprs[**id], Expr::Op { .. });
+            varying.iter().filter(is_operation).count()
+        };
+        !across.strip.is_half
+            && visits.iter().all(|visit| visit.inner.is_empty())
+            && visits.iter().map(n_operations).sum::<usize>() >= OPERATIONS * visits.len()
     }
 
     /// Whether an element may be read in an iteration before it is written.
@@ -242,7 +308,7 @@ impl Writer<'_> {
     fn is_written_across(
         &self,
         visit: &Visit,
-        written: &FxHashMap<ArrayId, &Assignee>,
+        written: &FxHashMap<ArrayId, Vec<&Assignee>>,
         (iname, dtype): (InameId, Dtype),
     ) -> bool {
         let exprs = &self.kernel.exprs;
@@ -266,13 +332,15 @@ impl Writer<'_> {
                             .iter()
                             .all(|&operand| !varying.contains(&operand) || self.facts.dtype(operand) == dtype)
                 }
+                Expr::Call { function, arguments } => {
+                    vector_function(&self.kernel[*function]).is_some()
+                        && [id].iter().chain(arguments).all(|&value| self.facts.dtype(value) == dtype)
+                }
                 Expr::Access { array, indices } => {
-                    let is_own = || written[array].indices == *indices;
                     self.facts.dtype(id) == dtype
-                        && if written.contains_key(array) {
-                            is_own()
-                        } else {
-                            self.step_of(*array, indices, iname) == Some(1)
+                        && match written.get(array) {
+                            Some(own) => own.iter().any(|own| own.indices == *indices),
+                            None => self.step_of(*array, indices, iname).is_some() || self.is_column(id, iname),
                         }
                 }
                 _ => false,
@@ -280,17 +348,52 @@ impl Writer<'_> {
         })
     }
 
+    /// Whether an expression goes along a column of a table whose place does not change otherwise, so that a vector of it is made of numbers.
+    fn is_column(&self, id: ExprId, iname: InameId) -> bool {
+        let kernel = self.kernel;
+        let Expr::Access { array, indices } = &kernel.exprs[id] else { return false };
+        let is_fixed = |&index: &ExprId| {
+            affine::of(&kernel.exprs, index).is_some_and(|index| {
+                index
+                    .plus(&affine::Affine::var(Var::Iname(iname)), -index.coefficient(Var::Iname(iname)))
+                    .is_some_and(|rest| rest.as_constant().is_some())
+            })
+        };
+        matches!(kernel[*array].kind, ArrayKind::Table(_))
+            && self.step_of(*array, indices, iname).is_none()
+            && indices.iter().all(is_fixed)
+    }
+
+    /// Whether an instruction reads such a column.
+    fn has_columns(&self, insn: InsnId, iname: InameId) -> bool {
+        let kernel = self.kernel;
+        let varying = self.varying(kernel[insn].expressions(), iname, |_| false);
+        varying.iter().any(|&id| self.is_column(id, iname))
+    }
+
+    /// The element of a column in the iteration in which the iname has a value.
+    fn element_of_column(&self, id: ExprId, (iname, value): (InameId, i64)) -> Option<String> {
+        let exprs = &self.kernel.exprs;
+        let Expr::Access { array, indices } = &exprs[id] else { return None };
+        let place = |&index: &ExprId| {
+            let index = affine::of(exprs, index)?.substitute(Var::Iname(iname), &affine::Affine::constant(value))?;
+            Some(Text::primary(index.as_constant()?.to_string()))
+        };
+        let places = indices.iter().map(place).collect::<Option<Vec<Text>>>()?;
+        Some(super::facts::element(&self.symbols, &self.arrays, *array, &places).text)
+    }
+
     /// The body for the vectors that begin at these offsets.
     fn block(
         &mut self,
         across: &Across,
-        offsets: Vec<usize>,
+        (first, offsets): (Option<i64>, Vec<usize>),
         body: &[LoopTree],
         open: &mut Vec<InameId>,
     ) -> Result<Vec<Code>, CodegenError> {
-        let ty = self.strip_type(across.dtype);
+        let ty = self.strip_type(across.strip);
         let mut code = Vec::new();
-        let mut block = Block { offsets, names: FxHashMap::default() };
+        let mut block = Block { first, offsets, names: FxHashMap::default() };
         for held in &across.held {
             let stem = format!("{}_", self.kernel[held.at.array].name);
             let names: Vec<String> = block.offsets.iter().map(|_| self.symbols.names.fresh(&stem)).collect();
@@ -298,18 +401,18 @@ impl Writer<'_> {
             block.names.insert(held.at.array, names.into_iter().map(Text::primary).collect());
         }
         for held in across.held.iter().filter(|held| held.is_read) {
-            let (before, elements) = self.addresses(&held.at, &block.offsets, open)?;
+            let (before, elements, is_back) = self.addresses(across, &held.at, &block.offsets, open)?;
             code.extend(before);
-            let load = self.load(across.dtype, false);
+            let load = self.load(across.strip, is_back);
             for (name, element) in block.names[&held.at.array].iter().zip(elements) {
                 code.push(Code::line(format!("{} = {load}({element});", name.text)));
             }
         }
         code.extend(self.through(across, &block, body, open)?);
         for held in across.held.iter().filter(|held| !held.at.indices.is_empty()) {
-            let (before, elements) = self.addresses(&held.at, &block.offsets, open)?;
+            let (before, elements, is_back) = self.addresses(across, &held.at, &block.offsets, open)?;
             code.extend(before);
-            let store = self.store(across.dtype);
+            let store = self.store(across.strip, is_back);
             for (name, element) in block.names[&held.at.array].iter().zip(elements) {
                 code.push(Code::line(format!("{store}({element}, {});", name.text)));
             }
@@ -317,18 +420,20 @@ impl Writer<'_> {
         Ok(code)
     }
 
-    /// The addresses of an element in each vector, and what is computed before.
+    /// The addresses of an element in the first lane of each vector, what is computed before, and whether lanes go backwards.
     fn addresses(
         &mut self,
+        across: &Across,
         at: &Assignee,
         offsets: &[usize],
         open: &[InameId],
-    ) -> Result<(Vec<Code>, Vec<String>), CodegenError> {
+    ) -> Result<(Vec<Code>, Vec<String>, bool), CodegenError> {
         let roots: Vec<(ExprId, RegionId)> = at.indices.iter().map(|&index| (index, ROOT)).collect();
         let mut evaluated = self.evaluate(&roots, 0, open, &|| "a loop in vectors".to_owned())?;
         let element = super::facts::element(&self.symbols, &self.arrays, at.array, &evaluated.roots);
-        let addresses = offsets.iter().map(|&offset| address(&element, offset as i64)).collect();
-        Ok((std::mem::take(&mut evaluated.regions[ROOT]), addresses))
+        let step = self.step_of(at.array, &at.indices, across.iname).unwrap_or(1);
+        let addresses = offsets.iter().map(|&offset| address(&element, step * offset as i64)).collect();
+        Ok((std::mem::take(&mut evaluated.regions[ROOT]), addresses, step < 0))
     }
 
     fn through(
@@ -370,11 +475,11 @@ impl Writer<'_> {
         let update = instruction.update(&kernel.exprs).filter(|_| names.is_some());
         let (mut code, values) =
             self.values_across(across, block, update.map_or(*expression, |update| update.1), open)?;
-        let ty = self.strip_type(across.dtype);
+        let ty = self.strip_type(across.strip);
         let Some(names) = names else {
-            let (before, elements) = self.addresses(assignee, &block.offsets, open)?;
+            let (before, elements, is_back) = self.addresses(across, assignee, &block.offsets, open)?;
             code.extend(before);
-            let store = self.store(across.dtype);
+            let store = self.store(across.strip, is_back);
             // Nothing is stored before all is loaded.
             let values: Vec<String> = values
                 .into_iter()
@@ -416,7 +521,7 @@ impl Writer<'_> {
         let kernel = self.kernel;
         let exprs = &kernel.exprs;
         let n = block.offsets.len();
-        let ty = self.strip_type(across.dtype);
+        let ty = self.strip_type(across.strip);
         let varying = self.varying([root], across.iname, |array| block.names.contains_key(&array));
         // Elements that move, what stays the same, and how often each is used.
         let (mut accesses, mut constants): (Vec<ExprId>, Vec<ExprId>) = (Vec::new(), Vec::new());
@@ -431,11 +536,15 @@ impl Writer<'_> {
             match &exprs[id] {
                 _ if !varying.contains(&id) => constants.push(id),
                 Expr::Access { array, .. } if !block.names.contains_key(array) => accesses.push(id),
-                Expr::Op { operands, .. } => pending.extend(operands.iter().copied()),
+                Expr::Op { operands: inputs, .. } | Expr::Call { arguments: inputs, .. } => {
+                    pending.extend(inputs.iter().copied());
+                }
                 _ => {}
             }
         }
         accesses.sort_unstable();
+        let (columns, accesses): (Vec<ExprId>, Vec<ExprId>) =
+            accesses.into_iter().partition(|&id| self.is_column(id, across.iname));
         constants.sort_unstable();
         let indices = |id: &ExprId| exprs[*id].children().iter().map(|&index| (index, ROOT));
         let mut roots: Vec<(ExprId, RegionId)> = constants.iter().map(|&id| (id, ROOT)).collect();
@@ -446,7 +555,7 @@ impl Writer<'_> {
         let mut texts = Texts::default();
         for &id in &constants {
             let text = of_roots.next().unwrap_or_else(|| Text::primary("0"));
-            let text = self.convert(id, text, across.dtype);
+            let text = self.convert(id, text, across.strip.dtype);
             let text = match text.text.as_str() {
                 "0.0" | "0.0f" if id == root => format!("({ty}){{0}}"),
                 // What is taken away is +0, which changes nothing, not even the sign of a zero.
@@ -459,12 +568,22 @@ impl Writer<'_> {
             let Expr::Access { array, indices } = &exprs[id] else { continue };
             let places: Vec<Text> = of_roots.by_ref().take(indices.len()).collect();
             let element = super::facts::element(&self.symbols, &self.arrays, *array, &places);
-            let load = self.load(across.dtype, false);
-            let of = |&offset: &usize| Text::primary(format!("{load}({})", address(&element, offset as i64)));
+            let step = self.step_of(*array, indices, across.iname).unwrap_or(1);
+            let load = self.load(across.strip, step < 0);
+            let of = |&offset: &usize| Text::primary(format!("{load}({})", address(&element, step * offset as i64)));
             texts.insert(id, block.offsets.iter().map(of).collect());
         }
+        for id in columns {
+            let of = |&offset: &usize| {
+                let first = block.first? + offset as i64;
+                let of_lane = |lane| self.element_of_column(id, (across.iname, first + lane));
+                let lanes = (0..across.strip.n_lanes() as i64).map(of_lane).collect::<Option<Vec<String>>>()?;
+                Some(Text::primary(format!("({ty}){{{}}}", lanes.join(", "))))
+            };
+            texts.insert(id, block.offsets.iter().filter_map(of).collect());
+        }
         let shared = n_uses.into_iter().filter(|&(_, n)| n > 1).map(|(id, _)| id).collect();
-        let strips = Strips { ty: &ty, n, shared: &shared, named: &block.names };
+        let strips = Strips { strip: across.strip, n, shared: &shared, named: &block.names };
         self.operate(root, &strips, &mut texts, &mut code);
         let values = texts.remove(&root).unwrap_or_default();
         Ok((code, values))

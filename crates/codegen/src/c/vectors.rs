@@ -263,13 +263,36 @@ impl Writer<'_> {
     /// A function called for each lane.
     fn each(&mut self, function: &str, dtype: Dtype, operands: &[Text]) -> Text {
         let ty = self.lanes_type(dtype);
-        let width = self.lanes.as_ref().map_or(1, |lanes| lanes.width);
         let name = format!("lanes_{function}_{ty}");
-        let letters: Vec<char> = ('a'..='z').take(operands.len()).collect();
+        let width = self.lanes.as_ref().map_or(1, |lanes| lanes.width);
+        let of = EachLane { function, dtype, n_arguments: operands.len(), ty: &ty, bits: &self.bits_type(dtype) };
+        let definition = of.definition(&name, width);
+        self.lane_functions.insert(name.clone(), definition);
+        Text::call(&name, operands)
+    }
+}
+
+/// A function of vectors that is one of scalars for each lane.
+pub(super) struct EachLane<'a> {
+    /// The function of scalars.
+    pub(super) function: &'a str,
+    /// What it takes and gives.
+    pub(super) dtype: Dtype,
+    pub(super) n_arguments: usize,
+    /// The type of the vectors.
+    pub(super) ty: &'a str,
+    /// The type of vectors of integers of the same width.
+    pub(super) bits: &'a str,
+}
+
+impl EachLane<'_> {
+    /// The definition by a name, for so many lanes.
+    pub(super) fn definition(&self, name: &str, width: i64) -> String {
+        let Self { function, ty, bits, .. } = self;
+        let letters: Vec<char> = ('a'..='z').take(self.n_arguments).collect();
         let parameters: Vec<String> = letters.iter().map(|letter| format!("{ty} {letter}")).collect();
         let body = if function.trim_end_matches('f') == "fabs" {
-            let bits = self.bits_type(dtype);
-            let all = if dtype == Dtype::Float32 { "INT32_MAX" } else { "INT64_MAX" };
+            let all = if self.dtype == Dtype::Float32 { "INT32_MAX" } else { "INT64_MAX" };
             format!("({ty})(({bits})a & {all})")
         } else {
             let of_lane = |lane| {
@@ -280,9 +303,7 @@ impl Writer<'_> {
             format!("({ty}){{{}}}", list.join(", "))
         };
         let list = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
-        let definition = format!("{INLINE} {ty} {name}({list})\n{{\n    return {body};\n}}\n");
-        self.lane_functions.insert(name.clone(), definition);
-        Text::call(&name, operands)
+        format!("{INLINE} {ty} {name}({list})\n{{\n    return {body};\n}}\n")
     }
 }
 
