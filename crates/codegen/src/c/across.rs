@@ -3,9 +3,9 @@
 //! # Why
 //! Compilers put the outer loop into lanes only once they have unrolled the inner one, and then keep one vector of sums, each addition of which waits for the one before.
 //! # Input
-//! A loop with a constant number of iterations, at least as many as a vector or half of one has lanes, around loops over anything else: assignments of sums, products,
-//! quotients, absolute values and square roots; or a loop of one vector. Accesses go from an element to its neighbour, forwards or backwards, or stay where they are. Iterations share nothing that they
-//! write: an array of which they write several elements is written from both ends, say, so that nobody meets.
+//! A loop with a constant number of iterations, two at least, around loops that add up; or one of exactly a vector, which need not. What they do is assignments of sums, products, quotients, absolute
+//! values and square roots. Accesses go from an element to its neighbour, forwards or backwards, or stay where they are. Iterations share nothing that they write: where one writes several elements of
+//! an array, as at both ends of a row, isl says that no other iteration writes these.
 //! # Output
 //! The loop for compilers that have the vectors of gcc. All others get it as it is. Each element is the same operations in the same order.
 //! # Method
@@ -19,8 +19,6 @@
 //! # Source
 //! Nuzman, Zaks, "Outer-loop vectorization: revisited for short SIMD architectures", 2008.
 
-use std::ops::Range;
-
 use nestegg_ir::affine::{self, Var};
 use nestegg_ir::walk::{arrays_below, below};
 use nestegg_ir::{ArrayId, ArrayKind, Assignee, Dtype, Expr, ExprId, InameId, InsnId, InstructionKind, LoopTree, Op};
@@ -31,7 +29,7 @@ use super::layout::Code;
 use super::loops::{Header, Loop};
 use super::plan::{ROOT, RegionId};
 use super::statements::Temporaries;
-use super::strips::{Strip, Strips, Texts, address, vector_function};
+use super::strips::{MAX_LANES, Strip, Strips, Texts, address, vector_function};
 use super::temporaries::Place;
 use super::text::{Precedence, Text};
 use super::writer::Writer;
@@ -98,8 +96,11 @@ impl Writer<'_> {
         }
         let n_around = open.len();
         let Some(visits) = self.visits(iname, body, open, n_around)? else { return Ok(None) };
-        let first: Option<i64> = one.header.first.parse().ok();
-        let Some(across) = self.found_across((iname, first, n), &visits, temporaries) else { return Ok(None) };
+        // Straight-line code is long at times: it is not looked at in vain.
+        if n > MAX_LANES && visits.iter().all(|visit| visit.inner.is_empty()) {
+            return Ok(None);
+        }
+        let Some(across) = self.found_across((iname, n), open, &visits, temporaries) else { return Ok(None) };
         let n_lanes = across.strip.n_lanes();
         if across.n_sums == 0 && !(n == n_lanes && self.is_one_vector(&across, &visits)) {
             return Ok(None);
@@ -107,6 +108,7 @@ impl Writer<'_> {
         let most = (MAX_SUMS / across.n_sums.max(1)).clamp(1, MAX_VECTORS);
         let blocks = blocks(n, n_lanes, most);
         let at_once = most * n_lanes;
+        let first: Option<i64> = one.header.first.parse().ok();
         if across.has_columns && (blocks.len() > MAX_BLOCKS || first.is_none()) {
             return Ok(None);
         }
@@ -173,17 +175,17 @@ impl Writer<'_> {
         Ok(Some(res))
     }
 
-    /// What is known of a loop that begins at a number, if that is known, and has so many iterations, if it can be written so.
+    /// What is known of a loop of so many iterations, inside these others, if it can be written so.
     fn found_across(
         &self,
-        (iname, first, n_iterations): (InameId, Option<i64>, usize),
+        (iname, n_iterations): (InameId, usize),
+        around: &[InameId],
         visits: &[Visit],
         temporaries: &Temporaries,
     ) -> Option<Across> {
         let kernel = self.kernel;
         let dtype = kernel[kernel[visits.first()?.insn].assignees().first()?.array].dtype;
         let strip = Strip::within(dtype, n_iterations)?;
-        let values = first.map(|first| first..first + n_iterations as i64);
         if !kernel[iname].tags.is_empty() || !dtype.is_float() {
             return None;
         }
@@ -200,8 +202,9 @@ impl Writer<'_> {
             }
             let known = written.entry(assignee.array).or_default();
             if !known.contains(&assignee) {
-                let are_apart = |values| known.iter().all(|other| self.are_apart(assignee, other, iname, values));
-                if !known.is_empty() && !values.as_ref().is_some_and(are_apart) {
+                let is_apart =
+                    |other: &&Assignee| self.loops.are_different(kernel, &assignee.indices, &other.indices, around);
+                if !known.iter().all(is_apart) {
                     return None;
                 }
                 known.push(assignee);
@@ -257,31 +260,14 @@ impl Writer<'_> {
         Some(Across { iname, strip, held, n_sums, has_columns })
     }
 
-    /// Whether two elements of an array are different, also those of different iterations of a loop over these values.
-    fn are_apart(&self, a: &Assignee, b: &Assignee, iname: InameId, values: &Range<i64>) -> bool {
-        let exprs = &self.kernel.exprs;
-        a.indices.iter().zip(&b.indices).any(|(&a, &b)| {
-            let (Some(a), Some(b)) = (affine::of(exprs, a), affine::of(exprs, b)) else { return false };
-            let [of_a, of_b] = [&a, &b].map(|index| index.coefficient(Var::Iname(iname)));
-            let without = |index: affine::Affine, step: i64| index.plus(&affine::Affine::var(Var::Iname(iname)), -step);
-            let Some(rest) = without(a, of_a).and_then(|a| a.plus(&without(b, of_b)?, -1)) else { return false };
-            let Some(distance) = rest.as_constant() else { return false };
-            let ends = |step: i64| [values.start, values.end - 1].map(|value| i128::from(step) * i128::from(value));
-            let (of_a, of_b) = (ends(of_a), ends(of_b));
-            let differences = of_a.iter().flat_map(|a| of_b.iter().map(move |b| i128::from(distance) + a - b));
-            let signs: FxHashSet<i128> = differences.map(i128::signum).collect();
-            signs.len() == 1 && !signs.contains(&0)
-        })
-    }
-
     /// Whether a loop of as many iterations as a vector has lanes, without sums inside, is better written as one vector: if it has no loops inside, and computes more than it stores.
     /// Compilers see through several loops that do little else than to store, and do as well elsewhere.
     fn is_one_vector(&self, across: &Across, visits: &[Visit]) -> bool {
         let kernel = self.kernel;
+        let written: FxHashSet<ArrayId> = visits.iter().map(|visit| kernel[visit.insn].assignees()[0].array).collect();
         let n_operations = |visit: &Visit| {
-            let varying = self.varying(kernel[visit.insn].expressions(), across.iname, |array| {
-                visits.iter().any(|other| kernel[other.insn].assignees()[0].array == array)
-            });
+            let varying =
+                self.varying(kernel[visit.insn].expressions(), across.iname, |array| written.contains(&array));
             let is_operation =
                 |id: &&ExprId| self.facts.dtype(**id).is_float() && matches!(kernel.exprs[**id], Expr::Op { .. });
             varying.iter().filter(is_operation).count()
@@ -350,18 +336,20 @@ impl Writer<'_> {
 
     /// Whether an expression goes along a column of a table whose place does not change otherwise, so that a vector of it is made of numbers.
     fn is_column(&self, id: ExprId, iname: InameId) -> bool {
-        let kernel = self.kernel;
-        let Expr::Access { array, indices } = &kernel.exprs[id] else { return false };
-        let is_fixed = |&index: &ExprId| {
-            affine::of(&kernel.exprs, index).is_some_and(|index| {
-                index
-                    .plus(&affine::Affine::var(Var::Iname(iname)), -index.coefficient(Var::Iname(iname)))
-                    .is_some_and(|rest| rest.as_constant().is_some())
-            })
-        };
-        matches!(kernel[*array].kind, ArrayKind::Table(_))
+        let Expr::Access { array, indices } = &self.kernel.exprs[id] else { return false };
+        matches!(self.kernel[*array].kind, ArrayKind::Table(_))
             && self.step_of(*array, indices, iname).is_none()
-            && indices.iter().all(is_fixed)
+            && self.places(indices, (iname, 0)).is_some()
+    }
+
+    /// Indices as numbers, where the iname has a value; `None` if they depend on anything else.
+    fn places(&self, indices: &[ExprId], (iname, value): (InameId, i64)) -> Option<Vec<Text>> {
+        let place = |&index: &ExprId| {
+            let index = affine::of(&self.kernel.exprs, index)?;
+            let index = index.substitute(Var::Iname(iname), &affine::Affine::constant(value))?;
+            Some(Text::primary(index.as_constant()?.to_string()))
+        };
+        indices.iter().map(place).collect()
     }
 
     /// Whether an instruction reads such a column.
@@ -369,18 +357,6 @@ impl Writer<'_> {
         let kernel = self.kernel;
         let varying = self.varying(kernel[insn].expressions(), iname, |_| false);
         varying.iter().any(|&id| self.is_column(id, iname))
-    }
-
-    /// The element of a column in the iteration in which the iname has a value.
-    fn element_of_column(&self, id: ExprId, (iname, value): (InameId, i64)) -> Option<String> {
-        let exprs = &self.kernel.exprs;
-        let Expr::Access { array, indices } = &exprs[id] else { return None };
-        let place = |&index: &ExprId| {
-            let index = affine::of(exprs, index)?.substitute(Var::Iname(iname), &affine::Affine::constant(value))?;
-            Some(Text::primary(index.as_constant()?.to_string()))
-        };
-        let places = indices.iter().map(place).collect::<Option<Vec<Text>>>()?;
-        Some(super::facts::element(&self.symbols, &self.arrays, *array, &places).text)
     }
 
     /// The body for the vectors that begin at these offsets.
@@ -430,10 +406,21 @@ impl Writer<'_> {
     ) -> Result<(Vec<Code>, Vec<String>, bool), CodegenError> {
         let roots: Vec<(ExprId, RegionId)> = at.indices.iter().map(|&index| (index, ROOT)).collect();
         let mut evaluated = self.evaluate(&roots, 0, open, &|| "a loop in vectors".to_owned())?;
-        let element = super::facts::element(&self.symbols, &self.arrays, at.array, &evaluated.roots);
-        let step = self.step_of(at.array, &at.indices, across.iname).unwrap_or(1);
-        let addresses = offsets.iter().map(|&offset| address(&element, step * offset as i64)).collect();
-        Ok((std::mem::take(&mut evaluated.regions[ROOT]), addresses, step < 0))
+        let (addresses, is_back) = self.along(across, (at.array, &at.indices), &evaluated.roots, offsets);
+        Ok((std::mem::take(&mut evaluated.regions[ROOT]), addresses, is_back))
+    }
+
+    /// The addresses of an element, whose indices are written so, in the first lane of each vector, and whether lanes go backwards.
+    fn along(
+        &self,
+        across: &Across,
+        (array, indices): (ArrayId, &[ExprId]),
+        places: &[Text],
+        offsets: &[usize],
+    ) -> (Vec<String>, bool) {
+        let element = super::facts::element(&self.symbols, &self.arrays, array, places);
+        let step = self.step_of(array, indices, across.iname).unwrap_or(1);
+        (offsets.iter().map(|&offset| address(&element, step * offset as i64)).collect(), step < 0)
     }
 
     fn through(
@@ -567,16 +554,19 @@ impl Writer<'_> {
         for &id in &accesses {
             let Expr::Access { array, indices } = &exprs[id] else { continue };
             let places: Vec<Text> = of_roots.by_ref().take(indices.len()).collect();
-            let element = super::facts::element(&self.symbols, &self.arrays, *array, &places);
-            let step = self.step_of(*array, indices, across.iname).unwrap_or(1);
-            let load = self.load(across.strip, step < 0);
-            let of = |&offset: &usize| Text::primary(format!("{load}({})", address(&element, step * offset as i64)));
-            texts.insert(id, block.offsets.iter().map(of).collect());
+            let (addresses, is_back) = self.along(across, (*array, indices), &places, &block.offsets);
+            let load = self.load(across.strip, is_back);
+            let of = |address| Text::primary(format!("{load}({address})"));
+            texts.insert(id, addresses.into_iter().map(of).collect());
         }
         for id in columns {
+            let Expr::Access { array, indices } = &exprs[id] else { continue };
             let of = |&offset: &usize| {
                 let first = block.first? + offset as i64;
-                let of_lane = |lane| self.element_of_column(id, (across.iname, first + lane));
+                let of_lane = |lane| {
+                    let places = self.places(indices, (across.iname, first + lane))?;
+                    Some(super::facts::element(&self.symbols, &self.arrays, *array, &places).text)
+                };
                 let lanes = (0..across.strip.n_lanes() as i64).map(of_lane).collect::<Option<Vec<String>>>()?;
                 Some(Text::primary(format!("({ty}){{{}}}", lanes.join(", "))))
             };

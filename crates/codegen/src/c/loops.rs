@@ -15,7 +15,7 @@
 use std::rc::Rc;
 
 use nestegg_ir::domains::Domains;
-use nestegg_ir::{InameId, InameSet, InameTag, Kernel, ParameterId};
+use nestegg_ir::{ExprId, InameId, InameSet, InameTag, Kernel, ParameterId};
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
@@ -176,6 +176,11 @@ impl Loops {
     pub(crate) fn new(kernel: &Kernel) -> Result<Self, CodegenError> {
         let domains = Domains::new(&isl::Context::new(), kernel)?;
         Ok(Self { domains, known: FxHashMap::default(), non_negative: FxHashMap::default() })
+    }
+
+    /// Whether two elements of one array are [never the same](Domains::are_different) in the same iterations of the loops `outer`.
+    pub(crate) fn are_different(&self, kernel: &Kernel, one: &[ExprId], other: &[ExprId], outer: &[InameId]) -> bool {
+        self.domains.are_different(&kernel.exprs, one, other, outer)
     }
 
     /// The loop over `iname` inside loops over `open`.

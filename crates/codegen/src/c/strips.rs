@@ -26,6 +26,9 @@ use super::writer::Writer;
 /// Bytes of a vector, and of a half.
 const BYTES: [u64; 2] = [32, 16];
 
+/// The most lanes: those of float32.
+pub(super) const MAX_LANES: usize = 8;
+
 /// How the names of functions begin that add up the lanes of a vector.
 pub(super) const TOTAL: &str = "lanes_total_";
 
@@ -167,14 +170,13 @@ impl Writer<'_> {
     pub(super) fn strip_type(&mut self, strip: Strip) -> String {
         let (ty, size, bytes, suffix) = (strip.dtype.c_name(), strip.dtype.size(), strip.bytes(), suffix(strip.dtype));
         let (name, prefix) = (strip.name(), strip.prefix());
-        let total = if strip.is_half { format!("half_{TOTAL}{suffix}") } else { format!("{TOTAL}{suffix}") };
         let lanes: Vec<String> = (0..strip.n_lanes()).map(|lane| format!("a[{lane}]")).collect();
         let definition = format!(
             "/* Neighbours in memory, and the sum of lanes. */\n#if defined(__GNUC__)\n\
              typedef {ty} {name} __attribute__((vector_size({bytes})));\n\
              typedef {ty} {name}_loose __attribute__((vector_size({bytes}), aligned({size}), may_alias));\n\
              {INLINE} {name} {prefix}_load_{suffix}(const {ty} *at)\n{{\n    return *(const {name}_loose *)at;\n}}\n\
-             {INLINE} {ty} {total}({name} a)\n{{\n    return {};\n}}\n#endif\n",
+             {INLINE} {ty} {prefix}_total_{suffix}({name} a)\n{{\n    return {};\n}}\n#endif\n",
             halves(&lanes)
         );
         self.lane_functions.entry(name.clone()).or_insert(definition);
