@@ -46,8 +46,8 @@ pub(crate) struct Candidate {
     pub(crate) approximated: Option<(LinearizedKernel, Tolerance)>,
     /// The instructions that were unrolled, and constants in them folded.
     pub(crate) unrolled: Names,
-    /// Whether its coefficients were fitted to the input's.
-    pub(crate) is_fitted: bool,
+    /// How often its coefficients were fitted to the input.
+    pub(crate) n_fits: u8,
     /// Rules that found something, with how often.
     pub(crate) rules: Fired,
     /// Limits that were hit.
@@ -75,7 +75,7 @@ impl Candidate {
             is_of_form: false,
             approximated: None,
             unrolled: Names::new(),
-            is_fitted: false,
+            n_fits: 0,
             rules: Fired::default(),
             limits: Vec::new(),
             unjudged: Vec::new(),

@@ -123,7 +123,7 @@ fn whole(
         is_of_form: chosen.iter().all(|(_, candidate)| candidate.is_of_form),
         approximated,
         unrolled: chosen.iter().flat_map(|(_, candidate)| candidate.unrolled.iter().cloned()).collect(),
-        is_fitted: false,
+        n_fits: 0,
         rules,
         limits,
         unjudged,

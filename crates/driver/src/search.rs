@@ -681,7 +681,7 @@ fn optimized(
             is_of_form: true,
             approximated: seed.tolerance.map(|tolerance| (form.clone(), tolerance)),
             unrolled: seed.unrolled.clone(),
-            is_fitted: false,
+            n_fits: 0,
             rules: rules.clone(),
             limits: limits(strategy, &saturation, &selection.limits_hit),
             unjudged: saturation.unjudged.iter().map(Unjudged::from).collect(),

@@ -1,14 +1,16 @@
 //! Coefficients of a kernel, moved in their last digits until it computes what another kernel computes.
 //!
 //! # Input
-//! A kernel, and a form of it whose coefficients are elements of arguments; they are off by little.
+//! A kernel; a form of it whose coefficients are elements of arguments, all off by little; and [families](Family) of hard data.
 //! # Output
 //! Coefficients with which the form is as near the kernel as coefficients in floats can be; `None` where they are not what the form is off by, or
 //! nothing better is found.
 //! # Method
-//! Both are recorded on [tapes](Tape). On friendly data the form in doubled precision has a residual, and derivatives in its coefficients: a linear least
-//! squares problem for relative changes, solved by conjugate gradients, which need only products with the Jacobian and its transpose. They begin at no change
-//! and end at a small one. Other data say whether the solution holds; if not, it is sought on twice as many.
+//! Both are recorded on [tapes](Tape). On friendly data and on each family in turn the form in doubled precision has a residual, and derivatives in its
+//! coefficients: a linear least squares problem for relative changes, solved by conjugate gradients, which need only products with the Jacobian and its
+//! transpose. They begin at no change and end at a small one. Residuals are weighed by the rounding errors of the kernel itself on such data: where the kernel
+//! has few digits, the form needs no more. Other data say whether the solution holds; if not, it is sought on twice as many. Where the kernel takes long to
+//! evaluate, the search begins with fewer.
 //! # Complexity
 //! Linear in the operations of both kernels, times samples, and in those of the form that depend on coefficients, times samples and steps; the caller bounds both together.
 //! # Source
@@ -21,10 +23,11 @@ use nestegg_ir::{ArrayId, Expr, Kernel, LinearizedKernel, Number};
 use rayon::prelude::*;
 use twofloat::TwoFloat;
 
-use crate::data::{self, DataSet};
+use crate::data;
 use crate::doubled::Doubled;
 use crate::error::Error;
 use crate::float::Floats;
+use crate::hard::{Family, Hard, HardData};
 use crate::rounding::PROFILES;
 use crate::tape::{Node, Place, Root, Tape};
 use crate::world::World;
@@ -33,25 +36,33 @@ use crate::world::World;
 const MAX_NODES: u64 = 1_500_000;
 
 /// The budget of a run for all its fits, in operations evaluated forwards or backwards.
-pub const MAX_WORK: usize = 200_000_000;
+pub const MAX_WORK: usize = 400_000_000;
 
 /// What an operation in doubled precision costs.
 const DOUBLED: usize = 20;
 
-/// The least number of samples, and how many more are held out.
+/// The least number of samples, where that is affordable, and how many more are held out, of each family at least.
 const MIN_SAMPLES: usize = 64;
 const HELD_OUT: usize = 8;
+const HELD_OUT_OF_FAMILY: usize = 2;
 
 /// Steps of conjugate gradients: fewer are not worth a try, more are not needed; they end where the square of the gradient is this fraction of the first one's.
 const MIN_STEPS: usize = 50;
 const MAX_STEPS: usize = 400;
 const SMALL: f64 = 1e-14;
 
+/// They end, too, where the least number of steps leaves more than this fraction of the sum of squares.
+const STUCK: f64 = 0.9;
+
 /// Elements within this of the kernel's, relative to the largest of their output, are near enough.
 const NEAR: f64 = f64::EPSILON / 2.0;
 
-/// A form is worth a try if its elements are off by this at least, and a solution is one if it brings them as much nearer.
+/// A form is worth a try if its elements are off by this at least, in [`NEAR`]; a solution holds on other data if they are off by no more than this times as
+/// much as on those that it was sought on.
 const WORTH: f64 = 2.0;
+
+/// A solution brings elements nearer by this at least.
+const GAIN: f64 = 1.05;
 
 /// No coefficient is changed by more than this fraction.
 const MAX_CHANGE: f64 = 1e-9;
@@ -67,8 +78,9 @@ pub struct Fitted {
     pub largest_change: f64,
 }
 
-/// Fits coefficients: of each array of `form` its elements, which are its values on entry. The form should come nearer to the kernel by `factor`; where
-/// no coefficients can bring it as near, none are sought. Fits deduct what they do from `work`; a run starts with [`MAX_WORK`].
+/// Fits coefficients: of each array of `form` its elements, which are its values on entry. The form should come nearer to the kernel by `factor`, on friendly
+/// data and on those of the families; where no coefficients can bring it as near, none are sought. Fits deduct what they do from `work`; a run starts with
+/// [`MAX_WORK`].
 ///
 /// # Errors
 /// If one of the kernels cannot be evaluated on demand.
@@ -77,16 +89,23 @@ pub fn fit(
     form: &LinearizedKernel,
     coefficients: &[(ArrayId, Vec<f64>)],
     factor: f64,
+    families: &[Family],
     parameters: &IndexMap<String, i64>,
     work: &mut usize,
 ) -> Result<Option<Fitted>, Error> {
     if *work == 0 {
         return Ok(None);
     }
-    let Some(tape) = Tape::record(kernel, parameters, MAX_NODES)? else { return Ok(None) };
+    let Some(tape) = Tape::record(kernel, parameters, MAX_NODES)? else {
+        // Nor is it recorded for other forms.
+        *work = 0;
+        return Ok(None);
+    };
     let Some(own) = Tape::record(form, parameters, MAX_NODES)? else { return Ok(None) };
     let data = data::Plan::new(&kernel.kernel, &[], parameters)?;
-    let Some(problem) = Problem::new([(&kernel.kernel, &tape), (&form.kernel, &own)], coefficients, &data) else {
+    let hard = Hard::new(&kernel.kernel, parameters)?;
+    let kernels = [(&kernel.kernel, &tape), (&form.kernel, &own)];
+    let Some(problem) = Problem::new(kernels, coefficients, (&data, &hard), families) else {
         return Ok(None);
     };
     Ok(problem.solve(factor, work))
@@ -103,7 +122,10 @@ struct Problem<'a> {
     kernel: (&'a Kernel, &'a Tape),
     form: &'a Tape,
     data: &'a data::Plan,
+    hard: &'a Hard,
     profile: data::Profile,
+    /// What samples are taken of in turn.
+    families: Vec<Family>,
     /// For each input of the form.
     given: Vec<Given>,
     /// The coefficients, array by array, and how many each array has.
@@ -116,12 +138,16 @@ struct Problem<'a> {
     number: Vec<Option<usize>>,
 }
 
-/// One sample: how far the elements are off, and the derivatives.
-struct Row {
-    /// Over the largest of the output.
-    residual: Vec<f64>,
-    /// One over the largest of the output, for each element.
+/// Data, and what both kernels compute of them.
+struct Sample<'a> {
+    seed: usize,
+    data: HardData<'a>,
+    /// The elements of the kernel.
+    exact: Vec<TwoFloat>,
+    /// What errors are multiplied with, for each element: one over the largest of the output, and less where the kernel's own are larger.
     weight: Vec<f64>,
+    /// How far the form is off with the coefficients that it starts with, weighed.
+    residual: Vec<f64>,
     /// Of each active operation its active operands with the derivative.
     slopes: Vec<[(u32, f64); 2]>,
 }
@@ -133,7 +159,8 @@ impl<'a> Problem<'a> {
     fn new(
         [kernel, (of_form, form)]: [(&'a Kernel, &'a Tape); 2],
         coefficients: &[(ArrayId, Vec<f64>)],
-        data: &'a data::Plan,
+        (data, hard): (&'a data::Plan, &'a Hard),
+        families: &[Family],
     ) -> Option<Self> {
         let roots = |tape: &Tape| -> Vec<(String, usize)> {
             tape.roots.iter().map(|root| (root.array.clone(), root.position)).collect()
@@ -183,27 +210,99 @@ impl<'a> Problem<'a> {
         }
         let start: Vec<f64> = coefficients.iter().flat_map(|(_, values)| values.iter().copied()).collect();
         let lengths = coefficients.iter().map(|(_, values)| values.len()).collect();
-        let mut res =
-            Self { kernel, form, data, profile: data::Profile::Signed, given, start, lengths, outputs, active, number };
+        let mut res = Self {
+            kernel,
+            form,
+            data,
+            hard,
+            profile: data::Profile::Signed,
+            families: vec![Family::Friendly],
+            given,
+            start,
+            lengths,
+            outputs,
+            active,
+            number,
+        };
         // Friendly are the first data on which every element has a value.
-        res.profile = PROFILES.into_iter().find(|&profile| res.is_defined(profile))?;
+        res.profile = PROFILES.into_iter().find(|&profile| res.is_defined(Family::Friendly, profile))?;
+        let is_hard = |family: &&Family| **family != Family::Friendly && res.is_defined(**family, res.profile);
+        let hard: Vec<Family> = families.iter().filter(is_hard).copied().collect();
+        res.families.extend(hard);
         Some(res)
     }
 
-    fn sample(&self, seed: usize) -> DataSet<'_> {
+    /// Data; `None` if the family is about no argument.
+    fn data(&self, family: Family, profile: data::Profile, seed: usize) -> Option<HardData<'a>> {
         // Other seeds than those that results are measured with.
-        self.data.data(1_000 + seed as u64, self.profile, true)
+        let seed = 1_000 + seed as u64;
+        HardData::new(self.data.data(seed, profile, true), self.hard, family, seed)
     }
 
-    fn is_defined(&self, profile: data::Profile) -> bool {
-        let data = self.data.data(1_000, profile, true);
+    fn is_defined(&self, family: Family, profile: data::Profile) -> bool {
+        let Some(data) = self.data(family, profile, 0) else { return false };
         let inputs: Vec<f64> = self.kernel.1.inputs.iter().map(|(array, index)| data.float(*array, index)).collect();
         let values = self.kernel.1.play(&Floats, &inputs);
         values.is_some_and(|values| self.kernel.1.roots.iter().all(|root| values[root.place.index()].is_finite()))
     }
 
+    /// A sample; `None` where an element has no value.
+    fn sample(&self, seed: usize) -> Option<Sample<'a>> {
+        let data = self.data(self.families[seed % self.families.len()], self.profile, seed)?;
+        let (world, tape) = (Doubled::new(), self.kernel.1);
+        let inputs: Vec<TwoFloat> =
+            tape.inputs.iter().map(|(array, index)| world.literal(data.float(*array, index))).collect();
+        let exact = tape.play(&world, &inputs)?;
+        let exact: Vec<TwoFloat> = tape.roots.iter().map(|root| exact[root.place.index()]).collect();
+        let mut weight = vec![0.0; exact.len()];
+        for output in &self.outputs {
+            let scale = exact[output.clone()].iter().fold(0.0_f64, |scale, value| scale.max(f64::from(*value).abs()));
+            if scale > 0.0 {
+                weight[output.clone()].fill(1.0 / scale);
+            }
+        }
+        let slopes = self.slopes(&data)?;
+        let residual = self.residual((&data, &exact, &weight), &self.start)?;
+        Some(Sample { seed, data, exact, weight, residual, slopes })
+    }
+
+    /// Samples, without those on which an element has no value.
+    fn samples(&self, seeds: Range<usize>) -> Vec<Sample<'a>> {
+        let each: Vec<Option<Sample<'a>>> = seeds.into_par_iter().map(|seed| self.sample(seed)).collect();
+        each.into_iter().flatten().collect()
+    }
+
+    /// For each family how far the kernel's own floats are off on samples of it, at worst.
+    fn own_errors(&self, samples: &[Sample<'_>]) -> Vec<f64> {
+        let mut res = vec![NEAR; self.families.len()];
+        let each: Vec<Option<f64>> = samples.par_iter().map(|sample| self.own_error(sample)).collect();
+        for (sample, error) in samples.iter().zip(each) {
+            let most = &mut res[sample.seed % self.families.len()];
+            *most = error.unwrap_or(0.0).max(*most);
+        }
+        res
+    }
+
+    fn own_error(&self, sample: &Sample<'_>) -> Option<f64> {
+        let tape = self.kernel.1;
+        let inputs: Vec<f64> = tape.inputs.iter().map(|(array, index)| sample.data.float(*array, index)).collect();
+        let found = tape.play(&Floats, &inputs)?;
+        let off = |((root, exact), weight): ((&Root, &TwoFloat), &f64)| {
+            f64::from(*exact - TwoFloat::from(found[root.place.index()])) * weight
+        };
+        Some(largest(&[tape.roots.iter().zip(&sample.exact).zip(&sample.weight).map(off).collect::<Vec<f64>>()]))
+    }
+
+    /// Weighs samples by the errors of the kernel on data of their families: what rounds much there may be off much.
+    fn weigh(&self, samples: &mut [Sample<'_>], own_errors: &[f64]) {
+        for sample in samples {
+            let less = NEAR / own_errors[sample.seed % self.families.len()];
+            sample.weight.iter_mut().chain(&mut sample.residual).for_each(|own| *own *= less);
+        }
+    }
+
     /// The inputs of the form.
-    fn inputs<T>(&self, data: &DataSet<'_>, coefficients: &[f64], of: impl Fn(f64) -> T) -> Vec<T> {
+    fn inputs<T>(&self, data: &HardData<'_>, coefficients: &[f64], of: impl Fn(f64) -> T) -> Vec<T> {
         let value = |(given, (_, index)): (&Given, &(ArrayId, Vec<i64>))| match given {
             Given::Coefficient(number) => of(coefficients[*number]),
             Given::Datum(array) => of(data.float(*array, index)),
@@ -211,39 +310,31 @@ impl<'a> Problem<'a> {
         self.given.iter().zip(&self.form.inputs).map(value).collect()
     }
 
-    /// How far the elements of the form are off on a sample, over the largest of their output, and one over that.
-    fn residual(&self, seed: usize, coefficients: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
-        let (world, data) = (Doubled::new(), self.sample(seed));
-        let of_kernel: Vec<TwoFloat> =
-            self.kernel.1.inputs.iter().map(|(array, index)| world.literal(data.float(*array, index))).collect();
-        let exact = self.kernel.1.play(&world, &of_kernel)?;
-        let found = self.form.play(&world, &self.inputs(&data, coefficients, |value| world.literal(value)))?;
-        let exact: Vec<TwoFloat> = self.kernel.1.roots.iter().map(|root| exact[root.place.index()]).collect();
-        let found: Vec<TwoFloat> = self.form.roots.iter().map(|root| found[root.place.index()]).collect();
-        let (mut residual, mut weight) = (vec![0.0; exact.len()], vec![0.0; exact.len()]);
-        for output in &self.outputs {
-            let scale = exact[output.clone()].iter().fold(0.0_f64, |scale, value| scale.max(f64::from(*value).abs()));
-            if scale > 0.0 {
-                for idx in output.clone() {
-                    weight[idx] = 1.0 / scale;
-                    residual[idx] = f64::from(exact[idx] - found[idx]) / scale;
-                }
-            }
-        }
-        residual.iter().all(|residual| residual.is_finite()).then_some((residual, weight))
+    /// How far the elements of the form are off on a sample, weighed.
+    fn residual(
+        &self,
+        (data, exact, weight): (&HardData<'_>, &[TwoFloat], &[f64]),
+        coefficients: &[f64],
+    ) -> Option<Vec<f64>> {
+        let world = Doubled::new();
+        let found = self.form.play(&world, &self.inputs(data, coefficients, |value| world.literal(value)))?;
+        let off = |((root, exact), weight): ((&Root, &TwoFloat), &f64)| {
+            let off = f64::from(*exact - found[root.place.index()]) * weight;
+            off.is_finite().then_some(off)
+        };
+        self.form.roots.iter().zip(exact).zip(weight).map(off).collect()
     }
 
-    fn row(&self, seed: usize) -> Option<Row> {
-        let (residual, weight) = self.residual(seed, &self.start)?;
-        let values = self.form.play(&Floats, &self.inputs(&self.sample(seed), &self.start, |value| value))?;
+    /// Of each active operation its active operands with the derivative, at the coefficients that the form starts with.
+    fn slopes(&self, data: &HardData<'_>) -> Option<Vec<[(u32, f64); 2]>> {
+        let values = self.form.play(&Floats, &self.inputs(data, &self.start, |value| value))?;
         let slope = |(operand, slope): (Place, f64)| match self.number[operand.index()] {
             Some(number) if slope != 0.0 => (number as u32, slope),
             _ => (NONE, 0.0),
         };
         let slopes = self.active.iter().map(|&place| Some(self.form.derivatives(place, &values)?.map(slope)));
         let slopes: Vec<[(u32, f64); 2]> = slopes.collect::<Option<_>>()?;
-        let is_finite = slopes.iter().flatten().all(|(_, slope)| slope.is_finite());
-        is_finite.then_some(Row { residual, weight, slopes })
+        slopes.iter().flatten().all(|(_, slope)| slope.is_finite()).then_some(slopes)
     }
 
     /// The coefficient that an active operation is.
@@ -258,12 +349,12 @@ impl<'a> Problem<'a> {
     }
 
     /// The Jacobian of a sample times relative changes.
-    fn forward(&self, row: &Row, changes: &[f64]) -> Vec<f64> {
+    fn forward(&self, sample: &Sample<'_>, changes: &[f64]) -> Vec<f64> {
         let mut tangents = vec![0.0; self.active.len()];
         for number in 0..self.active.len() {
             tangents[number] = match self.coefficient(number) {
                 Some(coefficient) => self.start[coefficient] * changes[coefficient],
-                None => row.slopes[number]
+                None => sample.slopes[number]
                     .iter()
                     .filter(|(operand, _)| *operand != NONE)
                     .map(|(operand, slope)| slope * tangents[*operand as usize])
@@ -273,13 +364,13 @@ impl<'a> Problem<'a> {
         let of_root = |(root, weight): (&Root, &f64)| {
             self.number[root.place.index()].map_or(0.0, |number| tangents[number] * weight)
         };
-        self.form.roots.iter().zip(&row.weight).map(of_root).collect()
+        self.form.roots.iter().zip(&sample.weight).map(of_root).collect()
     }
 
     /// The transpose of the Jacobian of a sample times what its elements are off by.
-    fn backward(&self, row: &Row, off: &[f64]) -> Vec<f64> {
+    fn backward(&self, sample: &Sample<'_>, off: &[f64]) -> Vec<f64> {
         let mut adjoints = vec![0.0; self.active.len()];
-        for ((root, weight), off) in self.form.roots.iter().zip(&row.weight).zip(off) {
+        for ((root, weight), off) in self.form.roots.iter().zip(&sample.weight).zip(off) {
             if let Some(number) = self.number[root.place.index()] {
                 adjoints[number] += weight * off;
             }
@@ -290,7 +381,7 @@ impl<'a> Problem<'a> {
             if let Some(coefficient) = self.coefficient(number) {
                 res[coefficient] += self.start[coefficient] * adjoint;
             }
-            for &(operand, slope) in &row.slopes[number] {
+            for &(operand, slope) in &sample.slopes[number] {
                 if operand != NONE {
                     adjoints[operand as usize] += slope * adjoint;
                 }
@@ -299,8 +390,8 @@ impl<'a> Problem<'a> {
         res
     }
 
-    fn backward_all(&self, rows: &[Row], off: &[Vec<f64>]) -> Vec<f64> {
-        let each: Vec<Vec<f64>> = rows.par_iter().zip(off).map(|(row, off)| self.backward(row, off)).collect();
+    fn backward_all(&self, samples: &[Sample<'_>], off: &[Vec<f64>]) -> Vec<f64> {
+        let each: Vec<Vec<f64>> = samples.par_iter().zip(off).map(|(sample, off)| self.backward(sample, off)).collect();
         // In one order, so that sums are the same on every machine.
         each.into_iter().fold(vec![0.0; self.start.len()], |mut sum, own| {
             sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
@@ -309,15 +400,16 @@ impl<'a> Problem<'a> {
     }
 
     /// The relative changes that bring the form nearest to the kernel on samples, and the steps that were taken.
-    fn changes(&self, rows: &[Row], max_steps: usize) -> (Vec<f64>, usize) {
+    fn changes(&self, samples: &[Sample<'_>], max_steps: usize) -> (Vec<f64>, usize) {
         let mut res = vec![0.0; self.start.len()];
-        let mut off: Vec<Vec<f64>> = rows.iter().map(|row| row.residual.clone()).collect();
-        let mut gradient = self.backward_all(rows, &off);
+        let mut off: Vec<Vec<f64>> = samples.iter().map(|sample| sample.residual.clone()).collect();
+        let mut gradient = self.backward_all(samples, &off);
         let mut direction = gradient.clone();
         let mut size = dot(&gradient, &gradient);
         let (first, mut step) = (size, 0);
+        let mut least = f64::INFINITY;
         while step < max_steps && size > SMALL * first && largest(&off) > NEAR {
-            let image: Vec<Vec<f64>> = rows.par_iter().map(|row| self.forward(row, &direction)).collect();
+            let image: Vec<Vec<f64>> = samples.par_iter().map(|sample| self.forward(sample, &direction)).collect();
             let length: f64 = image.iter().map(|image| dot(image, image)).sum();
             if length == 0.0 || !length.is_finite() {
                 break;
@@ -327,64 +419,91 @@ impl<'a> Problem<'a> {
             for (off, image) in off.iter_mut().zip(&image) {
                 off.iter_mut().zip(image).for_each(|(off, image)| *off -= along * image);
             }
-            gradient = self.backward_all(rows, &off);
+            gradient = self.backward_all(samples, &off);
             let next = dot(&gradient, &gradient);
             direction.iter_mut().zip(&gradient).for_each(|(old, gradient)| *old = gradient + next / size * *old);
             size = next;
             step += 1;
+            if step.is_multiple_of(MIN_STEPS) {
+                let now = off.iter().map(|off| dot(off, off)).sum();
+                if now > STUCK * least {
+                    break;
+                }
+                least = now;
+            }
         }
         (res, step)
     }
 
     /// How far the form is off with these coefficients, on samples.
-    fn error(&self, seeds: Range<usize>, coefficients: &[f64]) -> Option<f64> {
-        let of_sample = |seed| Some(largest(&[self.residual(seed, coefficients)?.0]));
-        let all: Vec<Option<f64>> = seeds.into_par_iter().map(of_sample).collect();
+    fn error(&self, samples: &[Sample<'_>], coefficients: &[f64]) -> Option<f64> {
+        let of_sample = |sample: &Sample<'_>| {
+            Some(largest(&[self.residual((&sample.data, &sample.exact, &sample.weight), coefficients)?]))
+        };
+        let all: Vec<Option<f64>> = samples.par_iter().map(of_sample).collect();
         all.into_iter().try_fold(0.0_f64, |most, error| Some(most.max(error?)))
     }
 
-    /// Operations in doubled precision of a residual on so many samples, as work.
-    fn work_of_residuals(&self, n_samples: usize) -> usize {
-        n_samples * DOUBLED * (self.kernel.1.nodes.len() + self.form.nodes.len())
+    /// Operations of making so many samples, as work.
+    fn work_of_samples(&self, n_samples: usize) -> usize {
+        n_samples * DOUBLED * self.kernel.1.nodes.len()
     }
 
-    /// Steps that may be taken on samples with the work that is left.
-    fn affordable_steps(&self, n_samples: usize, work: usize) -> usize {
-        let left = work.saturating_sub(2 * self.work_of_residuals(n_samples));
-        (left / (2 * n_samples * self.active.len()).max(1)).min(MAX_STEPS)
+    /// Operations of as many residuals.
+    fn work_of_residuals(&self, n_samples: usize) -> usize {
+        n_samples * DOUBLED * self.form.nodes.len()
+    }
+
+    /// Steps that may be taken on samples, `n_known` of which are made, with the work that is left.
+    fn affordable_steps(&self, n_samples: usize, n_known: usize, work: usize) -> usize {
+        let before = self.work_of_samples(n_samples - n_known) + 2 * self.work_of_residuals(n_samples);
+        (work.saturating_sub(before) / (2 * n_samples * self.active.len()).max(1)).min(MAX_STEPS)
     }
 
     /// Coefficients that bring the form nearer, by a factor that is asked for if they can be without error.
     fn solve(&self, factor: f64, work: &mut usize) -> Option<Fitted> {
-        let held_out = 0..HELD_OUT;
-        *work = work.saturating_sub(self.work_of_residuals(HELD_OUT));
-        let before = self.error(held_out.clone(), &self.start)?;
+        let n_held_out = HELD_OUT.max(HELD_OUT_OF_FAMILY * self.families.len());
+        *work = work.saturating_sub(self.work_of_samples(n_held_out) + self.work_of_residuals(n_held_out));
+        let mut held_out = self.samples(0..n_held_out);
+        let own_errors = self.own_errors(&held_out);
+        self.weigh(&mut held_out, &own_errors);
+        let before = held_out.iter().fold(0.0_f64, |most, sample| most.max(largest(&[&sample.residual])));
         if before <= factor.max(WORTH) * NEAR {
             return None;
         }
-        let mut n_samples = MIN_SAMPLES.max(2 * self.start.len() / self.form.roots.len());
+        let least = 2 * self.start.len() / self.form.roots.len();
+        let mut n_samples = MIN_SAMPLES.max(least);
+        while n_samples / 2 >= least.max(self.families.len()) && self.affordable_steps(n_samples, 0, *work) < MAX_STEPS
+        {
+            n_samples /= 2;
+        }
+        let mut samples: Vec<Sample<'a>> = Vec::new();
+        let mut n_known = 0;
         loop {
-            let n_steps = self.affordable_steps(n_samples, *work);
+            let n_steps = self.affordable_steps(n_samples, n_known, *work);
             if n_steps < MIN_STEPS {
                 return None;
             }
-            let samples = HELD_OUT..HELD_OUT + n_samples;
-            let rows: Vec<Option<Row>> = samples.clone().into_par_iter().map(|seed| self.row(seed)).collect();
-            let rows: Vec<Row> = rows.into_iter().collect::<Option<_>>()?;
-            let (changes, n_steps) = self.changes(&rows, n_steps);
+            let mut further = self.samples(n_held_out + n_known..n_held_out + n_samples);
+            self.weigh(&mut further, &own_errors);
+            samples.extend(further);
+            *work = work.saturating_sub(self.work_of_samples(n_samples - n_known));
+            n_known = n_samples;
+            let (changes, n_steps) = self.changes(&samples, n_steps);
             let found: Vec<f64> =
                 self.start.iter().zip(&changes).map(|(start, change)| start + start * change).collect();
             let largest_change = changes.iter().fold(0.0_f64, |largest, change| largest.max(change.abs()));
-            let after = self.error(held_out.clone(), &found)?;
-            let known = self.error(samples, &found)?;
+            let after = self.error(&held_out, &found)?;
+            let known = self.error(&samples, &found)?;
             let done = 2 * self.work_of_residuals(n_samples) + 2 * n_steps * n_samples * self.active.len();
             *work = work.saturating_sub(done);
             let holds = after <= WORTH * known.max(NEAR);
-            if (!holds || largest_change > MAX_CHANGE) && self.affordable_steps(2 * n_samples, *work) >= MIN_STEPS {
+            let is_affordable = self.affordable_steps(2 * n_samples, n_known, *work) >= MIN_STEPS;
+            if (!holds || largest_change > MAX_CHANGE) && is_affordable {
                 n_samples *= 2;
                 continue;
             }
-            if after * WORTH > before || largest_change > MAX_CHANGE {
+            if after * GAIN > before || largest_change > MAX_CHANGE {
                 return None;
             }
             let n_changed = self.start.iter().zip(&found).filter(|(start, found)| start != found).count();
@@ -399,6 +518,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn largest(all: &[Vec<f64>]) -> f64 {
-    all.iter().flatten().fold(0.0_f64, |largest, value| largest.max(value.abs()))
+fn largest<T: AsRef<[f64]>>(all: &[T]) -> f64 {
+    all.iter().flat_map(T::as_ref).fold(0.0_f64, |largest, value| largest.max(value.abs()))
 }
