@@ -31,6 +31,9 @@ pub(crate) fn fit(
     values: &[(String, i64)],
     work: &mut usize,
 ) -> Option<Candidate> {
+    if *work == 0 {
+        return None;
+    }
     let (_, tolerance) = candidate.approximated.as_ref().filter(|_| candidate.n_fits < MAX_FITS)?;
     let Coefficients { linearized, values: known } = coefficients(&candidate.program);
     let parameters = small(input, values).into_iter().collect();

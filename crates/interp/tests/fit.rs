@@ -102,10 +102,8 @@ arg y : float64 write
 y = sum(j, a[j]*x[j])
 ";
     let exact = [1000.0, 3.0, 5.0, 7.0, 3.0, 5.0, 7.0, 3.0, 5.0];
-    let form = kernel.replace(
-        "table a : float64[9] = [1000.0, 3.0, 5.0, 7.0, 3.0, 5.0, 7.0, 3.0, 5.0]",
-        "arg a : float64[9] read",
-    );
+    let form = kernel
+        .replace("table a : float64[9] = [1000.0, 3.0, 5.0, 7.0, 3.0, 5.0, 7.0, 3.0, 5.0]", "arg a : float64[9] read");
     let start: Vec<f64> = exact.iter().map(|&value| if value < 10.0 { value * (1.0 + 1e-14) } else { value }).collect();
     let coefficients = [("a", start)];
     assert_eq!(fitted_on(kernel, &form, &coefficients, (10.0, &[])), None, "nothing is off much");

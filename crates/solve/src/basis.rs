@@ -8,7 +8,8 @@
 //! # Method
 //! Columns are taken in the order of their non-zeros, then of their position: the greedy choice has the fewest non-zeros of
 //! all bases. The others are their combinations ([`spanned`](crate::spanned)). A column that is not met
-//! within [`RESIDUAL`] of the largest entry, and in each row within what that allows, stays in B, and no other column is a combination of it.
+//! within [`RESIDUAL`] of the largest entry, and in each row within what that allows, or only by terms that cancel far more digits, stays in B, and no other
+//! column is a combination of it.
 //! # Complexity
 //! O(rows · columns · rank).
 
@@ -105,6 +106,17 @@ mod tests {
     fn independent_columns_stay() {
         assert_eq!(basis(&[vec![1.0, 0.0], vec![1.0, 1.0]], &[1.0; 2]), None);
         assert_eq!(basis(&[], &[]), None);
+    }
+
+    #[test]
+    fn columns_whose_terms_cancel_stay() {
+        // Of three rows three independent columns make any other.
+        let three = vec![vec![1.0, 1.0, 1.0], vec![1.0, 1.0, 1.0 + 1e-4], vec![1.0, 2.0, 1.5]];
+        let combined: Vec<f64> = (0..3).map(|row| 1e4 * (three[1][row] - three[0][row]) + three[2][row]).collect();
+        let with = |last: Vec<f64>| [three.clone(), vec![last]].concat();
+        assert_eq!(basis(&with(combined), &[1.0; 3]), None, "terms of 1e4 make entries of 2.5 at most");
+        let sum = (0..3).map(|row| three[1][row] + three[2][row]).collect();
+        assert!(basis(&with(sum), &[1.0; 3]).is_some());
     }
 
     #[test]

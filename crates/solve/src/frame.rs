@@ -95,8 +95,9 @@ impl Vectors {
             let member = table.coefficients[coming].clone();
             let definition = sparse(&member);
             definitions.push((definition.len() < table.n_nonzeros[coming]).then_some(definition));
-            let factors: Vec<f64> =
-                (0..self.entries.len()).map(|idx| table.with(idx, &member).map_or(0.0, |found| found.1)).collect();
+            let (of_member, mut room) = (terms(&member), Vec::new());
+            let mut factor = |idx| table.with(idx, &of_member, &mut room).map_or(0.0, |found| found.1);
+            let factors: Vec<f64> = (0..self.entries.len()).map(&mut factor).collect();
             table.add(coming, |idx| factors[idx]);
         }
         (table.members.len() > frame.members.len()).then(|| table.frame(definitions))
@@ -140,8 +141,9 @@ fn sparse(row: &[f64]) -> Vec<(usize, f64)> {
     row.iter().copied().enumerate().filter(|(_, value)| *value != 0.0).collect()
 }
 
-fn n_terms(row: &[f64]) -> i64 {
-    row.iter().filter(|value| value.abs() > ZERO).count() as i64
+/// The coefficients that are not taken for zero, with their positions.
+fn terms(row: &[f64]) -> Vec<(usize, f64)> {
+    row.iter().copied().enumerate().filter(|(_, value)| value.abs() > ZERO).collect()
 }
 
 /// Whether a row loses a term (1) or gains one (−1) where a multiple of a part is taken away.
@@ -174,8 +176,7 @@ impl<'a> Table<'a> {
     fn best_exchange(&self, candidates: &[usize], left: &mut u64) -> Option<(usize, usize)> {
         let mut best: Option<(i64, usize, usize)> = None;
         for &coming in candidates.iter().filter(|coming| !self.members.contains(coming)) {
-            let mut parts = sparse(&self.coefficients[coming]);
-            parts.retain(|part| part.1.abs() > ZERO);
+            let parts = terms(&self.coefficients[coming]);
             for member in 0..self.members.len() {
                 if self.coefficients[coming][member].abs() < PIVOT {
                     continue;
@@ -208,16 +209,17 @@ impl<'a> Table<'a> {
 
     /// The vector that should become a member beside the others, if that wins.
     fn best_addition(&self, candidates: &[usize], of_member: u64, left: &mut u64) -> Option<usize> {
+        let mut room = Vec::new();
         let mut best: Option<(i64, usize)> = None;
         for &coming in candidates.iter().filter(|coming| !self.members.contains(coming)) {
-            let coefficients = &self.coefficients[coming];
-            let n_terms = n_terms(coefficients);
+            let terms = terms(&self.coefficients[coming]);
+            let n_terms = terms.len() as i64;
             *left = left.checked_sub(self.coefficients.len() as u64 * n_terms as u64 * self.members.len() as u64)?;
             let saved: i64 = (0..self.coefficients.len())
                 .map(|idx| {
                     let fewer = match idx == coming {
                         true => n_terms - 1,
-                        false => self.with(idx, coefficients).map_or(0, |found| found.0),
+                        false => self.with(idx, &terms, &mut room).map_or(0, |found| found.0),
                     };
                     fewer * signed(self.vectors.needs[idx])
                 })
@@ -232,15 +234,23 @@ impl<'a> Table<'a> {
     }
 
     /// How many terms fewer a vector has with a multiple of one more member, and the multiple; `None` if it has no fewer.
-    fn with(&self, idx: usize, member: &[f64]) -> Option<(i64, f64)> {
+    fn with(&self, idx: usize, member: &[(usize, f64)], room: &mut Vec<(f64, f64)>) -> Option<(i64, f64)> {
         let row = &self.coefficients[idx];
-        let before = n_terms(row);
+        // Only terms that both have may go; those that only the member has come.
+        room.clear();
+        room.extend(
+            member.iter().map(|&(position, part)| (row[position], part)).filter(|(value, _)| value.abs() > ZERO),
+        );
+        let n_new = (member.len() - room.len()) as i64 + 1;
+        let most = room.len() as i64 - n_new;
         let mut best: Option<(i64, f64)> = None;
-        for (&value, &part) in row.iter().zip(member).filter(|(value, part)| value.abs() > ZERO && part.abs() >= PIVOT)
-        {
+        for &(value, part) in room.iter().filter(|(_, part)| part.abs() >= PIVOT) {
+            if best.map_or(0, |known| known.0) >= most {
+                break;
+            }
             let factor = value / part;
-            let after = row.iter().zip(member).filter(|(value, part)| (*value - factor * *part).abs() > ZERO).count();
-            let fewer = before - 1 - after as i64;
+            let n_gone = room.iter().filter(|(value, part)| (value - factor * part).abs() <= ZERO).count();
+            let fewer = n_gone as i64 - n_new;
             if fewer > 0 && best.is_none_or(|known| fewer > known.0) {
                 best = Some((fewer, factor));
             }

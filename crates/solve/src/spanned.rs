@@ -3,7 +3,8 @@
 //! # Method
 //! A column is independent if more than [`INDEPENDENT`] of its length remains after modified Gram-Schmidt, run
 //! twice. Other columns are solved for by the triangular factor and refined once. Coefficients within [`CLEAN`] of 0, 1 or −1
-//! become these, others within it of each other become one of them, if the column is then still met.
+//! become these, others within it of each other become one of them, if the column is then still met. Where terms cancel more
+//! than [`AMPLIFIED`] allows, a column is no combination: it would round too much.
 //! # Complexity
 //! O(length · rank) for each column.
 
@@ -11,6 +12,10 @@ use crate::cluster::cluster;
 
 /// What remains of an independent column, as a part of its length.
 pub const INDEPENDENT: f64 = 1e-10;
+
+/// How many times as large as the largest entry of a column the terms of its combination may be, added up without their signs: where they cancel, rounding
+/// errors of the columns that it is made of are as many times larger.
+pub const AMPLIFIED: f64 = 64.0;
 
 /// How far a coefficient is moved at most.
 pub const CLEAN: f64 = 1e-12;
@@ -65,7 +70,8 @@ impl Spanned {
         self.triangle.push(projections);
     }
 
-    /// The column as a combination of the independent ones, if it is met within the tolerance of each row.
+    /// The column as a combination of the independent ones, if it is met within the tolerance of each row, and no terms cancel more than
+    /// [`AMPLIFIED`] allows.
     pub(crate) fn solve(
         &self,
         columns: &[Vec<f64>],
@@ -77,7 +83,9 @@ impl Spanned {
         let residual = residual(columns, idx, &self.columns, &solution);
         let correction = self.solve_triangle(self.frame.iter().map(|direction| dot(direction, &residual)).collect());
         solution.iter_mut().zip(&correction).for_each(|(value, part)| *value += part);
-        is_met(columns, idx, &self.columns, &solution, tolerance).then_some(solution)
+        let holds = is_met(columns, idx, &self.columns, &solution, tolerance)
+            && amplification(columns, idx, &self.columns, &solution) <= AMPLIFIED;
+        holds.then_some(solution)
     }
 
     fn solve_triangle(&self, mut right: Vec<f64>) -> Vec<f64> {
@@ -132,6 +140,16 @@ pub(crate) fn is_met(
 ) -> bool {
     let residual = residual(columns, idx, basis, solution);
     residual.iter().enumerate().all(|(row, value)| value.abs() <= tolerance(row))
+}
+
+/// The largest entry of a combination without the signs of its terms, over the largest entry of the column.
+fn amplification(columns: &[Vec<f64>], idx: usize, basis: &[usize], solution: &[f64]) -> f64 {
+    let mut sizes = vec![0.0; columns[idx].len()];
+    for (&of_basis, &coefficient) in basis.iter().zip(solution).filter(|(_, coefficient)| **coefficient != 0.0) {
+        sizes.iter_mut().zip(&columns[of_basis]).for_each(|(size, part)| *size += (coefficient * part).abs());
+    }
+    let largest = |column: &[f64]| column.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+    largest(&sizes) / largest(&columns[idx])
 }
 
 /// A column less a combination of the basis.
