@@ -109,7 +109,7 @@ y = sum(j, a[j]*x[j])
     assert_eq!(fitted_on(kernel, &form, &coefficients, (10.0, &[])), None, "nothing is off much");
     let found = fitted_on(kernel, &form, &coefficients, (10.0, &Family::ALL)).expect("hard data show it");
     for (found, exact) in found.values[0].iter().zip(exact) {
-        assert!((found / exact - 1.0).abs() < 1e-15, "{found} for {exact}");
+        assert!((found / exact - 1.0).abs() < 4e-15, "{found} for {exact}, from 1e-14");
     }
 }
 

@@ -111,10 +111,10 @@ mod tests {
     #[test]
     fn columns_whose_terms_cancel_stay() {
         // Of three rows three independent columns make any other.
-        let three = vec![vec![1.0, 1.0, 1.0], vec![1.0, 1.0, 1.0 + 1e-4], vec![1.0, 2.0, 1.5]];
-        let combined: Vec<f64> = (0..3).map(|row| 1e4 * (three[1][row] - three[0][row]) + three[2][row]).collect();
+        let three = vec![vec![1.0, 1.0, 1.0], vec![1.0, 1.0, 1.01], vec![1.0, 2.0, 1.5]];
+        let combined: Vec<f64> = (0..3).map(|row| 1e3 * (three[1][row] - three[0][row]) + three[2][row]).collect();
         let with = |last: Vec<f64>| [three.clone(), vec![last]].concat();
-        assert_eq!(basis(&with(combined), &[1.0; 3]), None, "terms of 1e4 make entries of 2.5 at most");
+        assert_eq!(basis(&with(combined), &[1.0; 3]), None, "terms of 1e3 make entries of 11.5 at most");
         let sum = (0..3).map(|row| three[1][row] + three[2][row]).collect();
         assert!(basis(&with(sum), &[1.0; 3]).is_some());
     }
