@@ -206,7 +206,8 @@ fn reference<'k>(
     Reference::new(input, guide, parameters, &cases(), sample).map_err(|error| error.to_string())
 }
 
-fn parameters(input: &LinearizedKernel, values: &[(String, i64)]) -> IndexMap<String, i64> {
+/// Values of parameters that are [`small`], by name.
+pub(crate) fn parameters(input: &LinearizedKernel, values: &[(String, i64)]) -> IndexMap<String, i64> {
     small(input, values).into_iter().collect()
 }
 
@@ -266,7 +267,7 @@ fn summarized(cases_found: Vec<Case>, has_single: bool) -> Accuracy {
 }
 
 /// Values of parameters that are small where the kernel's assumptions allow it.
-pub(crate) fn small(input: &LinearizedKernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
+fn small(input: &LinearizedKernel, values: &[(String, i64)]) -> Vec<(String, i64)> {
     let small: Vec<(String, i64)> =
         values.iter().map(|(name, value)| (name.clone(), (*value).min(MAX_PARAMETER))).collect();
     let small = for_runs(&input.kernel, &small);

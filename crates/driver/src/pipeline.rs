@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::OnceLock;
 
 use nestegg_codegen::c::Parallel;
-use nestegg_interp::Runnable;
+use nestegg_interp::{Fits, Runnable};
 use nestegg_ir::{LinearizedKernel, Program, Semantics};
 use nestegg_rules::RuleBook;
 use nestegg_span::Source;
@@ -193,7 +193,8 @@ fn optimize_program(
     }
     let stages = RefCell::new(stages);
     let mut rest = Rest::new(input, &found, told, &before, estimate_before)?;
-    let (fitted, mut work) = (RefCell::new(None), nestegg_interp::MAX_WORK_OF_FITS);
+    let mut fits = Fits::new(&in_order, accuracy::parameters(&in_order, &values));
+    let fitted = RefCell::new(None);
     // Where one candidate rounds too much, the next may well, too.
     let mut is_wary = false;
     let Trials { held, refused } = first_that_hold(
@@ -203,7 +204,7 @@ fn optimize_program(
             let judged = judge.judge(candidate, is_wary, &mut stages.borrow_mut())?;
             if let Err(Refusal::Inaccurate { excess, .. }) = judged {
                 is_wary = true;
-                fitted.replace(stages.borrow_mut().run(FIT, || fit(&in_order, candidate, excess, &values, &mut work)));
+                fitted.replace(stages.borrow_mut().run(FIT, || fit(&mut fits, candidate, excess)));
             }
             if let Err(refusal) = &judged {
                 stages.borrow_mut().note(|| Event::Refused {

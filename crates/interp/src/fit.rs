@@ -8,14 +8,15 @@
 //! # Method
 //! Both are recorded on [tapes](Tape). On friendly data and on each family in turn the form in doubled precision has a residual, and derivatives in its
 //! coefficients: a linear least squares problem for relative changes, solved by conjugate gradients, which need only products with the Jacobian and its
-//! transpose. They begin at no change and end at a small one. Residuals are weighed by the rounding errors of the kernel itself on such data: where the kernel
-//! has few digits, the form needs no more. Other data say whether the solution holds; if not, it is sought on twice as many. Where the kernel takes long to
-//! evaluate, the search begins with fewer.
+//! transpose. They begin at no change and end at a small one. Each residual is divided by the rounding error of the kernel itself on such data, because a form
+//! needs no more digits than the kernel has. Samples that were held out tell whether the solution holds; if not, twice as many samples are tried. Kernels that
+//! take long to evaluate start with fewer.
 //! # Complexity
 //! Linear in the operations of both kernels, times samples, and in those of the form that depend on coefficients, times samples and steps; the caller bounds both together.
 //! # Source
 //! Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952, in the form for least squares (CGLS).
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use indexmap::IndexMap;
@@ -36,13 +37,15 @@ use crate::world::World;
 const MAX_NODES: u64 = 1_500_000;
 
 /// The budget of a run for all its fits, in operations evaluated forwards or backwards.
-pub const MAX_WORK: usize = 400_000_000;
+const MAX_WORK: usize = 400_000_000;
 
 /// What an operation in doubled precision costs.
 const DOUBLED: usize = 20;
 
-/// The least number of samples, where that is affordable, and how many more are held out, of each family at least.
+/// The least number of samples, if the budget allows them.
 const MIN_SAMPLES: usize = 64;
+
+/// At least this many more samples are held out, and at least this many of each family.
 const HELD_OUT: usize = 8;
 const HELD_OUT_OF_FAMILY: usize = 2;
 
@@ -51,17 +54,17 @@ const MIN_STEPS: usize = 50;
 const MAX_STEPS: usize = 400;
 const SMALL: f64 = 1e-14;
 
-/// They end, too, where the least number of steps leaves more than this fraction of the sum of squares.
+/// They also stop when another [`MIN_STEPS`] leave more than this fraction of the sum of squares.
 const STUCK: f64 = 0.9;
 
 /// Elements within this of the kernel's, relative to the largest of their output, are near enough.
 const NEAR: f64 = f64::EPSILON / 2.0;
 
-/// A form is worth a try if its elements are off by this at least, in [`NEAR`]; a solution holds on other data if they are off by no more than this times as
-/// much as on those that it was sought on.
+/// A form is worth a try if its elements are off by at least this many [`NEAR`]. A solution holds if, on the data held out, its elements are off by at most
+/// this many times what they are off by on the samples.
 const WORTH: f64 = 2.0;
 
-/// A solution brings elements nearer by this at least.
+/// A solution must bring elements closer by at least this factor.
 const GAIN: f64 = 1.05;
 
 /// No coefficient is changed by more than this fraction.
@@ -78,37 +81,73 @@ pub struct Fitted {
     pub largest_change: f64,
 }
 
-/// Fits coefficients: of each array of `form` its elements, which are its values on entry. The form should come nearer to the kernel by `factor`, on friendly
-/// data and on those of the families; where no coefficients can bring it as near, none are sought. Fits deduct what they do from `work`; a run starts with
-/// [`MAX_WORK`].
-///
-/// # Errors
-/// If one of the kernels cannot be evaluated on demand.
-pub fn fit(
-    kernel: &LinearizedKernel,
-    form: &LinearizedKernel,
-    coefficients: &[(ArrayId, Vec<f64>)],
-    factor: f64,
-    families: &[Family],
-    parameters: &IndexMap<String, i64>,
-    work: &mut usize,
-) -> Result<Option<Fitted>, Error> {
-    if *work == 0 {
-        return Ok(None);
+/// The fits of a run: what they share of the kernel, and the budget of them all.
+pub struct Fits<'k> {
+    kernel: &'k LinearizedKernel,
+    parameters: IndexMap<String, i64>,
+    /// Made for the first fit; `None` if the kernel cannot be recorded.
+    recorded: OnceCell<Option<Recorded>>,
+    /// What is left of [`MAX_WORK`].
+    work: usize,
+}
+
+/// A kernel on tape, and its data.
+struct Recorded {
+    tape: Tape,
+    data: data::Plan,
+    hard: Hard,
+}
+
+impl Recorded {
+    fn new(kernel: &LinearizedKernel, parameters: &IndexMap<String, i64>) -> Result<Option<Self>, Error> {
+        let Some(tape) = Tape::record(kernel, parameters, MAX_NODES)? else { return Ok(None) };
+        let data = data::Plan::new(&kernel.kernel, &[], parameters)?;
+        let hard = Hard::new(&kernel.kernel, parameters)?;
+        Ok(Some(Self { tape, data, hard }))
     }
-    let Some(tape) = Tape::record(kernel, parameters, MAX_NODES)? else {
-        // Nor is it recorded for other forms.
-        *work = 0;
-        return Ok(None);
-    };
-    let Some(own) = Tape::record(form, parameters, MAX_NODES)? else { return Ok(None) };
-    let data = data::Plan::new(&kernel.kernel, &[], parameters)?;
-    let hard = Hard::new(&kernel.kernel, parameters)?;
-    let kernels = [(&kernel.kernel, &tape), (&form.kernel, &own)];
-    let Some(problem) = Problem::new(kernels, coefficients, (&data, &hard), families) else {
-        return Ok(None);
-    };
-    Ok(problem.solve(factor, work))
+}
+
+impl<'k> Fits<'k> {
+    /// Fits to this kernel, with values of its parameters.
+    #[must_use]
+    pub fn new(kernel: &'k LinearizedKernel, parameters: IndexMap<String, i64>) -> Self {
+        Self { kernel, parameters, recorded: OnceCell::new(), work: MAX_WORK }
+    }
+
+    /// Whether forms can be fitted to the kernel, and there is work left for it.
+    #[must_use]
+    pub fn are_possible(&self) -> bool {
+        self.work > 0 && self.recorded().is_some()
+    }
+
+    /// A kernel that cannot be evaluated on demand is not recorded either.
+    fn recorded(&self) -> Option<&Recorded> {
+        self.recorded.get_or_init(|| Recorded::new(self.kernel, &self.parameters).ok().flatten()).as_ref()
+    }
+
+    /// Fits the coefficients of a form: the elements of these arrays, whose values on entry are given. The form should come closer to the kernel by
+    /// `factor`, on friendly data and on those of the families; `None` if no coefficients can bring it that close, or none are found.
+    ///
+    /// # Errors
+    /// If the form cannot be evaluated on demand.
+    pub fn fit(
+        &mut self,
+        form: &LinearizedKernel,
+        coefficients: &[(ArrayId, Vec<f64>)],
+        factor: f64,
+        families: &[Family],
+    ) -> Result<Option<Fitted>, Error> {
+        if !self.are_possible() {
+            return Ok(None);
+        }
+        let Some(own) = Tape::record(form, &self.parameters, MAX_NODES)? else { return Ok(None) };
+        let mut work = self.work;
+        let problem =
+            self.recorded().and_then(|recorded| Problem::new(recorded, (&form.kernel, &own), coefficients, families));
+        let found = problem.and_then(|problem| problem.solve(factor, &mut work));
+        self.work = work;
+        Ok(found)
+    }
 }
 
 /// Where the value of an input of the form comes from.
@@ -119,10 +158,8 @@ enum Given {
 }
 
 struct Problem<'a> {
-    kernel: (&'a Kernel, &'a Tape),
+    kernel: &'a Recorded,
     form: &'a Tape,
-    data: &'a data::Plan,
-    hard: &'a Hard,
     profile: data::Profile,
     /// What samples are taken of in turn.
     families: Vec<Family>,
@@ -140,7 +177,8 @@ struct Problem<'a> {
 
 /// Data, and what both kernels compute of them.
 struct Sample<'a> {
-    seed: usize,
+    /// The number of its family.
+    family: usize,
     data: HardData<'a>,
     /// The elements of the kernel.
     exact: Vec<TwoFloat>,
@@ -157,22 +195,22 @@ const NONE: u32 = u32::MAX;
 
 impl<'a> Problem<'a> {
     fn new(
-        [kernel, (of_form, form)]: [(&'a Kernel, &'a Tape); 2],
+        kernel: &'a Recorded,
+        (of_form, form): (&Kernel, &'a Tape),
         coefficients: &[(ArrayId, Vec<f64>)],
-        (data, hard): (&'a data::Plan, &'a Hard),
         families: &[Family],
     ) -> Option<Self> {
         let roots = |tape: &Tape| -> Vec<(String, usize)> {
             tape.roots.iter().map(|root| (root.array.clone(), root.position)).collect()
         };
-        if roots(kernel.1) != roots(form) || form.roots.is_empty() {
+        if roots(&kernel.tape) != roots(form) || form.roots.is_empty() {
             return None;
         }
         let starts: Vec<usize> = coefficients
             .iter()
             .scan(0, |start, (_, values)| Some(std::mem::replace(start, *start + values.len())))
             .collect();
-        let friendly = data.data(0, data::Profile::Signed, true);
+        let friendly = kernel.data.data(0, data::Profile::Signed, true);
         let given = form.inputs.iter().map(|(array, index)| {
             match coefficients.iter().position(|known| known.0 == *array) {
                 // Coefficients are in rows.
@@ -213,8 +251,6 @@ impl<'a> Problem<'a> {
         let mut res = Self {
             kernel,
             form,
-            data,
-            hard,
             profile: data::Profile::Signed,
             families: vec![Family::Friendly],
             given,
@@ -236,34 +272,38 @@ impl<'a> Problem<'a> {
     fn data(&self, family: Family, profile: data::Profile, seed: usize) -> Option<HardData<'a>> {
         // Other seeds than those that results are measured with.
         let seed = 1_000 + seed as u64;
-        HardData::new(self.data.data(seed, profile, true), self.hard, family, seed)
+        HardData::new(self.kernel.data.data(seed, profile, true), &self.kernel.hard, family, seed)
     }
 
     fn is_defined(&self, family: Family, profile: data::Profile) -> bool {
-        let Some(data) = self.data(family, profile, 0) else { return false };
-        let inputs: Vec<f64> = self.kernel.1.inputs.iter().map(|(array, index)| data.float(*array, index)).collect();
-        let values = self.kernel.1.play(&Floats, &inputs);
-        values.is_some_and(|values| self.kernel.1.roots.iter().all(|root| values[root.place.index()].is_finite()))
+        let elements = self.data(family, profile, 0).and_then(|data| self.elements(&Floats, &data));
+        elements.is_some_and(|elements| elements.iter().all(|element| element.is_finite()))
+    }
+
+    /// The elements of the kernel; `None` where an operation has no value.
+    fn elements<W: World>(&self, world: &W, data: &HardData<'_>) -> Option<Vec<W::Float>> {
+        let tape = &self.kernel.tape;
+        let inputs: Vec<W::Float> =
+            tape.inputs.iter().map(|(array, index)| world.literal(data.float(*array, index))).collect();
+        let values = tape.play(world, &inputs)?;
+        Some(tape.roots.iter().map(|root| values[root.place.index()].clone()).collect())
     }
 
     /// A sample; `None` where an element has no value.
     fn sample(&self, seed: usize) -> Option<Sample<'a>> {
-        let data = self.data(self.families[seed % self.families.len()], self.profile, seed)?;
-        let (world, tape) = (Doubled::new(), self.kernel.1);
-        let inputs: Vec<TwoFloat> =
-            tape.inputs.iter().map(|(array, index)| world.literal(data.float(*array, index))).collect();
-        let exact = tape.play(&world, &inputs)?;
-        let exact: Vec<TwoFloat> = tape.roots.iter().map(|root| exact[root.place.index()]).collect();
+        let family = seed % self.families.len();
+        let data = self.data(self.families[family], self.profile, seed)?;
+        let exact = self.elements(&Doubled::new(), &data)?;
         let mut weight = vec![0.0; exact.len()];
         for output in &self.outputs {
-            let scale = exact[output.clone()].iter().fold(0.0_f64, |scale, value| scale.max(f64::from(*value).abs()));
+            let scale = largest(exact[output.clone()].iter().map(|&value| f64::from(value)));
             if scale > 0.0 {
                 weight[output.clone()].fill(1.0 / scale);
             }
         }
         let slopes = self.slopes(&data)?;
         let residual = self.residual((&data, &exact, &weight), &self.start)?;
-        Some(Sample { seed, data, exact, weight, residual, slopes })
+        Some(Sample { family, data, exact, weight, residual, slopes })
     }
 
     /// Samples, without those on which an element has no value.
@@ -277,26 +317,22 @@ impl<'a> Problem<'a> {
         let mut res = vec![NEAR; self.families.len()];
         let each: Vec<Option<f64>> = samples.par_iter().map(|sample| self.own_error(sample)).collect();
         for (sample, error) in samples.iter().zip(each) {
-            let most = &mut res[sample.seed % self.families.len()];
+            let most = &mut res[sample.family];
             *most = error.unwrap_or(0.0).max(*most);
         }
         res
     }
 
     fn own_error(&self, sample: &Sample<'_>) -> Option<f64> {
-        let tape = self.kernel.1;
-        let inputs: Vec<f64> = tape.inputs.iter().map(|(array, index)| sample.data.float(*array, index)).collect();
-        let found = tape.play(&Floats, &inputs)?;
-        let off = |((root, exact), weight): ((&Root, &TwoFloat), &f64)| {
-            f64::from(*exact - TwoFloat::from(found[root.place.index()])) * weight
-        };
-        Some(largest(&[tape.roots.iter().zip(&sample.exact).zip(&sample.weight).map(off).collect::<Vec<f64>>()]))
+        let found = self.elements(&Floats, &sample.data)?;
+        let off = |((found, exact), weight): ((&f64, &TwoFloat), &f64)| f64::from(*exact - *found) * weight;
+        Some(largest(found.iter().zip(&sample.exact).zip(&sample.weight).map(off)))
     }
 
-    /// Weighs samples by the errors of the kernel on data of their families: what rounds much there may be off much.
-    fn weigh(&self, samples: &mut [Sample<'_>], own_errors: &[f64]) {
+    /// Divides weights by the kernel's own errors on the family: where it rounds more, the form may be off by more.
+    fn weigh(samples: &mut [Sample<'_>], own_errors: &[f64]) {
         for sample in samples {
-            let less = NEAR / own_errors[sample.seed % self.families.len()];
+            let less = NEAR / own_errors[sample.family];
             sample.weight.iter_mut().chain(&mut sample.residual).for_each(|own| *own *= less);
         }
     }
@@ -408,7 +444,7 @@ impl<'a> Problem<'a> {
         let mut size = dot(&gradient, &gradient);
         let (first, mut step) = (size, 0);
         let mut least = f64::INFINITY;
-        while step < max_steps && size > SMALL * first && largest(&off) > NEAR {
+        while step < max_steps && size > SMALL * first && largest(off.iter().flatten().copied()) > NEAR {
             let image: Vec<Vec<f64>> = samples.par_iter().map(|sample| self.forward(sample, &direction)).collect();
             let length: f64 = image.iter().map(|image| dot(image, image)).sum();
             if length == 0.0 || !length.is_finite() {
@@ -438,7 +474,7 @@ impl<'a> Problem<'a> {
     /// How far the form is off with these coefficients, on samples.
     fn error(&self, samples: &[Sample<'_>], coefficients: &[f64]) -> Option<f64> {
         let of_sample = |sample: &Sample<'_>| {
-            Some(largest(&[self.residual((&sample.data, &sample.exact, &sample.weight), coefficients)?]))
+            Some(largest(self.residual((&sample.data, &sample.exact, &sample.weight), coefficients)?))
         };
         let all: Vec<Option<f64>> = samples.par_iter().map(of_sample).collect();
         all.into_iter().try_fold(0.0_f64, |most, error| Some(most.max(error?)))
@@ -446,7 +482,7 @@ impl<'a> Problem<'a> {
 
     /// Operations of making so many samples, as work.
     fn work_of_samples(&self, n_samples: usize) -> usize {
-        n_samples * DOUBLED * self.kernel.1.nodes.len()
+        n_samples * DOUBLED * self.kernel.tape.nodes.len()
     }
 
     /// Operations of as many residuals.
@@ -466,8 +502,8 @@ impl<'a> Problem<'a> {
         *work = work.saturating_sub(self.work_of_samples(n_held_out) + self.work_of_residuals(n_held_out));
         let mut held_out = self.samples(0..n_held_out);
         let own_errors = self.own_errors(&held_out);
-        self.weigh(&mut held_out, &own_errors);
-        let before = held_out.iter().fold(0.0_f64, |most, sample| most.max(largest(&[&sample.residual])));
+        Self::weigh(&mut held_out, &own_errors);
+        let before = largest(held_out.iter().flat_map(|sample| sample.residual.iter().copied()));
         if before <= factor.max(WORTH) * NEAR {
             return None;
         }
@@ -485,14 +521,14 @@ impl<'a> Problem<'a> {
                 return None;
             }
             let mut further = self.samples(n_held_out + n_known..n_held_out + n_samples);
-            self.weigh(&mut further, &own_errors);
+            Self::weigh(&mut further, &own_errors);
             samples.extend(further);
             *work = work.saturating_sub(self.work_of_samples(n_samples - n_known));
             n_known = n_samples;
             let (changes, n_steps) = self.changes(&samples, n_steps);
             let found: Vec<f64> =
                 self.start.iter().zip(&changes).map(|(start, change)| start + start * change).collect();
-            let largest_change = changes.iter().fold(0.0_f64, |largest, change| largest.max(change.abs()));
+            let largest_change = largest(changes.iter().copied());
             let after = self.error(&held_out, &found)?;
             let known = self.error(&samples, &found)?;
             let done = 2 * self.work_of_residuals(n_samples) + 2 * n_steps * n_samples * self.active.len();
@@ -518,6 +554,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn largest<T: AsRef<[f64]>>(all: &[T]) -> f64 {
-    all.iter().flat_map(T::as_ref).fold(0.0_f64, |largest, value| largest.max(value.abs()))
+fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(0.0_f64, |largest, value| largest.max(value.abs()))
 }

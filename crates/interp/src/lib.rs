@@ -33,7 +33,7 @@ mod world;
 
 pub use error::{Error, Point, Trap};
 pub use field::PRIME;
-pub use fit::{Fitted, MAX_WORK as MAX_WORK_OF_FITS, fit};
+pub use fit::{Fits, Fitted};
 pub use hard::{Family, Hard};
 pub use input::{Inputs, Values};
 pub use rounding::{Case, Deviation, Reference, Sample, deviations};

@@ -4,7 +4,7 @@
 mod support;
 
 use indexmap::IndexMap;
-use nestegg_interp::{Family, Fitted, MAX_WORK_OF_FITS, fit};
+use nestegg_interp::{Family, Fits, Fitted};
 use nestegg_ir::{ArrayId, LinearizedKernel};
 use support::*;
 
@@ -30,9 +30,10 @@ fn fitted_on(
     };
     let coefficients: Vec<(ArrayId, Vec<f64>)> =
         coefficients.iter().map(|(name, values)| (array(name), values.clone())).collect();
-    let mut work = MAX_WORK_OF_FITS;
-    fit(&linearized(text), &form, &coefficients, factor, families, &IndexMap::new(), &mut work)
-        .expect("both are evaluated on demand")
+    let kernel = linearized(text);
+    let mut fits = Fits::new(&kernel, IndexMap::new());
+    assert!(fits.are_possible(), "the kernel is evaluated on demand");
+    fits.fit(&form, &coefficients, factor, families).expect("the form is evaluated on demand")
 }
 
 const MATRIX: &str = "kernel k linearized

@@ -7,9 +7,9 @@
 //! entries than C. Proportional columns are the simplest case: one column, and multiples of it.
 //! # Method
 //! Columns are taken in the order of their non-zeros, then of their position: the greedy choice has the fewest non-zeros of
-//! all bases. The others are their combinations ([`spanned`](crate::spanned)). A column that is not met
-//! within [`RESIDUAL`] of the largest entry, and in each row within what that allows, or only by terms that cancel far more digits, stays in B, and no other
-//! column is a combination of it.
+//! all bases. The others are their combinations ([`spanned`](crate::spanned)). A column stays in B, and no other column is
+//! made from it, if no combination comes within [`RESIDUAL`] of the largest entry, and in each row within its limit, or if
+//! the terms of that combination cancel too much.
 //! # Complexity
 //! O(rows · columns · rank).
 

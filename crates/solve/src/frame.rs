@@ -236,7 +236,7 @@ impl<'a> Table<'a> {
     /// How many terms fewer a vector has with a multiple of one more member, and the multiple; `None` if it has no fewer.
     fn with(&self, idx: usize, member: &[(usize, f64)], room: &mut Vec<(f64, f64)>) -> Option<(i64, f64)> {
         let row = &self.coefficients[idx];
-        // Only terms that both have may go; those that only the member has come.
+        // Only terms that both have can vanish; terms of the member alone are added.
         room.clear();
         room.extend(
             member.iter().map(|&(position, part)| (row[position], part)).filter(|(value, _)| value.abs() > ZERO),

@@ -3,8 +3,8 @@
 //! # Method
 //! A column is independent if more than [`INDEPENDENT`] of its length remains after modified Gram-Schmidt, run
 //! twice. Other columns are solved for by the triangular factor and refined once. Coefficients within [`CLEAN`] of 0, 1 or −1
-//! become these, others within it of each other become one of them, if the column is then still met. Where terms cancel more
-//! than [`AMPLIFIED`] allows, a column is no combination: it would round too much.
+//! become these, others within it of each other become one of them, if the column is then still met. Combinations whose
+//! terms cancel too much are rejected ([`AMPLIFIED`]), because rounding errors grow by as much.
 //! # Complexity
 //! O(length · rank) for each column.
 
@@ -13,8 +13,8 @@ use crate::cluster::cluster;
 /// What remains of an independent column, as a part of its length.
 pub const INDEPENDENT: f64 = 1e-10;
 
-/// How many times as large as the largest entry of a column the terms of its combination may be, added up without their signs: where they cancel, rounding
-/// errors of the columns that it is made of are as many times larger.
+/// The absolute values of a combination's terms may add up to this many times the largest entry of the column. Cancellation multiplies rounding errors by
+/// that ratio.
 pub const AMPLIFIED: f64 = 64.0;
 
 /// How far a coefficient is moved at most.
@@ -70,8 +70,8 @@ impl Spanned {
         self.triangle.push(projections);
     }
 
-    /// The column as a combination of the independent ones, if it is met within the tolerance of each row, and no terms cancel more than
-    /// [`AMPLIFIED`] allows.
+    /// The column as a combination of the independent ones, if it is met within the tolerance of each row without too much cancellation
+    /// ([`AMPLIFIED`]).
     pub(crate) fn solve(
         &self,
         columns: &[Vec<f64>],
@@ -142,7 +142,7 @@ pub(crate) fn is_met(
     residual.iter().enumerate().all(|(row, value)| value.abs() <= tolerance(row))
 }
 
-/// The largest entry of a combination without the signs of its terms, over the largest entry of the column.
+/// The largest sum, over the rows, of the absolute values of a combination's terms, divided by the largest entry of the column.
 fn amplification(columns: &[Vec<f64>], idx: usize, basis: &[usize], solution: &[f64]) -> f64 {
     let mut sizes = vec![0.0; columns[idx].len()];
     for (&of_basis, &coefficient) in basis.iter().zip(solution).filter(|(_, coefficient)| **coefficient != 0.0) {
