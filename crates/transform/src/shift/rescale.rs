@@ -7,8 +7,8 @@
 //! value by a factor and lets its users and operands follow where that costs nothing; moves that lower the cost of the whole are kept.
 //! Signs cost nothing, so factors have none here.
 //! # Complexity
-//! At most [`MAX_MOVES`] moves are tried, each linear in the values that follow and their users: of sums the factors are counted, and only what a move changes is
-//! counted anew. Where scalars may be zero, all factors of a value are looked at, altogether at most [`MAX_FACTORS`].
+//! At most [`MAX_MOVES`] moves are tried, none twice if nothing has changed that it depends on, each linear in the values that follow and their users: of sums the factors are counted, and only what a move changes is
+//! counted anew. Where scalars may be zero, all factors of a value that is moved are looked at, altogether at most [`MAX_FACTORS`].
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ const POLE: u128 = 1 << 48;
 const MAX_MOVES: usize = 4_000;
 
 /// How many factors may be looked at for poles.
-const MAX_FACTORS: usize = 4_000_000;
+const MAX_FACTORS: usize = 500_000;
 
 /// For each value the multiple of what is computed that it is.
 pub(crate) type Multiples = Vec<Scale>;
@@ -50,8 +50,8 @@ impl Operand {
 
 /// What factors do to a value.
 enum Kind {
-    /// They are of terms.
-    Sum { terms: Vec<Operand>, counts: Counts },
+    /// They are of terms. So many divide by a scalar that may be zero.
+    Sum { terms: Vec<Operand>, counts: Counts, n_poles: usize },
     /// Those of all powers are one.
     Product(Vec<(ValueId, i32)>),
     /// They are multiplied in before an operation.
@@ -77,7 +77,7 @@ impl Kind {
                     .iter()
                     .filter(|term| !term.is_number())
                     .for_each(|term| *counts.entry(term.factor).or_default() += 1);
-                Self::Sum { terms, counts }
+                Self::Sum { terms, counts, n_poles: 0 }
             }
             Body::Product(factors) => Self::Product(factors.iter().map(|(of, power)| (of.value, *power)).collect()),
             Body::Apply(_, terms) => Self::Operation(operands(terms)),
@@ -112,6 +112,12 @@ struct Search<'a> {
     n_factors: usize,
     magnitudes: Magnitudes,
     multiples: Vec<Magnitude>,
+    /// The values whose costs the moves of a value depended on, as far as it has been tried.
+    looked_at: Vec<ValueId>,
+    /// How many moves were made.
+    n_made: usize,
+    /// For each value how many had been made when what it or one of its users costs last changed.
+    changed: Vec<usize>,
 }
 
 /// Chooses a multiple for each value.
@@ -143,10 +149,26 @@ pub(crate) fn rescale(values: &Values, placement: &Placement, roots: &[Root]) ->
             terms.iter().for_each(|term| sums[term.value.index()].push((value, term.factor)));
         }
     }
-    let multiples = vec![Magnitude::ONE; n];
-    let runs = &placement.runs;
-    let n_factors = 0;
-    Search { values, runs, order, kinds, users, stored, sums, are_numbers, n_factors, magnitudes, multiples }.run()
+    let mut search = Search {
+        values,
+        runs: &placement.runs,
+        order,
+        kinds,
+        users,
+        stored,
+        sums,
+        are_numbers,
+        n_factors: 0,
+        magnitudes,
+        multiples: vec![Magnitude::ONE; n],
+        looked_at: Vec::new(),
+        n_made: 0,
+        changed: vec![0; n],
+    };
+    if !are_numbers {
+        (0..n).for_each(|value| search.count_poles(ValueId::new(value)));
+    }
+    search.run()
 }
 
 impl Search<'_> {
@@ -158,19 +180,32 @@ impl Search<'_> {
     fn improve(&mut self) {
         let mut n_moves = 0;
         let order = std::mem::take(&mut self.order);
+        // Values all of whose moves have failed: how many moves had been made then, and the values that this depended on.
+        let mut failed: Vec<Option<(usize, Vec<ValueId>)>> = vec![None; self.multiples.len()];
         loop {
             let mut changed = false;
             for &value in &order {
+                if let Some((then, looked_at)) = &failed[value.index()]
+                    && looked_at.iter().all(|at| self.changed[at.index()] <= *then)
+                {
+                    continue;
+                }
+                self.looked_at = vec![value];
+                let mut is_made = false;
                 for (target, ratio) in self.moves(value) {
                     n_moves += 1;
                     if n_moves > MAX_MOVES || self.n_factors > MAX_FACTORS {
                         return;
                     }
-                    if self.makes(target, ratio) {
-                        changed = true;
+                    is_made = self.makes(target, ratio);
+                    if is_made {
                         break;
                     }
                 }
+                changed |= is_made;
+                self.looked_at.sort_unstable();
+                self.looked_at.dedup();
+                failed[value.index()] = (!is_made).then(|| (self.n_made, std::mem::take(&mut self.looked_at)));
             }
             if !changed {
                 return;
@@ -257,25 +292,43 @@ impl Search<'_> {
     fn poles(&mut self, value: ValueId) -> usize {
         let own = self.multiples[value.index()];
         let (magnitudes, multiples) = (&mut self.magnitudes, &self.multiples);
-        let mut factors: Vec<(Magnitude, usize)> = Vec::new();
+        let mut res = 0;
+        let mut n_factors = 0;
+        let mut count = |factor: Magnitude, magnitudes: &Magnitudes| {
+            n_factors += 1;
+            res += usize::from(magnitudes.has_pole(factor));
+        };
+        let mut of_terms = 0;
         match &self.kinds[value.index()] {
-            Kind::Sum { terms, counts } => {
-                let numbers = terms.iter().filter(|term| term.is_number()).map(|term| (term.factor, 1));
-                let all = numbers.chain(counts.iter().map(|(&factor, &n)| (factor, n)));
-                factors.extend(all.map(|(factor, n)| (magnitudes.over(factor, own), n)));
-            }
-            Kind::Product(powers) => factors.push((of_product(powers, own, multiples, magnitudes), 1)),
+            Kind::Sum { n_poles, .. } => of_terms = *n_poles,
+            Kind::Product(powers) => count(of_product(powers, own, multiples, magnitudes), magnitudes),
             kind @ (Kind::Operation(_) | Kind::Reduction(_)) => {
-                let of = |operand: &Operand| magnitudes.times(operand.factor, multiples[operand.value.index()]);
-                factors.extend(kind.operands().iter().map(of).map(|factor| (factor, 1)));
-                factors.push((magnitudes.inverse(own), 1));
+                for operand in kind.operands() {
+                    count(magnitudes.times(operand.factor, multiples[operand.value.index()]), magnitudes);
+                }
+                count(magnitudes.inverse(own), magnitudes);
             }
             Kind::Fixed => {}
         }
-        let of_stores = self.stored[value.index()].iter().map(|&(scale, _)| (magnitudes.times(scale, own), 1));
-        factors.extend(of_stores);
-        self.n_factors += factors.len();
-        factors.into_iter().filter(|(factor, _)| magnitudes.scale(*factor).has_pole()).map(|(_, n)| n).sum()
+        for &(scale, _) in &self.stored[value.index()] {
+            count(magnitudes.times(scale, own), magnitudes);
+        }
+        self.n_factors += n_factors;
+        res + of_terms
+    }
+
+    /// Counts the factors of a sum that divide by a scalar that may be zero.
+    fn count_poles(&mut self, value: ValueId) {
+        let own = self.multiples[value.index()];
+        let Kind::Sum { terms, counts, n_poles } = &mut self.kinds[value.index()] else { return };
+        let numbers = terms.iter().filter(|term| term.is_number()).map(|term| (term.factor, 1));
+        let all = numbers.chain(counts.iter().map(|(&factor, &n)| (factor, n)));
+        *n_poles = 0;
+        for (factor, n) in all {
+            self.n_factors += 1;
+            let factor = self.magnitudes.over(factor, own);
+            *n_poles += if self.magnitudes.has_pole(factor) { n } else { 0 };
+        }
     }
 
     /// Takes another multiple of a value.
@@ -285,16 +338,27 @@ impl Search<'_> {
             return;
         }
         for &(sum, factor) in &self.sums[value.index()] {
+            let own = self.multiples[sum.index()];
             let [old, new] = [before, multiple].map(|multiple| self.magnitudes.times(factor, multiple));
-            if let Kind::Sum { counts, .. } = &mut self.kinds[sum.index()] {
-                if let Some(n) = counts.get_mut(&old) {
-                    *n -= 1;
-                    if *n == 0 {
-                        counts.remove(&old);
-                    }
+            let Kind::Sum { counts, n_poles, .. } = &mut self.kinds[sum.index()] else { continue };
+            if let Some(n) = counts.get_mut(&old) {
+                *n -= 1;
+                if *n == 0 {
+                    counts.remove(&old);
                 }
-                *counts.entry(new).or_default() += 1;
             }
+            *counts.entry(new).or_default() += 1;
+            if !self.are_numbers {
+                self.n_factors += 2;
+                let [was, is] = [old, new].map(|factor| {
+                    let factor = self.magnitudes.over(factor, own);
+                    usize::from(self.magnitudes.has_pole(factor))
+                });
+                *n_poles = *n_poles + is - was;
+            }
+        }
+        if !self.are_numbers {
+            self.count_poles(value);
         }
     }
 
@@ -318,6 +382,7 @@ impl Search<'_> {
             if before_move.contains_key(&value) || !self.is_free(value) {
                 continue;
             }
+            self.looked_at.push(value);
             let before = self.local(value) as i128;
             let old = self.multiples[value.index()];
             let mut difference = i128::MAX;
@@ -347,8 +412,22 @@ impl Search<'_> {
         }
         if gain <= 0 {
             before_move.into_iter().for_each(|(value, old)| self.set(value, old));
+            return false;
         }
-        gain > 0
+        self.n_made += 1;
+        before_move.into_keys().for_each(|value| self.note_change(value));
+        true
+    }
+
+    /// Notes which values' costs, or those of their users, depend on the multiple of this one.
+    fn note_change(&mut self, value: ValueId) {
+        let users = std::iter::once(&value).chain(&self.users[value.index()]);
+        for &user in users {
+            self.changed[user.index()] = self.n_made;
+            for child in self.values.children(user) {
+                self.changed[child.value.index()] = self.n_made;
+            }
+        }
     }
 }
 

@@ -204,6 +204,8 @@ impl Magnitude {
 /// Scales without their signs, each once, with the products and inverses that were asked for.
 pub(crate) struct Magnitudes {
     known: IndexSet<Scale, FxBuildHasher>,
+    /// For each whether something is divided by a scalar that may be zero.
+    poles: Vec<bool>,
     products: FxHashMap<(Magnitude, Magnitude), Magnitude>,
     inverses: FxHashMap<Magnitude, Magnitude>,
 }
@@ -211,7 +213,7 @@ pub(crate) struct Magnitudes {
 impl Magnitudes {
     pub(crate) fn new() -> Self {
         let known = IndexSet::from_iter([Scale::one()]);
-        Self { known, products: FxHashMap::default(), inverses: FxHashMap::default() }
+        Self { known, poles: vec![false], products: FxHashMap::default(), inverses: FxHashMap::default() }
     }
 
     /// The magnitude of a scale.
@@ -222,6 +224,11 @@ impl Magnitudes {
     /// The scale of a magnitude, which is positive.
     pub(crate) fn scale(&self, of: Magnitude) -> &Scale {
         &self.known[of.0 as usize]
+    }
+
+    /// Whether something is divided by a scalar that may be zero.
+    pub(crate) fn has_pole(&self, of: Magnitude) -> bool {
+        self.poles[of.0 as usize]
     }
 
     pub(crate) fn times(&mut self, a: Magnitude, b: Magnitude) -> Magnitude {
@@ -273,7 +280,10 @@ impl Magnitudes {
     }
 
     fn insert(&mut self, scale: Scale) -> Magnitude {
-        Magnitude(u32::try_from(self.known.insert_full(scale).0).expect("there are fewer scales than expressions"))
+        let has_pole = scale.has_pole();
+        let (idx, is_new) = self.known.insert_full(scale);
+        self.poles.extend(is_new.then_some(has_pole));
+        Magnitude(u32::try_from(idx).expect("there are fewer scales than expressions"))
     }
 }
 
