@@ -74,6 +74,14 @@ fn sums_that_are_added() {
 }
 
 #[test]
+fn sums_of_sums_and_of_numbers() {
+    let parts = "(g0*S0[i, j] + g1*S1[i, j]) + (g4 + g2*S2[i, j] + g3*S3[i, j])";
+    check(13, "readwrite", &format!("{parts} + A[i, j]"));
+    check(12, "write", parts);
+    check(12, "write", "g4 + g0 + -(g1*S1[i, j]) + (g0 + g4) + g2*S2[i, j] + (g3*S3[i, j] + S0[i, j])*g0");
+}
+
+#[test]
 fn sums_that_are_written() {
     check(12, "write", SUM);
     check(15, "write", SUM);

@@ -6,6 +6,7 @@
 //! - [`join_domains`] joins domains, [`join_reductions`] reductions that are added up, [`flatten_sums`] nested sums.
 //! - [`share_interleaved`] gives one iname to short loops that add to elements between each other's.
 //! - [`add_recurrences_last`] adds last what the iteration before has computed.
+//! - [`split_long_sums`] makes long sums in loops sums of partial sums, which do not wait for each other.
 //! - [`replace_by_scalars`] keeps elements in scalars while loops write them.
 //! - [`reduce_strength`] computes quotients and powers from what they share.
 //! - [`summing_loops`] are loops that may run in vector lanes although they add to scalars.
@@ -63,6 +64,7 @@ mod once;
 mod one_element;
 mod pad;
 pub mod parallel;
+mod partial_sums;
 mod parts;
 mod predicates;
 mod quasi;
@@ -108,6 +110,7 @@ pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_keeping, normalise_under};
 pub use one_element::OneElement;
 pub use pad::pad_rows;
+pub use partial_sums::split_long_sums;
 pub use parts::parts;
 pub use recurrences::add_recurrences_last;
 pub use right_looking::look_right;

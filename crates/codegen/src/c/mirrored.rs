@@ -13,7 +13,7 @@
 //! # Not done
 //! Matrices with fewer rows, or of fewer tables: there the shuffles and the elements that are left over take longer than the loads that are saved.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nestegg_ir::walk::below;
 use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, Exprs, InameId, InsnId, InstructionKind, LoopTree, Number, Op};
@@ -182,18 +182,29 @@ impl Writer<'_> {
 
     /// The sum, given the text of the number of each table.
     fn value(&self, matrix: &Mirrored, number: &dyn Fn(usize) -> String) -> String {
-        let access = |id: ExprId| match (matrix.tables.keys().position(|&table| table == id), &self.kernel.exprs[id]) {
+        self.sum_of(&matrix.operations, &matrix.sum, &|id| self.access(matrix, id, number)).text
+    }
+
+    /// An access, given the text of the number of each table.
+    fn access(&self, matrix: &Mirrored, id: ExprId, number: &dyn Fn(usize) -> String) -> Text {
+        match (matrix.tables.keys().position(|&table| table == id), &self.kernel.exprs[id]) {
             (Some(at), _) => Text::primary(number(at)),
             (None, Expr::Access { array, .. }) => {
                 super::facts::read_element(self.kernel, &self.symbols, &self.arrays, *array, &[])
             }
             _ => unreachable!("only accesses are asked for"),
-        };
-        self.sum_of(&matrix.operations, &matrix.sum, &access).text
+        }
     }
 
     /// The text of a sum of sums, differences, products, quotients and signs of floats, operands first, given that of each access.
     pub(crate) fn sum_of(&self, operations: &[ExprId], sum: &[ExprId], access: &dyn Fn(ExprId) -> Text) -> Text {
+        let texts = self.texts_of(operations, access);
+        let sum: Vec<Text> = sum.iter().map(|operand| texts[operand].clone()).collect();
+        if sum.len() == 1 { sum[0].clone() } else { Text::sum(&sum) }
+    }
+
+    /// The texts of such operations.
+    fn texts_of(&self, operations: &[ExprId], access: &dyn Fn(ExprId) -> Text) -> BTreeMap<ExprId, Text> {
         let mut texts: BTreeMap<ExprId, Text> = BTreeMap::new();
         for &id in operations {
             let text = match &self.kernel.exprs[id] {
@@ -207,12 +218,65 @@ impl Writer<'_> {
             let Some(text) = text else { unreachable!("there are no other operations") };
             texts.insert(id, text);
         }
-        let sum: Vec<Text> = sum.iter().map(|operand| texts[operand].clone()).collect();
-        if sum.len() == 1 { sum[0].clone() } else { Text::sum(&sum) }
+        texts
+    }
+
+    /// The statements that compute the rows of a tile. Each term is added to all rows before the next: no row waits for itself, and the scalars, which are more than
+    /// there are registers, are loaded once for all.
+    fn terms_of_rows(&mut self, matrix: &Mirrored, names: &Names) -> Vec<Code> {
+        let next = |row: usize, table: usize| format!("{}[{}]", names.next, row * matrix.tables.len() + table);
+        let of_row = |row: usize| {
+            let access = |id: ExprId| self.access(matrix, id, &|table| next(row, table));
+            self.texts_of(&matrix.operations, &access)
+        };
+        let texts: Vec<BTreeMap<ExprId, Text>> = (0..TILE).map(of_row).collect();
+        let mut vectors: BTreeSet<ExprId> = matrix.tables.keys().copied().collect();
+        for &id in &matrix.operations {
+            if self.kernel.exprs[id].children().iter().any(|child| vectors.contains(child)) {
+                vectors.insert(id);
+            }
+        }
+        let terms = match matrix.sum.as_slice() {
+            [one] => summands(&self.kernel.exprs, *one).unwrap_or(&matrix.sum),
+            all => all,
+        };
+        let mut code = Vec::new();
+        self.add_terms(&names.tile, terms, &Tile { texts, vectors }, &mut code);
+        code
+    }
+
+    /// The statements that add terms up in these rows, of which at least one is a vector. Sums that are terms are added up in rows of their own.
+    fn add_terms(&mut self, rows: &str, terms: &[ExprId], tile: &Tile, code: &mut Vec<Code>) {
+        code.push(Code::line(format!("tile_row {rows}[{TILE}];")));
+        let values: Vec<Vec<Text>> = terms
+            .iter()
+            .map(|term| match summands(&self.kernel.exprs, *term).filter(|_| tile.vectors.contains(term)) {
+                Some(summands) => {
+                    let part = self.symbols.names.fresh("part");
+                    self.add_terms(&part, summands, tile, code);
+                    (0..TILE).map(|row| Text::primary(format!("{part}[{row}]"))).collect()
+                }
+                None => tile.texts.iter().map(|texts| texts[term].clone()).collect(),
+            })
+            .collect();
+        // A number alone is no vector.
+        let first = terms.iter().position(|term| tile.vectors.contains(term)).map_or(0, |first| first + 1);
+        for row in 0..TILE {
+            let begin: Vec<Text> = values[..first].iter().map(|of_rows| of_rows[row].clone()).collect();
+            code.push(Code::line(format!("{rows}[{row}] = {};", Text::sum(&begin).text)));
+        }
+        for of_rows in &values[first..] {
+            for (row, value) in of_rows.iter().enumerate() {
+                code.push(Code::line(match value.negated() {
+                    Some(rest) => format!("{rows}[{row}] -= {rest};"),
+                    None => format!("{rows}[{row}] += {};", value.text),
+                }));
+            }
+        }
     }
 
     /// The statements with vectors.
-    fn in_vectors_of_rows(&self, matrix: &Mirrored, names: &Names) -> Vec<Code> {
+    fn in_vectors_of_rows(&mut self, matrix: &Mirrored, names: &Names) -> Vec<Code> {
         let Mirrored { array, operator, n, tables, .. } = matrix;
         let Names { row, column, next, tile, table } = names;
         let (n_tables, whole) = (tables.len(), n / TILE * TILE);
@@ -221,11 +285,7 @@ impl Writer<'_> {
             0 => format!("{n}*{first} + {second}"),
             _ => format!("{n}*({first} + {at}) + {second}"),
         };
-        let mut inner = vec![Code::line(format!("tile_row {tile}[{TILE}];"))];
-        for at in 0..TILE {
-            let value = self.value(matrix, &|table| format!("{next}[{}]", at * n_tables + table));
-            inner.push(Code::line(format!("{tile}[{at}] = {value};")));
-        }
+        let mut inner = self.terms_of_rows(matrix, names);
         inner.push(Code::line(format!("{next} += {};", TILE * n_tables)));
         let written = |first: &str, second: &str| -> Vec<Code> {
             let line = |at| format!("{} {operator} {tile}[{at}];", vector(place(first, at, second)));
@@ -311,6 +371,22 @@ pub(crate) fn update(exprs: &Exprs, value: ExprId, is_target: &dyn Fn(ExprId) ->
         },
         _ => ("=", vec![value]),
     }
+}
+
+/// The terms of a sum.
+fn summands(exprs: &Exprs, value: ExprId) -> Option<&[ExprId]> {
+    match &exprs[value] {
+        Expr::Op { op: Op::Add, operands } => Some(operands),
+        _ => None,
+    }
+}
+
+/// The rows of a tile.
+struct Tile {
+    /// The texts of the operations in each row.
+    texts: Vec<BTreeMap<ExprId, Text>>,
+    /// The operations that differ between elements.
+    vectors: BTreeSet<ExprId>,
 }
 
 /// What is called how in C.

@@ -76,7 +76,7 @@ impl Text {
     }
 
     /// The rest of the text after a leading minus that may be joined to the operator of a sum.
-    fn negated(&self) -> Option<&str> {
+    pub(crate) fn negated(&self) -> Option<&str> {
         self.text.strip_prefix('-').filter(|_| self.precedence >= Precedence::Product)
     }
 
