@@ -22,7 +22,7 @@ use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
     EqualTerms, SplitOptions, eliminate_dead, factor_sums, flatten_sums, isolate_stores, multiply_out, normalise_under,
-    restrict_to_bands, roll_up, roll_up_sums, split_at_zeros, write_out_components,
+    restrict_to_bands, roll_up, roll_up_sums, split_at_zeros, without_loops_of_one, write_out_components,
 };
 use rayon::prelude::*;
 
@@ -348,7 +348,7 @@ impl Seed {
 
     /// A kernel with computed tables.
     fn computed(name: String, LinearMaps { linearized, tolerance, .. }: LinearMaps) -> Self {
-        let linearized = eliminate_dead(linearized);
+        let linearized = tidy(linearized);
         Self { tolerance: Some(tolerance), ..Self::exact(&name, linearized) }
     }
 
@@ -357,7 +357,7 @@ impl Seed {
         Self {
             name: format!("{}, {what}", self.name),
             family: format!("{}, {what}", self.family),
-            linearized: eliminate_dead(linearized),
+            linearized: tidy(linearized),
             tolerance: both(self.tolerance, tolerance),
             unrolled: self.unrolled.clone(),
             is_for_time: self.is_for_time,
@@ -365,6 +365,12 @@ impl Seed {
             from: self.from.clone(),
         }
     }
+}
+
+/// A form without dead code and without loops that run once.
+fn tidy(form: LinearizedKernel) -> LinearizedKernel {
+    let without = without_loops_of_one(form.clone()).unwrap_or(form);
+    eliminate_dead(without)
 }
 
 /// What two steps did to numbers, one after the other.

@@ -21,6 +21,7 @@
 //! - [`restrict_to_bands`] runs sums over the bands of their tables.
 //! - [`parts`] are stores that share nothing, [`apart`] stores that can be searched apart although they share values.
 //! - [`OneElement`] is what a loop over elements does for one of them.
+//! - [`without_loops_of_one`] replaces inames by their only values.
 //! - [`eliminate_dead`] removes instructions that no result needs, [`eliminate_empty`] those that never run.
 //! - [`in_doubles`] replaces float32 by float64.
 //! - [`coefficients()`] separates numbers from a kernel.
@@ -108,6 +109,7 @@ pub use join_reductions::join_reductions;
 pub use multiply_out::{EqualTerms, multiply_out};
 pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_keeping, normalise_under};
+pub use once::without_loops_of_one;
 pub use one_element::OneElement;
 pub use pad::pad_rows;
 pub use partial_sums::split_long_sums;

@@ -7,21 +7,35 @@
 //! # Why
 //! Such a loop changes nothing, but a store in it whose index does not name the iname looks like one that accumulates.
 //! # Legality
-//! The domain has exactly one point, whatever the parameters are.
+//! The domain has exactly one point, whatever the parameters are. If it depends on other inames, each of these has one value, too.
 //! # Complexity
 //! Linear in the DAG.
 //! # Not done
-//! Inames of reductions, inames with tags, inames around opaque code, which knows them by name, and inames whose domain
-//! has parameters or other inames.
+//! Inames with tags, inames around opaque code, which knows them by name, and inames that a domain has together with one that stays.
 
-use nestegg_ir::domains::DomainError;
-use nestegg_ir::{Expr, InameId, InameSet, Item, Kernel, Linearization};
+use nestegg_ir::affine::Affine;
+use nestegg_ir::domains::{DomainError, Domains};
+use nestegg_ir::{Expr, InameId, InameSet, Item, Kernel, Linearization, LinearizedKernel};
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
 use crate::loops::around_opaque_code;
+use crate::ranges::Ranges;
+use crate::substitute::image_of;
 
-/// Removes the loops that run once.
+/// Removes the loops and reductions that run once, which forms make of short loops. The result is equal to the bit.
+///
+/// # Errors
+/// If a domain cannot be used.
+pub fn without_loops_of_one(mut linearized: LinearizedKernel) -> Result<LinearizedKernel, DomainError> {
+    let LinearizedKernel { kernel, linearization } = &mut linearized;
+    if kernel.substitutions.is_empty() {
+        remove(kernel, linearization, &InameSet::new())?;
+    }
+    Ok(linearized)
+}
+
+/// Removes the loops that run once; reductions stay.
 ///
 /// # Errors
 /// If isl cannot read a domain.
@@ -29,13 +43,28 @@ pub(crate) fn remove_loops_that_run_once(
     kernel: &mut Kernel,
     linearization: &mut Linearization,
 ) -> Result<(), DomainError> {
-    let only = only_values(kernel)?;
+    let reduced = kernel.exprs.iter().filter_map(|(_, expr)| match expr {
+        Expr::Reduce { inames, .. } => Some(inames.iter().copied()),
+        _ => None,
+    });
+    let reduced: InameSet = reduced.flatten().collect();
+    remove(kernel, linearization, &reduced)
+}
+
+/// Replaces inames by their only values, but for those that stay.
+fn remove(kernel: &mut Kernel, linearization: &mut Linearization, stay: &InameSet) -> Result<(), DomainError> {
+    let only = only_values(kernel, stay)?;
     if only.is_empty() {
         return Ok(());
     }
-    kernel.rewrite_all(linearization, |exprs, _, expr| match expr {
-        Expr::Iname(iname) if let Some(&value) = only.get(&iname) => exprs.int(value),
-        expr => exprs.intern(expr),
+    let image = |iname: InameId| only.get(&iname).map(|&value| Affine::constant(value));
+    kernel.rewrite_all(linearization, |exprs, old, expr| match (image_of(exprs, old, &image), expr) {
+        (Some(affine), _) => affine.to_expr(exprs),
+        (None, Expr::Reduce { op, inames, body }) => {
+            let inames: Box<[InameId]> = inames.into_iter().filter(|iname| !only.contains_key(iname)).collect();
+            if inames.is_empty() { body } else { exprs.intern(Expr::Reduce { op, inames, body }) }
+        }
+        (None, expr) => exprs.intern(expr),
     });
     for instruction in &mut kernel.instructions {
         instruction.within.retain(|iname| !only.contains_key(iname));
@@ -45,35 +74,36 @@ pub(crate) fn remove_loops_that_run_once(
 }
 
 /// The inames that may be replaced by their only value, with that value.
-fn only_values(kernel: &Kernel) -> Result<FxHashMap<InameId, i64>, DomainError> {
-    let context = isl::Context::new();
-    let stays = those_that_stay(kernel);
-    let mut res = FxHashMap::default();
-    for id in kernel.domain_ids() {
-        let domain = &kernel[id];
-        let &[iname] = &domain.inames[..] else { continue };
-        if stays.contains(iname) || !domain.enclosing.is_empty() || !domain.parameters.is_empty() {
-            continue;
+fn only_values(kernel: &Kernel, stay: &InameSet) -> Result<FxHashMap<InameId, i64>, DomainError> {
+    let domains = Domains::new(&isl::Context::new(), kernel)?;
+    let ranges = Ranges::new(kernel, &domains)?;
+    let opaque = around_opaque_code(kernel);
+    let only_value = |iname: InameId| match ranges.bounds(iname) {
+        (Some(first), Some(last)) if first == last && ranges.is_interval(iname) => Some((iname, first)),
+        _ => None,
+    };
+    let may_go = |iname: &InameId| kernel[*iname].tags.is_empty() && !stay.contains(*iname) && !opaque.contains(*iname);
+    let mut res: FxHashMap<InameId, i64> = kernel.iname_ids().filter(may_go).filter_map(only_value).collect();
+    loop {
+        // The text of a domain is not rewritten: all that it names goes with it, or stays.
+        let is_bound_by = |iname: InameId| {
+            let beside = kernel[kernel[iname].domain].inames.iter().copied().collect();
+            ranges.dependencies(iname).union(&beside)
+        };
+        let mut lost: Vec<InameId> = Vec::new();
+        for iname in kernel.iname_ids() {
+            let others = is_bound_by(iname);
+            if !res.contains_key(&iname) {
+                lost.extend(others.iter().filter(|other| res.contains_key(other)));
+            } else if others.iter().any(|other| !res.contains_key(&other)) {
+                lost.push(iname);
+            }
         }
-        let set = isl::Set::parse(&context, &domain.text).map_err(|error| DomainError::Text { domain: id, error })?;
-        let name = &kernel[iname].name;
-        if let (Some(first), Some(last)) = (set.dim_min_val(name)?, set.dim_max_val(name)?)
-            && first == last
-        {
-            res.insert(iname, first);
+        if lost.is_empty() {
+            return Ok(res);
         }
+        lost.iter().for_each(|iname| {
+            res.remove(iname);
+        });
     }
-    Ok(res)
-}
-
-fn those_that_stay(kernel: &Kernel) -> InameSet {
-    let mut res: InameSet = kernel.iname_ids().filter(|&iname| !kernel[iname].tags.is_empty()).collect();
-    res.extend(kernel.domains.iter().flat_map(|domain| domain.enclosing.iter().copied()));
-    res.extend(around_opaque_code(kernel).iter());
-    for (_, expr) in kernel.exprs.iter() {
-        if let Expr::Reduce { inames, .. } = expr {
-            res.extend(inames.iter().copied());
-        }
-    }
-    res
 }

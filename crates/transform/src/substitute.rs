@@ -10,17 +10,20 @@ pub(crate) fn with_inames(
     roots: impl IntoIterator<Item = ExprId>,
     image: impl Fn(InameId) -> Option<Affine>,
 ) -> Rewritten {
-    exprs.rewrite(roots, |exprs, old, expr| {
-        let affine = affine::of(exprs, old).filter(|affine| affine.inames().any(|iname| image(iname).is_some()));
-        match (affine.and_then(|affine| substituted(&affine, &image)), expr) {
-            (Some(affine), _) => affine.to_expr(exprs),
-            (None, Expr::Reduce { op, inames, body }) => {
-                let bound = |&iname: &InameId| image(iname).and_then(|image| image.as_iname()).unwrap_or(iname);
-                exprs.intern(Expr::Reduce { op, inames: inames.iter().map(bound).collect(), body })
-            }
-            (None, expr) => exprs.intern(expr),
+    exprs.rewrite(roots, |exprs, old, expr| match (image_of(exprs, old, &image), expr) {
+        (Some(affine), _) => affine.to_expr(exprs),
+        (None, Expr::Reduce { op, inames, body }) => {
+            let bound = |&iname: &InameId| image(iname).and_then(|image| image.as_iname()).unwrap_or(iname);
+            exprs.intern(Expr::Reduce { op, inames: inames.iter().map(bound).collect(), body })
         }
+        (None, expr) => exprs.intern(expr),
     })
+}
+
+/// An affine function of inames that have images, with these; `None` of all others, and on overflow.
+pub(crate) fn image_of(exprs: &Exprs, id: ExprId, image: &impl Fn(InameId) -> Option<Affine>) -> Option<Affine> {
+    let affine = affine::of(exprs, id).filter(|affine| affine.inames().any(|iname| image(iname).is_some()))?;
+    substituted(&affine, image)
 }
 
 /// `None` on overflow.
