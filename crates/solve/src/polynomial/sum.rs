@@ -25,6 +25,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
@@ -91,7 +92,7 @@ struct Plan {
 /// The moves of a system before one was made: the same for all preferences.
 #[derive(Clone)]
 pub struct Start {
-    places: FxHashMap<Divisor, SmallVec<[Place; 1]>>,
+    places: Places,
     quotients: Quotients,
     /// Moves and their gains.
     weighed: Vec<(Move, i64)>,
@@ -100,13 +101,73 @@ pub struct Start {
     n_looked_at: u64,
 }
 
+/// Where each divisor was found; places may be gone.
+#[derive(Clone, Default)]
+struct Places {
+    /// Those found more than once, or later than the others.
+    known: FxHashMap<Divisor, SmallVec<[Place; 2]>>,
+    /// Those found once before any move was made, which are most.
+    once: Arc<Once>,
+}
+
+/// Divisors with one place each, sorted.
+#[derive(Default)]
+struct Once {
+    found: Vec<(Divisor, Place)>,
+    /// For each position of a monomial where the divisors begin that have it on the left.
+    begin: Vec<u32>,
+}
+
+impl Places {
+    /// Sorts places by their divisors, those of one in the order in which they came; answers the divisors with several.
+    fn of(mut found: Vec<(Divisor, Place)>) -> (Self, Vec<Divisor>) {
+        found.sort_by_key(|(divisor, _)| *divisor);
+        let mut known: FxHashMap<Divisor, SmallVec<[Place; 2]>> = FxHashMap::default();
+        let (mut once, mut repeated) = (Vec::new(), Vec::new());
+        for run in found.chunk_by(|one, other| one.0 == other.0) {
+            if let [single] = run {
+                once.push(*single);
+            } else {
+                known.insert(run[0].0, run.iter().map(|(_, place)| *place).collect());
+                repeated.push(run[0].0);
+            }
+        }
+        (Self { known, once: Arc::new(Once::of(once)) }, repeated)
+    }
+
+    /// Adds a place; answers whether there are several.
+    fn add(&mut self, divisor: Divisor, place: Place) -> bool {
+        let places = self.known.entry(divisor).or_insert_with(|| self.once.get(divisor).into_iter().collect());
+        places.push(place);
+        places.len() > 1
+    }
+}
+
+impl Once {
+    fn of(found: Vec<(Divisor, Place)>) -> Self {
+        let n_lefts = found.last().map_or(0, |(divisor, _)| divisor.left.position() as usize + 1);
+        let mut begin = vec![0_u32; n_lefts + 1];
+        found.iter().for_each(|(divisor, _)| begin[divisor.left.position() as usize + 1] += 1);
+        (1..begin.len()).for_each(|at| begin[at] += begin[at - 1]);
+        Self { found, begin }
+    }
+
+    fn get(&self, divisor: Divisor) -> Option<Place> {
+        let left = divisor.left.position() as usize;
+        let (first, end) = (*self.begin.get(left)?, *self.begin.get(left + 1)?);
+        let of_left = &self.found[first as usize..end as usize];
+        let idx = of_left.binary_search_by_key(&divisor, |(divisor, _)| *divisor).ok()?;
+        Some(of_left[idx].1)
+    }
+}
+
 /// Finds and weighs the moves of a system.
 #[must_use]
 pub fn start(system: &mut System) -> Start {
     let mut search = Search {
         system,
         preference: Preference::Divisors,
-        places: FxHashMap::default(),
+        places: Places::default(),
         quotients: IndexMap::default(),
         heap: BinaryHeap::new(),
         touched: BTreeSet::new(),
@@ -115,9 +176,13 @@ pub fn start(system: &mut System) -> Start {
         n_of_quotients: 0,
         max_of_quotients: 0,
     };
+    let mut found = Vec::new();
     for sum_idx in 0..search.system.sums.len() {
-        search.enter_sum(sum_idx);
+        search.for_each_term(sum_idx, |search, id, others| search.find_places(sum_idx, id, others, &mut found));
     }
+    let (places, repeated) = Places::of(found);
+    search.places = places;
+    search.touched.extend(repeated.into_iter().map(Move::Divisor));
     let (weighed, repeated) = search.weigh();
     let Search { places, quotients, n_looked_at, .. } = search;
     Start { places, quotients, weighed, repeated, n_looked_at }
@@ -179,8 +244,7 @@ impl Taken {
 struct Search<'a> {
     system: &'a mut System,
     preference: Preference,
-    /// Where each divisor was found; places may be gone.
-    places: FxHashMap<Divisor, SmallVec<[Place; 1]>>,
+    places: Places,
     /// What is left of terms that contain a symbol, with all sums and symbols of which it was left; some may be gone.
     quotients: Quotients,
     heap: BinaryHeap<(i64, Reverse<(bool, Move)>)>,
@@ -195,14 +259,36 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn enter_sum(&mut self, sum_idx: usize) {
+        self.for_each_term(sum_idx, |search, id, others| search.enter_term(sum_idx, id, others));
+    }
+
+    /// Goes through the terms of a sum, each with those before it.
+    fn for_each_term(&mut self, sum_idx: usize, mut visit: impl FnMut(&mut Self, MonomialId, &[MonomialId])) {
         let ids: Vec<MonomialId> = self.system.sums[sum_idx].keys().copied().collect();
         for (position, &id) in ids.iter().enumerate() {
-            self.enter_term(sum_idx, id, &ids[..position]);
+            visit(self, id, &ids[..position]);
         }
     }
 
     /// Takes in a term and its pairs with others.
     fn enter_term(&mut self, sum_idx: usize, id: MonomialId, others: &[MonomialId]) {
+        let mut found = Vec::new();
+        self.find_places(sum_idx, id, others, &mut found);
+        for (divisor, place) in found {
+            if self.places.add(divisor, place) {
+                self.touched.insert(Move::Divisor(divisor));
+            }
+        }
+    }
+
+    /// The divisors of a term and others.
+    fn find_places(
+        &mut self,
+        sum_idx: usize,
+        id: MonomialId,
+        others: &[MonomialId],
+        found: &mut Vec<(Divisor, Place)>,
+    ) {
         for &(symbol, _) in self.system.monomial(id) {
             self.touched.insert(Move::Distribution(sum_idx, symbol));
         }
@@ -212,16 +298,10 @@ impl Search<'_> {
         self.n_looked_at += others.len() as u64;
         let of_place = u32::try_from(sum_idx).expect("there are fewer than 2^32 sums");
         for &other in others {
-            let divisor = self.divisor(sum_idx, other, id);
-            let place = match divisor {
+            found.push(match self.divisor(sum_idx, other, id) {
                 (divisor, false) => (divisor, Place { sum_idx: of_place, left: other, right: id }),
                 (divisor, true) => (divisor, Place { sum_idx: of_place, left: id, right: other }),
-            };
-            let places = self.places.entry(place.0).or_default();
-            places.push(place.1);
-            if places.len() > 1 {
-                self.touched.insert(Move::Divisor(place.0));
-            }
+            });
         }
     }
 
@@ -326,7 +406,7 @@ impl Search<'_> {
     }
 
     fn plan_divisor(&mut self, divisor: Divisor) -> Option<Plan> {
-        let mut places = self.places.remove(&divisor)?;
+        let mut places = self.places.known.remove(&divisor)?;
         let mut taken = Taken::default();
         let mut chosen = Vec::new();
         let mut terms = Terms::new();
@@ -348,7 +428,7 @@ impl Search<'_> {
             }
             true
         });
-        self.places.insert(divisor, places);
+        self.places.known.insert(divisor, places);
         if terms.is_empty() {
             return None;
         }
