@@ -10,6 +10,7 @@
 //! parallel; seeds come in the order of the list. A seed that computes with tables is equal only within the tolerance
 //! for tables, and says so. It is compared in floats with the kernel it came from; its results are compared with the
 //! seed itself, exactly. A seed whose loops are unrolled is equal once the constants that meet there are folded, and says so, too.
+//! Loops that run once, as forms make them of short loops, are replaced by their bodies, so that rules see numbers of tables instead of tables.
 
 use indexmap::IndexMap;
 use nestegg_forms::{
