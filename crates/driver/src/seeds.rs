@@ -370,8 +370,7 @@ impl Seed {
 
 /// A form without dead code and without loops that run once.
 fn tidy(form: LinearizedKernel) -> LinearizedKernel {
-    let without = without_loops_of_one(form.clone()).unwrap_or(form);
-    eliminate_dead(without)
+    eliminate_dead(without_loops_of_one(&form).unwrap_or(form))
 }
 
 /// What two steps did to numbers, one after the other.

@@ -23,16 +23,17 @@ use crate::loops::around_opaque_code;
 use crate::ranges::Ranges;
 use crate::substitute::image_of;
 
-/// Removes the loops and reductions that run once, which forms make of short loops. The result is equal to the bit.
-///
-/// # Errors
-/// If a domain cannot be used.
-pub fn without_loops_of_one(mut linearized: LinearizedKernel) -> Result<LinearizedKernel, DomainError> {
-    let LinearizedKernel { kernel, linearization } = &mut linearized;
-    if kernel.substitutions.is_empty() {
-        remove(kernel, linearization, &InameSet::new())?;
+/// The kernel without the loops and reductions that run once, which forms make of short loops, equal to the bit; `None` if no iname has one value only.
+#[must_use]
+pub fn without_loops_of_one(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
+    let kernel = &linearized.kernel;
+    if !kernel.substitutions.is_empty() {
+        return None;
     }
-    Ok(linearized)
+    let only = only_values(kernel, &InameSet::new()).ok().filter(|only| !only.is_empty())?;
+    let mut res = linearized.clone();
+    replace(&mut res.kernel, &mut res.linearization, &only);
+    Some(res)
 }
 
 /// Removes the loops that run once; reductions stay.
@@ -47,16 +48,15 @@ pub(crate) fn remove_loops_that_run_once(
         Expr::Reduce { inames, .. } => Some(inames.iter().copied()),
         _ => None,
     });
-    let reduced: InameSet = reduced.flatten().collect();
-    remove(kernel, linearization, &reduced)
+    let only = only_values(kernel, &reduced.flatten().collect())?;
+    if !only.is_empty() {
+        replace(kernel, linearization, &only);
+    }
+    Ok(())
 }
 
-/// Replaces inames by their only values, but for those that stay.
-fn remove(kernel: &mut Kernel, linearization: &mut Linearization, stay: &InameSet) -> Result<(), DomainError> {
-    let only = only_values(kernel, stay)?;
-    if only.is_empty() {
-        return Ok(());
-    }
+/// Replaces inames by their only values.
+fn replace(kernel: &mut Kernel, linearization: &mut Linearization, only: &FxHashMap<InameId, i64>) {
     let image = |iname: InameId| only.get(&iname).map(|&value| Affine::constant(value));
     kernel.rewrite_all(linearization, |exprs, old, expr| match (image_of(exprs, old, &image), expr) {
         (Some(affine), _) => affine.to_expr(exprs),
@@ -70,10 +70,9 @@ fn remove(kernel: &mut Kernel, linearization: &mut Linearization, stay: &InameSe
         instruction.within.retain(|iname| !only.contains_key(iname));
     }
     linearization.retain(|item| !matches!(item, Item::For(iname) | Item::End(iname) if only.contains_key(iname)));
-    Ok(())
 }
 
-/// The inames that may be replaced by their only value, with that value.
+/// The inames, but for those that stay, that may be replaced by their only value, with that value.
 fn only_values(kernel: &Kernel, stay: &InameSet) -> Result<FxHashMap<InameId, i64>, DomainError> {
     let domains = Domains::new(&isl::Context::new(), kernel)?;
     let ranges = Ranges::new(kernel, &domains)?;

@@ -3,7 +3,6 @@
 
 mod support;
 
-use nestegg_ir::LinearizedKernel;
 use nestegg_transform::without_loops_of_one;
 use support::Pass;
 
@@ -22,11 +21,7 @@ arg A : float64[4, 4] readwrite
 arg x : float64[4] read
 ";
 
-fn run(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
-    Some(without_loops_of_one(linearized.clone()).unwrap())
-}
-
-const PASS: Pass = Pass { head: HEAD, run };
+const PASS: Pass = Pass { head: HEAD, run: without_loops_of_one };
 
 #[test]
 fn loops_that_depend_on_each_other_run_once_together() {

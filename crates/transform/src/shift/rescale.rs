@@ -7,8 +7,8 @@
 //! value by a factor and lets its users and operands follow where that costs nothing; moves that lower the cost of the whole are kept.
 //! Signs cost nothing, so factors have none here.
 //! # Complexity
-//! At most [`MAX_MOVES`] moves are tried, none twice if nothing has changed that it depends on, each linear in the values that follow and their users: of sums the factors are counted, and only what a move changes is
-//! counted anew. Where scalars may be zero, all factors of a value that is moved are looked at, altogether at most [`MAX_FACTORS`].
+//! At most [`MAX_MOVES`] moves are tried, none twice if nothing has changed that it depends on. Each is linear in the values that follow and their users: of sums the
+//! factors are counted, and only what a move changes is counted anew. Where scalars may be zero, all factors of a value that is moved are looked at, altogether at most [`MAX_FACTORS`].
 
 use std::collections::VecDeque;
 
@@ -112,12 +112,10 @@ struct Search<'a> {
     n_factors: usize,
     magnitudes: Magnitudes,
     multiples: Vec<Magnitude>,
-    /// The values whose costs the moves of a value depended on, as far as it has been tried.
-    looked_at: Vec<ValueId>,
     /// How many moves were made.
     n_made: usize,
     /// For each value how many had been made when what it or one of its users costs last changed.
-    changed: Vec<usize>,
+    changed_at: Vec<usize>,
 }
 
 /// Chooses a multiple for each value.
@@ -161,9 +159,8 @@ pub(crate) fn rescale(values: &Values, placement: &Placement, roots: &[Root]) ->
         n_factors: 0,
         magnitudes,
         multiples: vec![Magnitude::ONE; n],
-        looked_at: Vec::new(),
         n_made: 0,
-        changed: vec![0; n],
+        changed_at: vec![0; n],
     };
     if !are_numbers {
         (0..n).for_each(|value| search.count_poles(ValueId::new(value)));
@@ -183,31 +180,32 @@ impl Search<'_> {
         // Values all of whose moves have failed: how many moves had been made then, and the values that this depended on.
         let mut failed: Vec<Option<(usize, Vec<ValueId>)>> = vec![None; self.multiples.len()];
         loop {
-            let mut changed = false;
+            let n_before = self.n_made;
             for &value in &order {
                 if let Some((then, looked_at)) = &failed[value.index()]
-                    && looked_at.iter().all(|at| self.changed[at.index()] <= *then)
+                    && looked_at.iter().all(|at| self.changed_at[at.index()] <= *then)
                 {
                     continue;
                 }
-                self.looked_at = vec![value];
+                let mut looked_at = vec![value];
                 let mut is_made = false;
                 for (target, ratio) in self.moves(value) {
                     n_moves += 1;
                     if n_moves > MAX_MOVES || self.n_factors > MAX_FACTORS {
                         return;
                     }
-                    is_made = self.makes(target, ratio);
+                    is_made = self.makes(target, ratio, &mut looked_at);
                     if is_made {
                         break;
                     }
                 }
-                changed |= is_made;
-                self.looked_at.sort_unstable();
-                self.looked_at.dedup();
-                failed[value.index()] = (!is_made).then(|| (self.n_made, std::mem::take(&mut self.looked_at)));
+                failed[value.index()] = (!is_made).then(|| {
+                    looked_at.sort_unstable();
+                    looked_at.dedup();
+                    (self.n_made, looked_at)
+                });
             }
-            if !changed {
+            if self.n_made == n_before {
                 return;
             }
         }
@@ -292,29 +290,21 @@ impl Search<'_> {
     fn poles(&mut self, value: ValueId) -> usize {
         let own = self.multiples[value.index()];
         let (magnitudes, multiples) = (&mut self.magnitudes, &self.multiples);
-        let mut res = 0;
-        let mut n_factors = 0;
-        let mut count = |factor: Magnitude, magnitudes: &Magnitudes| {
-            n_factors += 1;
-            res += usize::from(magnitudes.has_pole(factor));
-        };
         let mut of_terms = 0;
+        let mut factors: Vec<Magnitude> = Vec::new();
         match &self.kinds[value.index()] {
             Kind::Sum { n_poles, .. } => of_terms = *n_poles,
-            Kind::Product(powers) => count(of_product(powers, own, multiples, magnitudes), magnitudes),
+            Kind::Product(powers) => factors.push(of_product(powers, own, multiples, magnitudes)),
             kind @ (Kind::Operation(_) | Kind::Reduction(_)) => {
-                for operand in kind.operands() {
-                    count(magnitudes.times(operand.factor, multiples[operand.value.index()]), magnitudes);
-                }
-                count(magnitudes.inverse(own), magnitudes);
+                let of = |operand: &Operand| magnitudes.times(operand.factor, multiples[operand.value.index()]);
+                factors.extend(kind.operands().iter().map(of));
+                factors.push(magnitudes.inverse(own));
             }
             Kind::Fixed => {}
         }
-        for &(scale, _) in &self.stored[value.index()] {
-            count(magnitudes.times(scale, own), magnitudes);
-        }
-        self.n_factors += n_factors;
-        res + of_terms
+        factors.extend(self.stored[value.index()].iter().map(|&(scale, _)| magnitudes.times(scale, own)));
+        self.n_factors += factors.len();
+        of_terms + factors.into_iter().filter(|&factor| magnitudes.has_pole(factor)).count()
     }
 
     /// Counts the factors of a sum that divide by a scalar that may be zero.
@@ -326,8 +316,7 @@ impl Search<'_> {
         *n_poles = 0;
         for (factor, n) in all {
             self.n_factors += 1;
-            let factor = self.magnitudes.over(factor, own);
-            *n_poles += if self.magnitudes.has_pole(factor) { n } else { 0 };
+            *n_poles += if self.magnitudes.has_pole_over(factor, own) { n } else { 0 };
         }
     }
 
@@ -350,10 +339,7 @@ impl Search<'_> {
             *counts.entry(new).or_default() += 1;
             if !self.are_numbers {
                 self.n_factors += 2;
-                let [was, is] = [old, new].map(|factor| {
-                    let factor = self.magnitudes.over(factor, own);
-                    usize::from(self.magnitudes.has_pole(factor))
-                });
+                let [was, is] = [old, new].map(|factor| usize::from(self.magnitudes.has_pole_over(factor, own)));
                 *n_poles = *n_poles + is - was;
             }
         }
@@ -373,8 +359,8 @@ impl Search<'_> {
         self.cost(value) + of_users
     }
 
-    /// Makes a move if the multiples cost less after it; answers whether they do.
-    fn makes(&mut self, target: ValueId, ratio: Magnitude) -> bool {
+    /// Makes a move if the multiples cost less after it; answers whether they do. Notes the values whose costs, and those of whose users, it looked at.
+    fn makes(&mut self, target: ValueId, ratio: Magnitude, looked_at: &mut Vec<ValueId>) -> bool {
         let mut gain = 0_i128;
         let mut before_move: FxHashMap<ValueId, Magnitude> = FxHashMap::default();
         let mut pending = VecDeque::from([target]);
@@ -382,7 +368,7 @@ impl Search<'_> {
             if before_move.contains_key(&value) || !self.is_free(value) {
                 continue;
             }
-            self.looked_at.push(value);
+            looked_at.push(value);
             let before = self.local(value) as i128;
             let old = self.multiples[value.index()];
             let mut difference = i128::MAX;
@@ -423,9 +409,9 @@ impl Search<'_> {
     fn note_change(&mut self, value: ValueId) {
         let users = std::iter::once(&value).chain(&self.users[value.index()]);
         for &user in users {
-            self.changed[user.index()] = self.n_made;
+            self.changed_at[user.index()] = self.n_made;
             for child in self.values.children(user) {
-                self.changed[child.value.index()] = self.n_made;
+                self.changed_at[child.value.index()] = self.n_made;
             }
         }
     }

@@ -231,6 +231,12 @@ impl Magnitudes {
         self.poles[of.0 as usize]
     }
 
+    /// The same of a quotient.
+    pub(crate) fn has_pole_over(&mut self, a: Magnitude, b: Magnitude) -> bool {
+        let quotient = self.over(a, b);
+        self.has_pole(quotient)
+    }
+
     pub(crate) fn times(&mut self, a: Magnitude, b: Magnitude) -> Magnitude {
         let (a, b) = (a.min(b), a.max(b));
         if a == Magnitude::ONE {
