@@ -1,14 +1,15 @@
-//! Strength reduction: several quotients by one value become products with its reciprocal, and powers with a half in the exponent products with its root.
+//! Strength reduction: several quotients by one value, or one whose dividend is there long after its divisor, become products with the reciprocal; powers with a half in
+//! the exponent become products with the root.
 //!
 //! # Why
 //! A quotient takes as long as a dozen products, a root as long as two quotients, a power as long as four. The count of operations hides that, and C compilers
-//! help only if flags let them round differently.
+//! help only if flags let them round differently. And in `(a - log(x)*b)/x`, the quotient waits for the logarithm, while `1/x` does not.
 //! # Input
 //! A kernel in its final order, without reductions.
 //! # Output
 //! The same values over the real numbers, with a scalar for each reciprocal and root that is shared: a few more products, fewer quotients, no such powers.
 //! # Method
-//! Roots come first, since they leave quotients. A shared value is computed in the outermost loop in which its operand stays the same, just before the first operation
+//! Roots come first, since they leave quotients. How late a value is there is the length of the longest chain of operations that leads to it, through scalars too. A shared value is computed in the outermost loop in which its operand stays the same, just before the first operation
 //! that needs it there. It leaves neither a condition nor a loop that may be empty. What an instruction computes only on a condition stays with that instruction,
 //! unless it reads nothing but arguments at constant indices.
 //! # Complexity
@@ -33,6 +34,9 @@ use rustc_hash::FxHashMap;
 
 use crate::depends::in_order_without_dead;
 use crate::nest::{Nest, NodeId, NodeKind};
+
+/// Steps that a sum or product takes, a quotient, a root, and a call, as processors of today do.
+const STEPS: [u32; 4] = [4, 13, 20, 40];
 
 /// Powers beyond this stay: the products would be many.
 const MAX_EXPONENT: f64 = 4.0;
@@ -119,9 +123,43 @@ fn reduced(linearized: &LinearizedKernel, kind: Kind) -> Option<LinearizedKernel
             writers[array.index()].push(nest.position(insn));
         }
     }
-    let search = Search { kernel, types: Types::infer(kernel), domains, nest, writers };
+    let chains = chains(linearized, &writers);
+    let search = Search { kernel, types: Types::infer(kernel), domains, nest, writers, chains };
     let groups = search.groups(linearized, kind);
     (!groups.is_empty()).then(|| search.write(linearized, groups))
+}
+
+/// Of each expression, how many steps the longest chain of operations takes that leads to it, through scalars that are written once.
+fn chains(linearized: &LinearizedKernel, writers: &[Vec<usize>]) -> FxHashMap<ExprId, u32> {
+    let kernel = &linearized.kernel;
+    let mut res: FxHashMap<ExprId, u32> = FxHashMap::default();
+    let mut of_scalars: FxHashMap<ArrayId, u32> = FxHashMap::default();
+    for item in &linearized.linearization {
+        let Item::Run(insn) = *item else { continue };
+        let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { continue };
+        for id in below(&kernel.exprs, [*expression]) {
+            let expr = &kernel.exprs[id];
+            let [step, quotient, root, call] = STEPS;
+            let own = match expr {
+                Expr::Access { array, .. } => of_scalars.get(array).copied().unwrap_or(0),
+                Expr::Op { op: Op::Div, .. } => quotient,
+                Expr::Op { op: Op::Pow, operands } if kernel.exprs.literal(operands[1]).is_none_or(|exponent| exponent.fract() != 0.0) => call,
+                Expr::Op { .. } => step,
+                Expr::Call { function, .. } => match kernel[*function].as_ref() {
+                    "sqrt" => root,
+                    "fabs" | "abs" | "fmin" | "fmax" => step,
+                    _ => call,
+                },
+                _ => 0,
+            };
+            let operands = expr.children().iter().map(|child| res.get(child).copied().unwrap_or(0)).max().unwrap_or(0);
+            res.insert(id, operands.saturating_add(own));
+        }
+        if kernel[assignee.array].shape.is_empty() && writers[assignee.array.index()].len() == 1 {
+            of_scalars.insert(assignee.array, res.get(expression).copied().unwrap_or(0));
+        }
+    }
+    res
 }
 
 struct Search<'a> {
@@ -131,6 +169,8 @@ struct Search<'a> {
     nest: Nest,
     /// Of each array, the positions of the instructions that write it.
     writers: Vec<Vec<usize>>,
+    /// Of each expression, how many steps the longest chain of operations takes that leads to it.
+    chains: FxHashMap<ExprId, u32>,
 }
 
 impl Search<'_> {
@@ -221,7 +261,14 @@ impl Search<'_> {
     /// Whether a shared value saves more than it takes.
     fn pays(&self, group: &Group) -> bool {
         let leaves_loop = || group.sites.iter().any(|site| self.nest.home(site.insn) != group.home);
-        group.shared == Shared::Root || group.sites.len() > 1 || leaves_loop()
+        group.shared == Shared::Root || group.sites.len() > 1 || leaves_loop() || self.waits(&group.sites[0])
+    }
+
+    /// Whether the dividend of a quotient is there later than the reciprocal of the divisor would be.
+    fn waits(&self, site: &Site) -> bool {
+        let Expr::Op { op: Op::Div, operands } = &self.kernel.exprs[site.expr] else { return false };
+        let chain = |id: ExprId| self.chains.get(&id).copied().unwrap_or(0);
+        chain(operands[0]) > chain(operands[1]) + STEPS[1]
     }
 
     /// The scalar that the first operation of a group already computes where the group needs it.

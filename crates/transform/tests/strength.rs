@@ -30,6 +30,17 @@ fn a_quotient_in_a_loop_is_a_product() {
     );
 }
 
+/// A quotient waits for its dividend; the reciprocal of a divisor that is there long before does not.
+#[test]
+fn dividends_that_are_late() {
+    PASS.check(
+        "s = x[0] + x[1]\nt = log(s)\ny[0] = (x[2] - t)/s\n",
+        "s = x[0] + x[1]\nt = log(s)\nreciprocal_0 = 1.0/s\ny[0] = (x[2] - t)*reciprocal_0",
+    );
+    PASS.refuse("s = log(x[0])\ny[0] = (x[2] - s)/s\n");
+    PASS.refuse("y[0] = x[1]*x[2]/x[0]\n");
+}
+
 /// A reciprocal that is there already is the one that others use.
 #[test]
 fn reciprocals_are_used() {
