@@ -143,7 +143,11 @@ fn chains(linearized: &LinearizedKernel, writers: &[Vec<usize>]) -> FxHashMap<Ex
             let own = match expr {
                 Expr::Access { array, .. } => of_scalars.get(array).copied().unwrap_or(0),
                 Expr::Op { op: Op::Div, .. } => quotient,
-                Expr::Op { op: Op::Pow, operands } if kernel.exprs.literal(operands[1]).is_none_or(|exponent| exponent.fract() != 0.0) => call,
+                Expr::Op { op: Op::Pow, operands }
+                    if kernel.exprs.literal(operands[1]).is_none_or(|exponent| exponent.fract() != 0.0) =>
+                {
+                    call
+                }
                 Expr::Op { .. } => step,
                 Expr::Call { function, .. } => match kernel[*function].as_ref() {
                     "sqrt" => root,
