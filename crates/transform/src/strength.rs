@@ -9,14 +9,15 @@
 //! # Output
 //! The same values over the real numbers, with a scalar for each reciprocal and root that is shared: a few more products, fewer quotients, no such powers.
 //! # Method
-//! Roots come first, since they leave quotients. How late a value is there is the length of the longest chain of operations that leads to it, through scalars too. A shared value is computed in the outermost loop in which its operand stays the same, just before the first operation
+//! Roots come first, since they leave quotients. A shared value is computed in the outermost loop in which its operand stays the same, just before the first operation
 //! that needs it there. It leaves neither a condition nor a loop that may be empty. What an instruction computes only on a condition stays with that instruction,
-//! unless it reads nothing but arguments at constant indices.
+//! unless it reads nothing but arguments at constant indices. How late a value is there is the length of the longest chain of operations that leads to it, through scalars too.
 //! # Complexity
 //! Each quotient or power costs a look at the loops around it and at the writers of the arrays that its operand reads.
 //! # Source
 //! Allen, Cocke, Kennedy, "Reduction of operator strength", 1981.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -35,8 +36,14 @@ use rustc_hash::FxHashMap;
 use crate::depends::in_order_without_dead;
 use crate::nest::{Nest, NodeId, NodeKind};
 
-/// Steps that a sum or product takes, a quotient, a root, and a call, as processors of today do.
-const STEPS: [u32; 4] = [4, 13, 20, 40];
+/// Cycles from a sum or product to what needs it.
+const STEP: u32 = 4;
+/// The same of a quotient.
+const QUOTIENT: u32 = 13;
+/// The same of a root.
+const ROOT: u32 = 20;
+/// The same of a call.
+const CALL: u32 = 40;
 
 /// Powers beyond this stay: the products would be many.
 const MAX_EXPONENT: f64 = 4.0;
@@ -123,13 +130,12 @@ fn reduced(linearized: &LinearizedKernel, kind: Kind) -> Option<LinearizedKernel
             writers[array.index()].push(nest.position(insn));
         }
     }
-    let chains = chains(linearized, &writers);
-    let search = Search { kernel, types: Types::infer(kernel), domains, nest, writers, chains };
+    let search = Search { kernel, types: Types::infer(kernel), domains, nest, writers, chains: OnceCell::new() };
     let groups = search.groups(linearized, kind);
     (!groups.is_empty()).then(|| search.write(linearized, groups))
 }
 
-/// Of each expression, how many steps the longest chain of operations takes that leads to it, through scalars that are written once.
+/// Of each expression, how many cycles the longest chain of operations takes that leads to it, through scalars that are written once.
 fn chains(linearized: &LinearizedKernel, writers: &[Vec<usize>]) -> FxHashMap<ExprId, u32> {
     let kernel = &linearized.kernel;
     let mut res: FxHashMap<ExprId, u32> = FxHashMap::default();
@@ -139,20 +145,19 @@ fn chains(linearized: &LinearizedKernel, writers: &[Vec<usize>]) -> FxHashMap<Ex
         let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { continue };
         for id in below(&kernel.exprs, [*expression]) {
             let expr = &kernel.exprs[id];
-            let [step, quotient, root, call] = STEPS;
             let own = match expr {
                 Expr::Access { array, .. } => of_scalars.get(array).copied().unwrap_or(0),
-                Expr::Op { op: Op::Div, .. } => quotient,
+                Expr::Op { op: Op::Div, .. } => QUOTIENT,
                 Expr::Op { op: Op::Pow, operands }
                     if kernel.exprs.literal(operands[1]).is_none_or(|exponent| exponent.fract() != 0.0) =>
                 {
-                    call
+                    CALL
                 }
-                Expr::Op { .. } => step,
+                Expr::Op { .. } => STEP,
                 Expr::Call { function, .. } => match kernel[*function].as_ref() {
-                    "sqrt" => root,
-                    "fabs" | "abs" | "fmin" | "fmax" => step,
-                    _ => call,
+                    "sqrt" => ROOT,
+                    "fabs" | "abs" | "fmin" | "fmax" => STEP,
+                    _ => CALL,
                 },
                 _ => 0,
             };
@@ -173,8 +178,8 @@ struct Search<'a> {
     nest: Nest,
     /// Of each array, the positions of the instructions that write it.
     writers: Vec<Vec<usize>>,
-    /// Of each expression, how many steps the longest chain of operations takes that leads to it.
-    chains: FxHashMap<ExprId, u32>,
+    /// [`chains`], once they are asked for.
+    chains: OnceCell<FxHashMap<ExprId, u32>>,
 }
 
 impl Search<'_> {
@@ -206,7 +211,7 @@ impl Search<'_> {
                 }
             }
         }
-        let mut res: Vec<Group> = groups.into_values().flatten().filter(|group| self.pays(group)).collect();
+        let mut res: Vec<Group> = groups.into_values().flatten().filter(|group| self.pays(group, linearized)).collect();
         res.sort_by_key(|group| (group.at, group.of));
         res
     }
@@ -263,16 +268,20 @@ impl Search<'_> {
     }
 
     /// Whether a shared value saves more than it takes.
-    fn pays(&self, group: &Group) -> bool {
+    fn pays(&self, group: &Group, linearized: &LinearizedKernel) -> bool {
         let leaves_loop = || group.sites.iter().any(|site| self.nest.home(site.insn) != group.home);
-        group.shared == Shared::Root || group.sites.len() > 1 || leaves_loop() || self.waits(&group.sites[0])
+        group.shared == Shared::Root
+            || group.sites.len() > 1
+            || leaves_loop()
+            || self.waits(&group.sites[0], linearized)
     }
 
     /// Whether the dividend of a quotient is there later than the reciprocal of the divisor would be.
-    fn waits(&self, site: &Site) -> bool {
+    fn waits(&self, site: &Site, linearized: &LinearizedKernel) -> bool {
         let Expr::Op { op: Op::Div, operands } = &self.kernel.exprs[site.expr] else { return false };
-        let chain = |id: ExprId| self.chains.get(&id).copied().unwrap_or(0);
-        chain(operands[0]) > chain(operands[1]) + STEPS[1]
+        let chains = self.chains.get_or_init(|| chains(linearized, &self.writers));
+        let chain = |id: ExprId| chains.get(&id).copied().unwrap_or(0);
+        chain(operands[0]) > chain(operands[1]) + QUOTIENT
     }
 
     /// The scalar that the first operation of a group already computes where the group needs it.
