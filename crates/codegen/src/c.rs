@@ -49,6 +49,7 @@ mod operation;
 mod packing;
 mod pairs;
 mod plan;
+mod rows;
 mod source;
 mod statements;
 mod strips;

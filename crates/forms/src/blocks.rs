@@ -5,12 +5,14 @@
 //! # Output
 //! For each store its loops anew: one nest for each block of elements in which the same features count, whose value is a sum of tables times features.
 //! A store that is symmetric, `A[j, k]` and `A[k, j]` being changed by the same, is computed for `j < k` and on the diagonal, and stored twice.
-//! With [`whole`] each store is one block instead.
+//! With [`whole`] each store is one block instead, and with [`by_components`] one for each choice of its components: a vector-valued element's store has
+//! elements `[j, a, k, b]`, and for each `a` and `b` other features count, but sums of the same tables over `j` and `k`. These blocks share their loops.
 //! # Method
 //! Each axis is cut where the set of features with entries changes, blocks are products of the segments. In a block columns that are proportional or depend
-//! on others there are merged anew. If there would be more than [`MAX_SEGMENTS`] segments, neighbours that differ least are joined.
+//! on others there are merged anew. Components are the short axes for which all blocks together take the fewest operations; their tables are a basis of those
+//! of all blocks. If there would be more than [`MAX_SEGMENTS`] segments, neighbours that differ least are joined.
 //! # Complexity
-//! Linear in the entries of the map, times the number of features in joining segments.
+//! Linear in the entries of the map, times the number of features in joining segments, and times the number of tables in finding a basis.
 
 use std::cmp::Ordering;
 
@@ -19,6 +21,7 @@ use nestegg_ir::linearization::LoopTree;
 use nestegg_ir::{Array, ArrayId, ArrayKind, Dtype, ExprId, Float, InameId, InstructionKind, Kernel, Number, Op};
 use nestegg_solve::cluster::TOLERANCE;
 
+use crate::atoms::MonomialId;
 use crate::columns::{Column, Map, made_from_basis, merged};
 use crate::nests::{add_store, in_loops};
 use crate::scalars::{self, Terms};
@@ -28,6 +31,24 @@ use nestegg_ir::names::{Names, add_iname, add_inames};
 
 /// How many segments an axis may have.
 const MAX_SEGMENTS: usize = 16;
+
+/// Axes of more values are no components.
+const MAX_COMPONENTS: usize = 4;
+
+/// How many short axes are looked at: those of two vector-valued linear elements on cells.
+const MAX_SHORT: usize = 4;
+
+/// How many choices of components there may be: each is a statement.
+const MAX_PLACES: usize = 16;
+
+/// Blocks of fewer elements are no loops worth their name.
+const MIN_POINTS: usize = 16;
+
+/// Statements that add up more tables have no registers for them.
+const MAX_SUMMANDS: usize = 16;
+
+/// Maps with more numbers are not cut.
+const MAX_CUT_ENTRIES: usize = 2_000_000;
 
 /// Elements of a store that are computed alike.
 #[derive(Clone, Debug)]
@@ -39,9 +60,11 @@ pub(crate) struct Block {
     /// For each axis the one that it is swapped with.
     partners: Vec<usize>,
     shape: BlockShape,
+    /// How far from the ranges the elements are that are computed from the tables: one place, or several with features of their own.
+    places: Vec<Vec<usize>>,
     /// The tables, over the ranges, row-major.
     tables: Vec<Vec<f64>>,
-    /// What each table is multiplied with.
+    /// For each place, what each table is multiplied with; nothing where it is not read.
     pub(crate) features: Vec<Terms>,
 }
 
@@ -67,7 +90,8 @@ impl Block {
             BlockShape::Triangle => side * (side - 1) / 2,
             BlockShape::Diagonal => side,
         };
-        (2 * self.tables.len() * n_points) as u64
+        let n_read = self.features.iter().filter(|feature| !feature.is_empty()).count();
+        (2 * n_read * n_points) as u64
     }
 
     /// The two axes of a block on the diagonal that have more than one value.
@@ -127,6 +151,7 @@ pub(crate) fn blocks(map: &Map, stores: &[Store], tables: &TableStore, use_basis
                     ranges: ranges.clone(),
                     partners: partners.clone(),
                     shape: block_shape,
+                    places: vec![vec![0; shape.len()]],
                     tables: Vec::new(),
                     features: Vec::new(),
                 };
@@ -147,6 +172,7 @@ pub(crate) fn whole(map: &Map, stores: &[Store], tables: &TableStore) -> Vec<Blo
             ranges: shape.iter().map(|&extent| (0, extent)).collect(),
             partners: (0..shape.len()).collect(),
             shape: BlockShape::Plain,
+            places: vec![vec![0; shape.len()]],
             tables: Vec::new(),
             features: Vec::new(),
         };
@@ -154,6 +180,95 @@ pub(crate) fn whole(map: &Map, stores: &[Store], tables: &TableStore) -> Vec<Blo
         filled(block, store, (&columns, &map.limits[first_row..first_row + n_rows]), &shape, true)
     };
     map.stores.iter().filter_map(of_store).collect()
+}
+
+/// The stores of a map, each as one block for each choice of its components, with the fewest operations; `None` if no store has components for which there are fewer
+/// tables than for all of its elements.
+pub(crate) fn by_components(map: &Map, stores: &[Store], tables: &TableStore) -> Option<Vec<Block>> {
+    let all = whole(map, stores, tables);
+    let mut is_better = false;
+    let res = all.into_iter().map(|block| {
+        let store = &stores[block.store_idx];
+        let first_row = map.stores.iter().find(|of_map| of_map.0 == block.store_idx).map_or(0, |of_map| of_map.1);
+        let (shape, columns) = of_store(map, store, first_row, tables);
+        let n_rows: usize = shape.iter().product();
+        let limits = &map.limits[first_row..first_row + n_rows];
+        let short: Vec<usize> = (0..shape.len()).filter(|&axis| (2..=MAX_COMPONENTS).contains(&shape[axis])).collect();
+        let choices = (1_usize..1 << short.len().min(MAX_SHORT)).map(|choice| -> Vec<usize> {
+            short.iter().enumerate().filter(|(at, _)| choice >> at & 1 == 1).map(|(_, &axis)| axis).collect()
+        });
+        let cut = choices.filter_map(|components| cut(&block, &components, (&columns, limits), &shape));
+        let best = cut.min_by_key(Block::operations).filter(|cut| cut.operations() < block.operations());
+        is_better |= best.is_some();
+        best.unwrap_or(block)
+    });
+    let res: Vec<Block> = res.collect();
+    is_better.then_some(res)
+}
+
+/// A block of all elements of a store as one for each choice of components, from tables that they share; `None` if they are too many or too small.
+fn cut(whole: &Block, components: &[usize], (columns, limits): (&[Column], &[f64]), shape: &[usize]) -> Option<Block> {
+    let n_rows: usize = shape.iter().product();
+    let n_places: usize = components.iter().map(|&axis| shape[axis]).product();
+    let n_points = n_rows / n_places;
+    if n_places > MAX_PLACES || n_points < MIN_POINTS || n_rows.saturating_mul(columns.len()) > MAX_CUT_ENTRIES {
+        return None;
+    }
+    // The place of each row, and its point there.
+    let strides: Vec<usize> = (0..shape.len()).map(|axis| shape[axis + 1..].iter().product()).collect();
+    let number = |row: usize, axes: &mut dyn Iterator<Item = usize>| {
+        axes.fold(0, |res, axis| res * shape[axis] + row / strides[axis] % shape[axis])
+    };
+    let place = |row: usize| number(row, &mut components.iter().copied());
+    let point = |row: usize| number(row, &mut (0..shape.len()).filter(|axis| !components.contains(axis)));
+    let at: Vec<(usize, usize)> = (0..n_rows).map(|row| (place(row), point(row))).collect();
+    // A number of a table is as exact as the most exact one that is made of it.
+    let mut exact = vec![f64::INFINITY; n_points];
+    for (&(_, point), &limit) in at.iter().zip(limits).filter(|(_, limit)| **limit > 0.0) {
+        exact[point] = exact[point].min(limit);
+    }
+    exact.iter_mut().filter(|limit| limit.is_infinite()).for_each(|limit| *limit = 0.0);
+    let mut parts: Vec<Column<(usize, MonomialId)>> = Vec::new();
+    for column in columns {
+        let mut values = vec![vec![0.0; n_points]; n_places];
+        for (&(place, point), &value) in at.iter().zip(&column.values) {
+            values[place][point] = value;
+        }
+        parts.extend(values.into_iter().enumerate().map(|(place, values)| Column {
+            values,
+            feature: column.feature.iter().map(|&(monomial, factor)| ((place, monomial), factor)).collect(),
+        }));
+    }
+    let mut columns = merged(parts, &exact);
+    if let Some(made) = made_from_basis(&columns, &exact) {
+        columns = made;
+    }
+    if columns.len() > MAX_SUMMANDS {
+        return None;
+    }
+    let features = (0..n_places).flat_map(|place| {
+        columns.iter().map(move |column| {
+            let own = column.feature.iter().filter(|((of, _), factor)| *of == place && *factor != 0.0);
+            own.map(|&((_, monomial), factor)| (monomial, factor)).collect::<Terms>()
+        })
+    });
+    let features = features.collect();
+    let places = (0..n_places).map(|place| {
+        let (mut rest, mut res) = (place, vec![0; shape.len()]);
+        for &axis in components.iter().rev() {
+            res[axis] = rest % shape[axis];
+            rest /= shape[axis];
+        }
+        res
+    });
+    let length = |axis: usize| if components.contains(&axis) { 1 } else { shape[axis] };
+    Some(Block {
+        ranges: (0..shape.len()).map(|axis| (0, length(axis))).collect(),
+        places: places.collect(),
+        tables: columns.into_iter().map(|column| column.values).collect(),
+        features,
+        ..whole.clone()
+    })
 }
 
 /// The extents of a store's axes, and its part of the columns of a map.
@@ -295,23 +410,18 @@ pub(crate) fn write(
     let InstructionKind::Assignment { assignee, .. } = &kernel[store.insn].kind else { return Vec::new() };
     let dtype = kernel[assignee.array].dtype;
     let inames = block_inames(kernel, names, store, block);
-    let mut terms = Vec::new();
-    for (table, feature) in block.tables.iter().zip(features) {
-        let Some(feature) = *feature else { continue };
-        let is_one = block.shape != BlockShape::Diagonal && table.iter().all(|&value| value == table[0]);
-        let factor = if is_one {
-            scalars::number(kernel, table[0])
-        } else {
-            let Some((array, indices)) = block_table(kernel, names, block, table, dtype, &inames) else { continue };
-            kernel.exprs.access(array, indices)
-        };
-        terms.push(kernel.exprs.op(Op::Mul, [factor, feature]));
-    }
-    let value = match terms.as_slice() {
-        [] => scalars::number(kernel, 0.0),
-        [single] => *single,
-        _ => kernel.exprs.op(Op::Add, terms),
-    };
+    let factors: Vec<Option<ExprId>> = block
+        .tables
+        .iter()
+        .map(|table| {
+            let is_one = block.shape != BlockShape::Diagonal && table.iter().all(|&value| value == table[0]);
+            if is_one {
+                return Some(scalars::number(kernel, table[0]));
+            }
+            let (array, indices) = block_table(kernel, names, block, table, dtype, &inames)?;
+            Some(kernel.exprs.access(array, indices))
+        })
+        .collect();
     let orders: &[bool] = match block.shape {
         BlockShape::Plain | BlockShape::Diagonal => &[false],
         BlockShape::Mirrored | BlockShape::Triangle => &[false, true],
@@ -323,22 +433,35 @@ pub(crate) fn write(
         }
     }
     let mut body = Vec::new();
-    for &is_swapped in orders {
-        let at = |axis: usize| -> Affine {
-            let axis = if is_swapped { block.partners[axis] } else { axis };
-            let terms = inames[axis].map(|iname| (Var::Iname(iname), 1)).into_iter().collect();
-            Affine { constant: block.ranges[axis].0 as i64, terms }
+    for (place, features) in
+        block.places.iter().zip(features.chunks(block.tables.len().max(1)).chain(std::iter::repeat(&[][..])))
+    {
+        let terms: Vec<ExprId> = std::iter::zip(&factors, features)
+            .filter_map(|(factor, feature)| Some(kernel.exprs.op(Op::Mul, [(*factor)?, (*feature)?])))
+            .collect();
+        let value = match terms.as_slice() {
+            [] if store.is_accumulation => continue,
+            [] => scalars::number(kernel, 0.0),
+            [single] => *single,
+            _ => kernel.exprs.op(Op::Add, terms),
         };
-        let indices = store.indices.iter().map(|index| {
-            store.axes.iter().enumerate().fold(index.clone(), |index, (axis, &iname)| {
-                // Extents are far below where an index could overflow, and it did not before.
-                index.substitute(Var::Iname(iname), &at(axis)).unwrap_or_default()
-            })
-        });
-        let indices: Vec<ExprId> =
-            indices.collect::<Vec<Affine>>().iter().map(|index| index.to_expr(&mut kernel.exprs)).collect();
-        let insn = add_store(kernel, names, store, indices, (Op::Add, value), within.clone());
-        body.extend(insn.map(LoopTree::Run));
+        for &is_swapped in orders {
+            let at = |axis: usize| -> Affine {
+                let axis = if is_swapped { block.partners[axis] } else { axis };
+                let terms = inames[axis].map(|iname| (Var::Iname(iname), 1)).into_iter().collect();
+                Affine { constant: (block.ranges[axis].0 + place[axis]) as i64, terms }
+            };
+            let indices = store.indices.iter().map(|index| {
+                store.axes.iter().enumerate().fold(index.clone(), |index, (axis, &iname)| {
+                    // Extents are far below where an index could overflow, and it did not before.
+                    index.substitute(Var::Iname(iname), &at(axis)).unwrap_or_default()
+                })
+            });
+            let indices: Vec<ExprId> =
+                indices.collect::<Vec<Affine>>().iter().map(|index| index.to_expr(&mut kernel.exprs)).collect();
+            let insn = add_store(kernel, names, store, indices, (Op::Add, value), within.clone());
+            body.extend(insn.map(LoopTree::Run));
+        }
     }
     in_loops(body, &within)
 }

@@ -170,7 +170,10 @@ fn cheapest(
                 }
             }
         }
-        Shape::Dense => plans.push(Plan::Blocks(blocks::whole(map, stores, tables))),
+        Shape::Dense => {
+            plans.push(Plan::Blocks(blocks::whole(map, stores, tables)));
+            plans.extend(blocks::by_components(map, stores, tables).map(Plan::Blocks));
+        }
     }
     best_of(plans, atoms, options).unwrap_or_else(|| Plan::Blocks(Vec::new()))
 }

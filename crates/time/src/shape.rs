@@ -2,7 +2,7 @@
 //!
 //! # Method
 //! From the inside out. A short loop inside another, with nothing but unrolled loops inside, is unrolled into it. A loop without loops inside runs in
-//! vector lanes if the kernel says so, or if all it stores is consecutive, or is the sum of neighbours, which the C back end writes in vectors, if no element that it
+//! vector lanes if the kernel says so, or if all it stores is consecutive or fills rows, or is the sum of neighbours, which the C back end writes in vectors, if no element that it
 //! stores is accessed elsewhere in it, and if all it calls has vector forms. The rest of a trip count that is no multiple of the lanes runs in vectors half as long, and so on,
 //! or in one that overlaps the one before, where C has [vectors across loops](is_arithmetic).
 //! # Complexity
@@ -104,7 +104,7 @@ pub(crate) fn cost(kernel: &Sized, machine: &Machine) -> Vec<LoopEstimate> {
                         && lanes > 1.0
                         && inner.work.reductions == 0.0
                         && !loops[child].work.loads.iter().chain(&loops[child].work.stores).any(touches)
-                        && kernel.is_vectorizable(&inner.work, iname, machine)
+                        && kernel.is_vectorizable(&inner.work, (iname, of_child.trips), machine)
                         && inner.work.loads.iter().all(|load| matches!(stride(load, iname), Some(0 | 1)))
                 });
                 if is_vector {
@@ -288,7 +288,7 @@ fn of_loop(kernel: &Sized, inner: &Shaped, of: &Loop, machine: &Machine) -> Loop
         let lanes = machine.lanes(size);
         // If the trip count varies, a short loop rarely fills a vector.
         let is_long = trips >= if of.is_varying && !of.is_lanes { 2.0 * lanes } else { 2.0 };
-        if lanes > 1.0 && is_long && kernel.is_vectorizable(work, iname, machine) {
+        if lanes > 1.0 && is_long && kernel.is_vectorizable(work, (iname, trips), machine) {
             let is_across = !of.children.is_empty() && trips >= lanes && !of.is_varying && is_arithmetic(work, iname);
             let n = if is_across { (trips / lanes).ceil() } else { n_steps(trips, lanes) };
             let vector = Steps { n, lanes };
@@ -360,6 +360,10 @@ fn body(work: &Work, iname: Option<InameId>, steps: &Steps, machine: &Machine) -
                 moved += reference.times * lanes;
             }
         }
+    }
+    for store in work.stores.iter().filter(|_| is_vector) {
+        let step = iname.and_then(|iname| stride(store, iname)).map_or(1, i64::unsigned_abs);
+        moved += if PERMUTED.contains(&step) { lanes * store.times } else { 0.0 };
     }
     let mut stores = count(&work.stores) + work.copied;
     loads += work.numbers + work.copied;
@@ -492,7 +496,7 @@ impl Sized {
         all.map(|reference| self.element[reference.array.index()]).max().unwrap_or(8)
     }
 
-    fn is_vectorizable(&self, work: &Work, iname: InameId, machine: &Machine) -> bool {
+    fn is_vectorizable(&self, work: &Work, (iname, trips): (InameId, f64), machine: &Machine) -> bool {
         let calls = work.calls.iter().sum::<f64>() > 0.0;
         // What transposes blocks of elements is in lanes already.
         if work.is_scalar || work.turned > 0.0 || calls && machine[C::CallLanes] <= 1.0 {
@@ -502,8 +506,8 @@ impl Sized {
             return false;
         }
         work.stores.iter().all(|store| {
-            matches!(stride(store, iname), Some(1 | -1))
-                && accesses(work, store.array).all(|other| !meets(store, other, iname))
+            (matches!(stride(store, iname), Some(1 | -1)) || fills_row(work, store, iname))
+                && accesses(work, store.array).all(|other| !meets(store, other, (iname, trips)))
         })
     }
 
@@ -629,8 +633,19 @@ fn accesses(work: &Work, array: ArrayId) -> impl Iterator<Item = &Reference> {
     work.loads.iter().chain(&work.stores).filter(move |reference| reference.array == array)
 }
 
-/// Whether two elements of an array may be the same in different iterations.
-fn meets(store: &Reference, other: &Reference, iname: InameId) -> bool {
+/// Whether an iteration stores all elements between this one and that of the next iteration, so that vectors of each are put in order and stored as whole vectors.
+fn fills_row(work: &Work, store: &Reference, iname: InameId) -> bool {
+    let Some(step) = stride(store, iname).filter(|step| PERMUTED.contains(&step.unsigned_abs())) else { return false };
+    let Some(position) = &store.position else { return false };
+    let beside = work.stores.iter().filter(|other| other.array == store.array);
+    let offsets: Vec<i64> =
+        beside.filter_map(|other| other.position.as_ref()?.plus(position, -1)?.as_constant()).collect();
+    let length = step.abs();
+    (0..length).any(|before| (-before..length - before).all(|offset| offsets.contains(&offset)))
+}
+
+/// Whether two elements of an array may be the same in different iterations of a loop with so many.
+fn meets(store: &Reference, other: &Reference, (iname, trips): (InameId, f64)) -> bool {
     let (Some(a), Some(b)) = (&store.position, &other.position) else { return true };
     let Some(difference) = a.plus(b, -1) else { return true };
     match difference.as_constant() {
@@ -638,7 +653,7 @@ fn meets(store: &Reference, other: &Reference, iname: InameId) -> bool {
         // Different elements of a row that one iteration writes in full.
         Some(distance) => {
             let stride = a.coefficient(Var::Iname(iname));
-            stride == 0 || distance % stride == 0 && (distance / stride).unsigned_abs() < 64
+            stride == 0 || distance % stride == 0 && ((distance / stride).unsigned_abs() as f64) < trips.min(64.0)
         }
         None => difference.coefficient(Var::Iname(iname)) != 0 || difference.inames().count() == 0,
     }

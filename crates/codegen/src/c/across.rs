@@ -44,40 +44,40 @@ const OPERATIONS: usize = 2;
 const MAX_BLOCKS: usize = 2;
 
 /// A loop that can be written so.
-struct Across {
-    iname: InameId,
+pub(super) struct Across {
+    pub(super) iname: InameId,
     /// The vectors.
-    strip: Strip,
+    pub(super) strip: Strip,
     /// Temporaries of one iteration, and elements that inner loops access and that stay the same in these.
-    held: Vec<Held>,
+    pub(super) held: Vec<Held>,
     /// The most sums of an inner loop.
-    n_sums: usize,
+    pub(super) n_sums: usize,
     /// Whether columns of tables are read.
-    has_columns: bool,
+    pub(super) has_columns: bool,
 }
 
 /// A value that is in vectors while a block runs.
-struct Held {
-    at: Assignee,
+pub(super) struct Held {
+    pub(super) at: Assignee,
     /// Whether it is loaded before.
-    is_read: bool,
+    pub(super) is_read: bool,
 }
 
 /// Vectors that go through the body together.
-struct Block {
+pub(super) struct Block {
     /// The iname's value in the first lane, if that is a number.
-    first: Option<i64>,
+    pub(super) first: Option<i64>,
     /// How far from the iname's value each begins.
-    offsets: Vec<usize>,
+    pub(super) offsets: Vec<usize>,
     /// The vector variables that stand for each array while the block runs.
-    names: FxHashMap<ArrayId, Vec<Text>>,
+    pub(super) names: FxHashMap<ArrayId, Vec<Text>>,
 }
 
 /// Where an instruction is.
-struct Visit {
-    insn: InsnId,
+pub(super) struct Visit {
+    pub(super) insn: InsnId,
     /// Loops inside the loop that is written in vectors, around the instruction.
-    inner: Vec<InameId>,
+    pub(super) inner: Vec<InameId>,
 }
 
 impl Writer<'_> {
@@ -278,7 +278,7 @@ impl Writer<'_> {
     }
 
     /// Whether an element may be read in an iteration before it is written.
-    fn is_read_first(&self, at: &Assignee, visits: &[Visit]) -> bool {
+    pub(super) fn is_read_first(&self, at: &Assignee, visits: &[Visit]) -> bool {
         let kernel = self.kernel;
         let touches = |visit: &&Visit| {
             let instruction = &kernel[visit.insn];
@@ -291,7 +291,7 @@ impl Writer<'_> {
     }
 
     /// Whether vectors can do what an instruction does.
-    fn is_written_across(
+    pub(super) fn is_written_across(
         &self,
         visit: &Visit,
         written: &FxHashMap<ArrayId, Vec<&Assignee>>,
@@ -353,7 +353,7 @@ impl Writer<'_> {
     }
 
     /// Whether an instruction reads such a column.
-    fn has_columns(&self, insn: InsnId, iname: InameId) -> bool {
+    pub(super) fn has_columns(&self, insn: InsnId, iname: InameId) -> bool {
         let kernel = self.kernel;
         let varying = self.varying(kernel[insn].expressions(), iname, |_| false);
         varying.iter().any(|&id| self.is_column(id, iname))
@@ -448,7 +448,7 @@ impl Writer<'_> {
     }
 
     /// One assignment, for all vectors.
-    fn assign_across(
+    pub(super) fn assign_across(
         &mut self,
         across: &Across,
         block: &Block,
@@ -498,7 +498,7 @@ impl Writer<'_> {
     }
 
     /// The values of an expression in all vectors, and what is computed before.
-    fn values_across(
+    pub(super) fn values_across(
         &mut self,
         across: &Across,
         block: &Block,

@@ -60,10 +60,13 @@ impl Writer<'_> {
                         continue;
                     }
                     let one = self.loop_over(*iname, open)?;
-                    let whole = match self.flat(*iname, body) {
-                        None => self.across(&one, (*iname, body), temporaries, open)?,
-                        flat => flat,
-                    };
+                    let mut whole = self.flat(*iname, body);
+                    if whole.is_none() {
+                        whole = self.across(&one, (*iname, body), temporaries, open)?;
+                    }
+                    if whole.is_none() {
+                        whole = self.rows(&one, (*iname, body), temporaries, open)?;
+                    }
                     let lines = self.enter_loop(*iname, temporaries);
                     let is_plain = lines.is_empty() && one.mark.is_none();
                     let summing = if is_plain { self.summing_of(*iname, body, temporaries) } else { None };
