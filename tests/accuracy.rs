@@ -1,6 +1,9 @@
 //! The accuracy guard: forms that lose digits on hard data are found, and there are forms that do not.
 
 use nestegg_driver::accuracy::{Accuracy, LIMIT_EXACT, measure};
+use nestegg_driver::config::{Config, Strategy};
+use nestegg_driver::optimize;
+use nestegg_driver::report::FailureKind;
 use nestegg_forms::{Options, Selected, Shape, Stores, Sums, point_features};
 use nestegg_ir::{LinearizedKernel, Program};
 use nestegg_span::Source;
@@ -62,6 +65,22 @@ fn sums_that_are_kept_lose_none() {
     let found = accuracy(&input, features(&isolated(&input), Sums::Kept));
     assert!(found.families.len() > 8 && found.n_elements > 0, "{found:?}");
     assert_eq!(found.exceeds(LIMIT_EXACT), None);
+}
+
+/// The linear maps of this kernel lose too many digits, and so does the search's next result; in a second search, without the forms that lose the most, is a better one.
+#[test]
+fn a_second_search_does_without_the_forms_that_lose_digits() {
+    let path = root().join("fixtures/coffee/tsfc_elasticity_3d_nf1_q1.json");
+    let text = std::fs::read_to_string(path).expect("the fixture is there");
+    let config = Config { strategy: Strategy::Named("O3".to_owned()), ..Config::of_operations() };
+    let report = optimize(&Source::new("k.json", text), &config).expect("the kernel is well-formed").report;
+    assert!(report.seed.ends_with(", carefully"), "{}", report.seed);
+    assert!(report.failures.iter().all(|failure| failure.kind == FailureKind::Inaccurate), "{:?}", report.failures);
+    assert!(report.failures.iter().any(|failure| failure.seed == "linear-map"), "{:?}", report.failures);
+    let of_first = report.seeds.iter().filter(|(seed, _)| !seed.ends_with(", carefully"));
+    let is_refused = |seed: &str| report.failures.iter().any(|failure| failure.seed == seed);
+    let next = of_first.filter(|(seed, _)| !is_refused(seed)).map(|(_, cost)| *cost).min().expect("some are left");
+    assert!(report.after.total < next, "{} is less than {next}", report.after.total);
 }
 
 #[test]

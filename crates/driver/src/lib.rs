@@ -25,6 +25,7 @@ pub mod pipeline;
 mod probabilities;
 pub mod problem;
 pub mod report;
+mod rest;
 pub mod rules;
 mod same;
 mod screen;

@@ -7,7 +7,7 @@
 //! # Method
 //! The stages of `ARCHITECTURE.md`, in this order. After every pass its output is verified; at the end the interpreter
 //! compares the result with the input, and its rounding errors with those of the input. If a result fails, the pipeline
-//! takes the same result with [other coefficients](crate::fitted), or the next best, down to the value form without any
+//! takes the same result with [other coefficients](crate::fitted), or the [next best](crate::rest), down to the value form without any
 //! rule, the input without its dead code, and the unchanged input. Failures are reported. They are errors only where a
 //! rule of the caller's took part in a result that differs from the input, or where nothing holds. A result with more
 //! operations than the input is not taken: the input without its dead code takes its place, as it does where the input
@@ -16,7 +16,7 @@
 //! Nothing here decides about a kernel: rules propose, the extractor chooses, the scheduler orders.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use nestegg_codegen::c::Parallel;
@@ -36,17 +36,16 @@ use crate::fitted::fit;
 use crate::lineage::Lineages;
 use crate::notation::read_defined;
 use crate::parameters;
-use crate::report::{AssumedParameter, Failure, FailureKind, Operations, Report, Validated};
+use crate::report::{AssumedParameter, Failure, FailureKind, Report, Validated};
+use crate::rest::Rest;
 use crate::rules::{self, Licensed};
-use crate::search::{
-    AS_IT_CAME, Fold, Found, Told, as_it_came, linearized, search, violations, with_unrolled, without_rules,
-};
+use crate::search::{AS_IT_CAME, Fold, Found, Told, as_it_came, linearized, search, violations, with_unrolled};
 use crate::smallest::{self, Smallest, Wrong};
 use crate::stages::{ACCURACY, FIT, Stages, VALIDATE};
 use crate::stated::Stated;
 use crate::temporaries;
 use crate::threads::threaded;
-use crate::time::{Nanoseconds, Run};
+use crate::time::Run;
 use crate::trace::Event;
 use crate::validation::{self, Steps, Subject};
 
@@ -192,18 +191,19 @@ fn optimize_program(
         stages.run(VALIDATE, || judge.each_seed())?;
     }
     let stages = RefCell::new(stages);
-    let mut rest = Rest::new(input, &found, told, &before, estimate_before)?;
+    let rest = RefCell::new(Rest::new(input, &found, told, &before, estimate_before)?);
     let mut fits = Fits::new(&in_order, accuracy::parameters(&in_order, &values));
     let fitted = RefCell::new(None);
     // Where one candidate rounds too much, the next may well, too.
     let mut is_wary = false;
     let Trials { held, refused } = first_that_hold(
         n,
-        || fitted.take().map_or_else(|| rest.next(&mut stages.borrow_mut()), |fitted| Ok(Some(fitted))),
+        || fitted.take().map_or_else(|| rest.borrow_mut().next(&mut stages.borrow_mut()), |fitted| Ok(Some(fitted))),
         |candidate| {
             let judged = judge.judge(candidate, is_wary, &mut stages.borrow_mut())?;
             if let Err(Refusal::Inaccurate { excess, .. }) = judged {
                 is_wary = true;
+                rest.borrow_mut().lose(candidate);
                 fitted.replace(stages.borrow_mut().run(FIT, || fit(&mut fits, candidate, excess)));
             }
             if let Err(refusal) = &judged {
@@ -231,6 +231,7 @@ fn optimize_program(
         let Candidate { mut program, seed, mut rules, mut limits, mut unjudged, gap, saved, from, .. } = candidate;
         stated.add_to(&mut program.kernel);
         let mut seeds = found.seeds.clone();
+        seeds.extend(rest.borrow().of_second_search());
         if seed == AS_IT_CAME {
             // What the rules gave is in what was found and not taken.
             let best = found.ranking.first();
@@ -298,88 +299,6 @@ fn add_lower(
     found.ranking.extend(kept);
     found.ranking.sort_by_key(Candidate::rank);
     Ok(())
-}
-
-/// Candidates that are left, the best first.
-struct Rest<'a> {
-    input: &'a Program,
-    form: Option<&'a LinearizedKernel>,
-    told: Told<'a>,
-    /// Operations of the input: nothing that does more is a candidate.
-    limit: u128,
-    /// Its time: nothing that takes longer is a candidate, where time is made small.
-    time: Option<Nanoseconds>,
-    ranked: VecDeque<&'a Candidate>,
-    last: VecDeque<Last>,
-    /// What the input is called among the seeds.
-    name: &'static str,
-}
-
-/// Candidates that are made only when they are needed.
-enum Last {
-    WithoutRules,
-    WithoutDeadCode,
-    AsItCame,
-}
-
-impl<'a> Rest<'a> {
-    fn new(
-        input: &'a Program,
-        found: &'a Found,
-        told: Told<'a>,
-        before: &Operations,
-        time: Option<Nanoseconds>,
-    ) -> Result<Self, Error> {
-        let limit = before.total;
-        let mut ranked: VecDeque<&Candidate> =
-            found.ranking.iter().filter(|candidate| is_worth(candidate, limit, time)).collect();
-        if let (Program::Linearized(_), Some(best)) = (input, ranked.front())
-            && time.is_none()
-            && best.cost == limit
-            && best.operations(told.values)? == *before
-            && best.is_only_reordered(&as_it_came(input)?, told.values)
-        {
-            ranked.clear();
-        }
-        let mut last = VecDeque::from([Last::WithoutDeadCode, Last::AsItCame]);
-        if !ranked.is_empty() || !found.failed.is_empty() {
-            last.push_front(Last::WithoutRules);
-        }
-        let name = if found.ranking.is_empty() && found.failed.is_empty() { "rolled" } else { AS_IT_CAME };
-        Ok(Self { input, form: found.form.as_ref(), told, limit, time, ranked, last, name })
-    }
-
-    fn next(&mut self, stages: &mut Stages) -> Result<Option<Candidate>, Error> {
-        if let Some(next) = self.ranked.pop_front() {
-            return Ok(Some(next.clone()));
-        }
-        while let Some(last) = self.last.pop_front() {
-            let made = match last {
-                Last::WithoutRules => match self.form {
-                    Some(form) => {
-                        let made = without_rules(form, self.told, stages)?;
-                        let mut made: Vec<Candidate> = made.into_iter().collect();
-                        self.told.estimate(&mut made, stages);
-                        made.into_iter().find(|candidate| is_worth(candidate, self.limit, self.time))
-                    }
-                    None => None,
-                },
-                Last::WithoutDeadCode => Some(stages.run("keep the input", || {
-                    Candidate::untouched(as_it_came(self.input)?, self.name, self.told.values)
-                })?),
-                Last::AsItCame => Some(Candidate::untouched(linearized(self.input)?, self.name, self.told.values)?),
-            };
-            if made.is_some() {
-                return Ok(made);
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// Whether a candidate takes no more operations than the input, and no more time where time is made small.
-fn is_worth(candidate: &Candidate, operations: u128, time: Option<Nanoseconds>) -> bool {
-    candidate.cost <= operations && time.is_none_or(|time| candidate.time <= time)
 }
 
 /// What decides whether a candidate is the result.

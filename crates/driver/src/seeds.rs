@@ -288,7 +288,7 @@ pub(crate) fn rolled(form: &LinearizedKernel) -> Seed {
 }
 
 /// The words of an option.
-fn words(strategy: &ResolvedStrategy<'_>, option: &str) -> Vec<String> {
+pub(crate) fn words(strategy: &ResolvedStrategy<'_>, option: &str) -> Vec<String> {
     match strategy.options.get(option) {
         Some(OptionValue::Words(words)) => words.iter().map(ToString::to_string).collect(),
         _ => Vec::new(),

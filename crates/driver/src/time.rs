@@ -37,7 +37,7 @@ impl Nanoseconds {
     }
 
     /// The time, reduced by so many hundredths.
-    fn less(self, hundredths: u128) -> Self {
+    pub(crate) fn less(self, hundredths: u128) -> Self {
         Self(self.0 - self.0 / 100 * hundredths)
     }
 

@@ -96,6 +96,14 @@ fn conditions(words: Vocabulary) -> Vocabulary {
         .condition("!=", &[Term, Term], "Both are known to differ.")
 }
 
+/// What the solvers of linear maps may use.
+const FORMS: &[&str] = &["basis", "moments", "row-differences", "common-pairs", "scalar-algebra"];
+
+/// What forms can do nothing without.
+fn need_of_forms() -> Need {
+    Need::one_of("seeds", &["features", "linear-map", "merged", "pairs"], "only some seeds are made with forms")
+}
+
 /// Options that limit the search: name, least value, default, and what they limit.
 const LIMITS: [(&str, u64, u64, &str); 6] = [
     ("max-statements", 0, 2_000, "How many statements straight-line code may have."),
@@ -184,9 +192,15 @@ pub fn vocabulary() -> Vocabulary {
         )
         .option(
             "forms",
-            OptionKind::words(&["basis", "moments", "row-differences", "common-pairs", "scalar-algebra"]),
-            OptionValue::words(&["basis", "moments", "row-differences", "common-pairs", "scalar-algebra"]),
+            OptionKind::words(FORMS),
+            OptionValue::words(FORMS),
             "What linear maps may use: columns that are combinations of others; rows from other rows; pairs that occur in several rows; common factors and sums of features.",
+        )
+        .option(
+            "careful-forms",
+            OptionKind::words(FORMS),
+            OptionValue::words(FORMS),
+            "Those of the forms that run once more where results round too much; all of them: there is no second search.",
         );
     let words = LIMITS.into_iter().fold(words, |words, (name, least, default, doc)| {
         words.option(name, OptionKind::Integer(least..=1_000_000), OptionValue::Integer(default), doc)
@@ -211,9 +225,7 @@ pub fn vocabulary() -> Vocabulary {
             &["written-out", "rolled-up", "flattened", "unrolled", "factored", "factored-if-cheaper", "multiplied-out", "split", "band", "digits", "separated", "traces", "common-roots", "rounded-roots", "deltas", "interpolation", "features", "symmetric", "shifted", "shifted-results", "linear-map", "merged", "integrands", "pairs", "tabulated", "even-odd", "apart"],
         )
         .tagged("time-seeds", Licence::Reassociate.tag(), &["dense"])
-        .option_needs(
-            "forms",
-            Need::one_of("seeds", &["features", "linear-map", "merged", "pairs"], "only some seeds are made with forms"),
-        )
+        .option_needs("forms", need_of_forms())
+        .option_needs("careful-forms", need_of_forms())
         .phases_need(Need::one_of("selection", &["local-search"], "the first form of each value is the one it came with"))
 }
