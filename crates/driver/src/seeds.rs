@@ -22,8 +22,9 @@ use nestegg_ir::{Licence, LinearizedKernel};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
-    EqualTerms, SplitOptions, eliminate_dead, factor_sums, flatten_sums, isolate_stores, multiply_out, normalise_under,
-    restrict_to_bands, roll_up, roll_up_sums, split_at_zeros, without_loops_of_one, write_out_components,
+    EqualTerms, Opened, SplitOptions, eliminate_dead, factor_sums, flatten_sums, isolate_stores, multiply_out,
+    normalise_under, restrict_to_bands, roll_up, roll_up_sums, split_at_zeros, without_loops_of_one,
+    write_out_components,
 };
 use rayon::prelude::*;
 
@@ -140,7 +141,7 @@ pub(crate) fn seeds(form: &LinearizedKernel, told: Told<'_>) -> Result<(Vec<Seed
         && let Some(Unrolled { after: linearized, .. }) = unrolled(form)
     {
         let unrolled = smallest(form, semantics.licence);
-        let others = refactored(&maker, &linearized);
+        let others = refactored(&maker, &linearized, Opened::WithNumbers);
         let others = others.into_iter().map(|(name, kernel)| (format!("{UNROLLED}, {name}"), kernel));
         for (name, base) in std::iter::once((UNROLLED.to_owned(), linearized)).chain(others) {
             let of_base = maker.work(&name, &base, &mut limits)?;
@@ -196,7 +197,7 @@ fn respelled(
     if maker.wishes.wants("rolled-up") {
         let rolled = maker.done("roll up", roll_up(form))?;
         let sums = roll_up_sums(rolled.as_ref().unwrap_or(form));
-        let refactored = rolled.iter().flat_map(|rolled| refactored(maker, rolled));
+        let refactored = rolled.iter().flat_map(|rolled| refactored(maker, rolled, Opened::WithInames));
         let refactored: Vec<_> = refactored.map(|(name, kernel)| (format!("{ROLLED_UP}, {name}"), kernel)).collect();
         res.extend(rolled.map(|rolled| (ROLLED_UP.to_owned(), rolled)));
         res.extend(sums.map(|sums| (ROLLED_UP_SUMS.to_owned(), sums)));
@@ -216,25 +217,26 @@ fn respelled(
         };
         res.extend(factored.into_iter().filter(|(_, kernel)| is_cheaper(kernel)).map(named));
     }
-    res.extend(refactored(maker, form).into_iter().map(named));
+    res.extend(refactored(maker, form, Opened::WithInames).into_iter().map(named));
     Ok(res)
 }
 
 /// The kernel with its products multiplied out, and with its sums factored, as far as a strategy asks for that, each with its name.
-fn refactored(maker: &Maker, form: &LinearizedKernel) -> Vec<(&'static str, LinearizedKernel)> {
+fn refactored(maker: &Maker, form: &LinearizedKernel, opened: Opened) -> Vec<(&'static str, LinearizedKernel)> {
     let mut res = Vec::new();
     if maker.wishes.wants("factored") {
         res.extend(factored(form));
     }
     if maker.wishes.wants("multiplied-out") {
-        res.extend(multiply_out(form, EqualTerms::Gathered).map(|out| ("multiplied out", out)));
+        res.extend(multiply_out(form, EqualTerms::Gathered, opened).map(|out| ("multiplied out", out)));
     }
     res
 }
 
 /// The kernel with its sums factored, as they are and once its products are multiplied out, each with its name.
 fn factored(form: &LinearizedKernel) -> Vec<(&'static str, LinearizedKernel)> {
-    let out = multiply_out(form, EqualTerms::Kept).or_else(|| multiply_out(form, EqualTerms::Gathered));
+    let out = |equal_terms| multiply_out(form, equal_terms, Opened::WithInames);
+    let out = out(EqualTerms::Kept).or_else(|| out(EqualTerms::Gathered));
     let as_it_is = factor_sums(form).map(|factored| ("factored", factored));
     let anew = out.as_ref().and_then(factor_sums).map(|factored| ("factored anew", factored));
     as_it_is.into_iter().chain(anew).collect()

@@ -106,7 +106,7 @@ pub use index_sets::split_index_sets;
 pub use interleave::share_interleaved;
 pub use join_domains::join_domains;
 pub use join_reductions::join_reductions;
-pub use multiply_out::{EqualTerms, multiply_out};
+pub use multiply_out::{EqualTerms, Opened, multiply_out};
 pub use nest::NestError;
 pub use normalise::{NormaliseError, normalise, normalise_keeping, normalise_under};
 pub use once::without_loops_of_one;

@@ -1,8 +1,8 @@
-//! Products of sums are multiplied out where inames are in them.
+//! Products of sums are multiplied out where elements of tables are in them.
 //!
 //! # Output
 //! What a reduction adds up, or a store stores, is a sum of products: `(a*T[q, j] + b*U[q, j])*V[q, k]` becomes `a*T[q, j]*V[q, k] + b*U[q, j]*V[q, k]`. Sums in which no
-//! iname is stay as they are: they are computed once.
+//! iname is stay as they are: they are computed once. In straight-line code, numbers are the elements of tables.
 //! # Why
 //! Each term has the zeros of its own tables, and an order of its own in which it is contracted.
 //! # Legality
@@ -12,7 +12,7 @@
 
 use indexmap::IndexMap;
 use nestegg_ir::types::{Type, Types};
-use nestegg_ir::{Expr, ExprId, Exprs, InstructionKind, LinearizedKernel, Op, ReduceOp};
+use nestegg_ir::{Expr, ExprId, Exprs, InstructionKind, LinearizedKernel, Number, Op, ReduceOp};
 
 /// Sums that would have more terms are not multiplied out.
 const MAX_TERMS: usize = 64;
@@ -26,23 +26,36 @@ pub enum EqualTerms {
     Gathered,
 }
 
+/// Which sums are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opened {
+    /// Those in which inames are.
+    WithInames,
+    /// Those in which numbers are, too, but for ±1: in unrolled code, where they were elements of tables.
+    WithNumbers,
+}
+
 /// A term: its sign and its factors.
 type Term = (bool, Vec<ExprId>);
 
 /// A kernel in value form with its products multiplied out; `None` if there are none.
 #[must_use]
-pub fn multiply_out(linearized: &LinearizedKernel, equal_terms: EqualTerms) -> Option<LinearizedKernel> {
+pub fn multiply_out(
+    linearized: &LinearizedKernel,
+    equal_terms: EqualTerms,
+    opened: Opened,
+) -> Option<LinearizedKernel> {
     if linearized.kernel.has_single() {
         return None;
     }
     let LinearizedKernel { mut kernel, linearization } = linearized.clone();
     let types = Types::infer(&kernel);
-    let (mut is_changed, mut has_inames) = (false, Vec::new());
+    let (mut is_changed, mut is_opened) = (false, Vec::new());
     let mut out = |exprs: &mut Exprs, id: ExprId| {
-        note_inames(exprs, &mut has_inames);
-        let opened = multiplied_out(exprs, (&has_inames, equal_terms), id);
-        is_changed |= opened.is_some();
-        opened.unwrap_or(id)
+        note_opened(exprs, opened, &mut is_opened);
+        let out = multiplied_out(exprs, (&is_opened, equal_terms), id);
+        is_changed |= out.is_some();
+        out.unwrap_or(id)
     };
     let roots: Vec<ExprId> = kernel.instructions.iter().flat_map(|instruction| instruction.expressions()).collect();
     let rewritten = kernel.exprs.rewrite(roots, |exprs, old, expr| match expr {
@@ -63,11 +76,15 @@ pub fn multiply_out(linearized: &LinearizedKernel, equal_terms: EqualTerms) -> O
     is_changed.then_some(LinearizedKernel { kernel, linearization })
 }
 
-/// For each expression that was added since whether an iname is in it.
-fn note_inames(exprs: &Exprs, has_inames: &mut Vec<bool>) {
-    for (_, expr) in exprs.iter().skip(has_inames.len()) {
-        let is_with = matches!(expr, Expr::Iname(_)) || expr.children().iter().any(|child| has_inames[child.index()]);
-        has_inames.push(is_with);
+/// For each expression that was added since whether what opens sums is in it.
+fn note_opened(exprs: &Exprs, opened: Opened, is_opened: &mut Vec<bool>) {
+    for (_, expr) in exprs.iter().skip(is_opened.len()) {
+        let opens = match expr {
+            Expr::Iname(_) => true,
+            Expr::Number(Number::Float(number)) => opened == Opened::WithNumbers && number.get().abs() != 1.0,
+            _ => false,
+        };
+        is_opened.push(opens || expr.children().iter().any(|child| is_opened[child.index()]));
     }
 }
 
@@ -90,7 +107,7 @@ fn terms_of(exprs: &mut Exprs, equal_terms: EqualTerms, id: ExprId) -> Option<Ve
 }
 
 /// A sum of products; `None` if there is no product of a sum, or there would be too many terms.
-fn multiplied_out(exprs: &mut Exprs, (has_inames, equal_terms): (&[bool], EqualTerms), root: ExprId) -> Option<ExprId> {
+fn multiplied_out(exprs: &mut Exprs, (is_opened, equal_terms): (&[bool], EqualTerms), root: ExprId) -> Option<ExprId> {
     let mut is_product_of_sum = false;
     let mut done: Vec<Term> = Vec::new();
     let mut pending: Vec<Term> = vec![(false, vec![root])];
@@ -99,7 +116,7 @@ fn multiplied_out(exprs: &mut Exprs, (has_inames, equal_terms): (&[bool], EqualT
             continue;
         }
         let opened = (0..factors.len())
-            .filter(|&at| has_inames.get(factors[at].index()) == Some(&true))
+            .filter(|&at| is_opened.get(factors[at].index()) == Some(&true))
             .find_map(|at| Some((at, terms_of(exprs, equal_terms, factors[at])?)));
         match opened {
             Some((at, terms)) => {
