@@ -7,6 +7,8 @@
 //! [`nestegg_testgen::spell`] writes the spellings. Those that keep the arguments are compared with the kernel; a spelling that computes something else
 //! is dropped, and listed. Results are not validated here. Kernels run in parallel; the numbers are the same everywhere.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use indicatif::ParallelProgressIterator;
 use miette::IntoDiagnostic;
@@ -41,6 +43,9 @@ pub struct SpellingArgs {
     /// Only these families
     #[arg(long, value_delimiter = ',')]
     families: Vec<String>,
+    /// Write every spelling to this folder, as `GROUP/NAME/FAMILY.json`
+    #[arg(long)]
+    keep: Option<PathBuf>,
 }
 
 /// One kernel written in one way.
@@ -74,6 +79,14 @@ pub fn run(args: &SpellingArgs) -> miette::Result<String> {
         let (jobs, different) = kernel?;
         all.extend(jobs);
         dropped.extend(different);
+    }
+    if let Some(folder) = &args.keep {
+        for job in &all {
+            let folder = folder.join(job.fixture.full_name());
+            std::fs::create_dir_all(&folder).into_diagnostic()?;
+            let file = folder.join(format!("{}.json", job.family.replace(' ', "-")));
+            std::fs::write(file, &*job.source.text).into_diagnostic()?;
+        }
     }
     let work: Vec<(&Job<'_>, &String)> =
         all.iter().flat_map(|job| args.levels.iter().map(move |level| (job, level))).collect();
