@@ -81,6 +81,13 @@ pub(super) struct Visit {
 }
 
 impl Writer<'_> {
+    /// How often a loop runs, if vectors may be written for it: 0 if that is not a number.
+    pub(super) fn trips_in_vectors(&self, one: &Loop) -> Option<usize> {
+        let is_plain = one.guard.is_none() && one.entry.is_none() && one.header.step == 1 && one.mark.is_none();
+        let may_be = is_plain && self.neighbours && self.lanes.is_none() && self.threads.is_empty();
+        may_be.then(|| one.trip_count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
+    }
+
     /// All iterations of a loop, in vectors; `None` if it does something else, or is short.
     pub(crate) fn across(
         &mut self,
@@ -89,11 +96,7 @@ impl Writer<'_> {
         temporaries: &Temporaries,
         open: &mut Vec<InameId>,
     ) -> Result<Option<Vec<Code>>, CodegenError> {
-        let n = one.trip_count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-        let is_plain = one.guard.is_none() && one.entry.is_none() && one.header.step == 1 && one.mark.is_none();
-        if !is_plain || !self.neighbours || self.lanes.is_some() || !self.threads.is_empty() {
-            return Ok(None);
-        }
+        let Some(n) = self.trips_in_vectors(one) else { return Ok(None) };
         let n_around = open.len();
         let Some(visits) = self.visits(iname, body, open, n_around)? else { return Ok(None) };
         // Straight-line code is long at times: it is not looked at in vain.

@@ -77,12 +77,8 @@ impl Writer<'_> {
         temporaries: &Temporaries,
         open: &mut Vec<InameId>,
     ) -> Result<Option<Vec<Code>>, CodegenError> {
-        let n = one.trip_count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-        let is_plain = one.guard.is_none() && one.entry.is_none() && one.header.step == 1 && one.mark.is_none();
+        let Some(n) = self.trips_in_vectors(one).filter(|&n| n >= LANES) else { return Ok(None) };
         let Ok(first) = one.header.first.parse::<i64>() else { return Ok(None) };
-        if !is_plain || n < LANES || !self.neighbours || self.lanes.is_some() || !self.threads.is_empty() {
-            return Ok(None);
-        }
         let Some((across, rows, n_operations)) = self.found_rows(iname, body, temporaries) else { return Ok(None) };
         if n_operations > MAX_OPERATIONS {
             let body = self.one_by_one_vector(&across, &rows, (one, first, n), (body, open))?;
