@@ -3,16 +3,7 @@
 
 mod compiled;
 
-use nestegg_codegen::c::{COptions, CText, emit};
-use nestegg_ir::{LinearizedKernel, Program};
-
-fn write(text: &str) -> (Program, LinearizedKernel, CText) {
-    let program = compiled::read(text);
-    let linearized = program.clone().into_linearized().unwrap();
-    let options = COptions { symbol: Some("subject".to_owned()), neighbours: true, ..COptions::default() };
-    let text = emit(&linearized, &options).unwrap();
-    (program, linearized, text)
-}
+use compiled::write_in_vectors as write;
 
 /// A loop is written in so many vectors at once, and the C computes what the kernel does.
 fn check(text: &str, n_stores: usize, parameters: &[(&str, i64)]) {

@@ -3,16 +3,7 @@
 
 mod compiled;
 
-use nestegg_codegen::c::{COptions, CText, emit};
-use nestegg_ir::{LinearizedKernel, Program};
-
-fn write(text: &str) -> (Program, LinearizedKernel, CText) {
-    let program = compiled::read(text);
-    let linearized = program.clone().into_linearized().unwrap();
-    let options = COptions { symbol: Some("subject".to_owned()), neighbours: true, ..COptions::default() };
-    let text = emit(&linearized, &options).unwrap();
-    (program, linearized, text)
-}
+use compiled::write_in_vectors as write;
 
 /// A kernel with a loop over `j` from 0 to `n` in a loop over `i`, in which `A` has two rows for each `i`, of `length` elements for each `j`.
 fn kernel(n: usize, length: usize, body: &str) -> String {

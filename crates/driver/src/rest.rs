@@ -47,7 +47,7 @@ pub(crate) struct Rest<'a> {
 struct Lost {
     cost: u128,
     time: Nanoseconds,
-    /// Operations of what was made of each seed by the second search, once it has run.
+    /// The second search's seeds and the operations of their results, once it has run.
     seeds: Option<IndexMap<String, u128>>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Rest<'a> {
         self.lost.get_or_insert_with(|| Lost { cost: candidate.cost, time: candidate.time, seeds: None });
     }
 
-    /// Operations of what was made of each seed by a second search.
+    /// The seeds of the second search with the operations of their results; none if it has not run.
     pub(crate) fn of_second_search(&self) -> impl Iterator<Item = (String, u128)> {
         let seeds = self.lost.iter().filter_map(|lost| lost.seeds.as_ref());
         seeds.flatten().map(|(seed, cost)| (seed.clone(), *cost))
@@ -149,10 +149,10 @@ impl<'a> Rest<'a> {
     /// Runs the strategy once more if that is due: with the forms that round less.
     fn search_carefully(&mut self, stages: &mut Stages) -> Result<(), Error> {
         let Some(lost) = self.lost.as_mut().filter(|lost| lost.seeds.is_none()) else { return Ok(()) };
-        let Some(strategy) = carefully(self.told.strategy) else { return Ok(()) };
         if self.ranked.front().is_some_and(|next| !lost.is_clearly_better_than(next)) {
             return Ok(());
         }
+        let Some(strategy) = carefully(self.told.strategy) else { return Ok(()) };
         let found = search(self.input, Told { strategy: &strategy, ..self.told }, stages)?;
         let named = |seed: String| seed + CAREFUL;
         lost.seeds = Some(found.seeds.into_iter().map(|(seed, cost)| (named(seed), cost)).collect());
@@ -174,9 +174,9 @@ fn carefully<'b>(strategy: &ResolvedStrategy<'b>) -> Option<ResolvedStrategy<'b>
     let (mut forms, careful) = (words(strategy, "forms"), words(strategy, "careful-forms"));
     let n_forms = forms.len();
     forms.retain(|form| careful.contains(form));
-    let mut res = strategy.clone();
     (forms.len() < n_forms).then(|| {
         let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
+        let mut res = strategy.clone();
         res.options.insert("forms".into(), OptionValue::words(&forms));
         res
     })

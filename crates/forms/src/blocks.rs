@@ -32,22 +32,22 @@ use nestegg_ir::names::{Names, add_iname, add_inames};
 /// How many segments an axis may have.
 const MAX_SEGMENTS: usize = 16;
 
-/// Axes of more values are no components.
+/// The most components that a vector-valued element may have.
 const MAX_COMPONENTS: usize = 4;
 
-/// How many short axes are looked at: those of two vector-valued linear elements on cells.
+/// At most this many short axes are tried as components: two vector-valued linear elements on cells have four.
 const MAX_SHORT: usize = 4;
 
-/// How many choices of components there may be: each is a statement.
+/// At most this many choices of components: each takes a statement.
 const MAX_PLACES: usize = 16;
 
-/// Blocks of fewer elements are no loops worth their name.
+/// A block must have at least this many elements: loops over fewer do not pay.
 const MIN_POINTS: usize = 16;
 
-/// Statements that add up more tables have no registers for them.
+/// A statement sums at most this many tables; more do not fit in registers.
 const MAX_SUMMANDS: usize = 16;
 
-/// Maps with more numbers are not cut.
+/// Maps with more numbers than this are left whole.
 const MAX_CUT_ENTRIES: usize = 2_000_000;
 
 /// Elements of a store that are computed alike.

@@ -362,6 +362,25 @@ impl Writer<'_> {
         varying.iter().any(|&id| self.is_column(id, iname))
     }
 
+    /// The vectors that begin at these offsets, and declarations of the variables that hold values in them.
+    pub(super) fn declare_held(
+        &mut self,
+        across: &Across,
+        first: Option<i64>,
+        offsets: Vec<usize>,
+    ) -> (Block, Vec<Code>) {
+        let ty = self.strip_type(across.strip);
+        let mut code = Vec::new();
+        let mut names = FxHashMap::default();
+        for held in &across.held {
+            let stem = format!("{}_", self.kernel[held.at.array].name);
+            let of_vectors: Vec<String> = offsets.iter().map(|_| self.symbols.names.fresh(&stem)).collect();
+            code.push(Code::line(format!("{ty} {};", of_vectors.join(", "))));
+            names.insert(held.at.array, of_vectors.into_iter().map(Text::primary).collect());
+        }
+        (Block { first, offsets, names }, code)
+    }
+
     /// The body for the vectors that begin at these offsets.
     fn block(
         &mut self,
@@ -370,15 +389,7 @@ impl Writer<'_> {
         body: &[LoopTree],
         open: &mut Vec<InameId>,
     ) -> Result<Vec<Code>, CodegenError> {
-        let ty = self.strip_type(across.strip);
-        let mut code = Vec::new();
-        let mut block = Block { first, offsets, names: FxHashMap::default() };
-        for held in &across.held {
-            let stem = format!("{}_", self.kernel[held.at.array].name);
-            let names: Vec<String> = block.offsets.iter().map(|_| self.symbols.names.fresh(&stem)).collect();
-            code.push(Code::line(format!("{ty} {};", names.join(", "))));
-            block.names.insert(held.at.array, names.into_iter().map(Text::primary).collect());
-        }
+        let (block, mut code) = self.declare_held(across, first, offsets);
         for held in across.held.iter().filter(|held| held.is_read) {
             let (before, elements, is_back) = self.addresses(across, &held.at, &block.offsets, open)?;
             code.extend(before);
@@ -407,23 +418,29 @@ impl Writer<'_> {
         offsets: &[usize],
         open: &[InameId],
     ) -> Result<(Vec<Code>, Vec<String>, bool), CodegenError> {
-        let roots: Vec<(ExprId, RegionId)> = at.indices.iter().map(|&index| (index, ROOT)).collect();
-        let mut evaluated = self.evaluate(&roots, 0, open, &|| "a loop in vectors".to_owned())?;
-        let (addresses, is_back) = self.along(across, (at.array, &at.indices), &evaluated.roots, offsets);
-        Ok((std::mem::take(&mut evaluated.regions[ROOT]), addresses, is_back))
+        let (before, element) = self.element_at(at, open)?;
+        let (addresses, is_back) = self.along(across, (at.array, &at.indices), &element, offsets);
+        Ok((before, addresses, is_back))
     }
 
-    /// The addresses of an element, whose indices are written so, in the first lane of each vector, and whether lanes go backwards.
+    /// What is computed before an element can be named, and its name.
+    pub(super) fn element_at(&mut self, at: &Assignee, open: &[InameId]) -> Result<(Vec<Code>, Text), CodegenError> {
+        let roots: Vec<(ExprId, RegionId)> = at.indices.iter().map(|&index| (index, ROOT)).collect();
+        let mut evaluated = self.evaluate(&roots, 0, open, &|| "a loop in vectors".to_owned())?;
+        let element = super::facts::element(&self.symbols, &self.arrays, at.array, &evaluated.roots);
+        Ok((std::mem::take(&mut evaluated.regions[ROOT]), element))
+    }
+
+    /// The addresses of an element of this name in the first lane of each vector, and whether lanes go backwards.
     fn along(
         &self,
         across: &Across,
         (array, indices): (ArrayId, &[ExprId]),
-        places: &[Text],
+        element: &Text,
         offsets: &[usize],
     ) -> (Vec<String>, bool) {
-        let element = super::facts::element(&self.symbols, &self.arrays, array, places);
         let step = self.step_of(array, indices, across.iname).unwrap_or(1);
-        (offsets.iter().map(|&offset| address(&element, step * offset as i64)).collect(), step < 0)
+        (offsets.iter().map(|&offset| address(element, step * offset as i64)).collect(), step < 0)
     }
 
     fn through(
@@ -557,7 +574,8 @@ impl Writer<'_> {
         for &id in &accesses {
             let Expr::Access { array, indices } = &exprs[id] else { continue };
             let places: Vec<Text> = of_roots.by_ref().take(indices.len()).collect();
-            let (addresses, is_back) = self.along(across, (*array, indices), &places, &block.offsets);
+            let element = super::facts::element(&self.symbols, &self.arrays, *array, &places);
+            let (addresses, is_back) = self.along(across, (*array, indices), &element, &block.offsets);
             let load = self.load(across.strip, is_back);
             let of = |address| Text::primary(format!("{load}({address})"));
             texts.insert(id, addresses.into_iter().map(of).collect());

@@ -23,17 +23,16 @@ use nestegg_ir::walk::arrays_below;
 use nestegg_ir::{ArrayId, Assignee, Dtype, Expr, ExprId, InameId, InsnId, InstructionKind, LoopTree, Op};
 use rustc_hash::FxHashMap;
 
-use super::across::{Across, Block, Held, Visit};
+use super::across::{Across, Held, Visit};
 use super::arrays::Storage;
 use super::error::CodegenError;
 use super::layout::Code;
 use super::loops::Loop;
 use super::packing::INLINE;
-use super::plan::{ROOT, RegionId};
 use super::statements::Temporaries;
 use super::strips::{Strip, address};
 use super::temporaries::Place;
-use super::text::{Precedence, Text};
+use super::text::Precedence;
 use super::writer::Writer;
 
 /// Lanes of a vector.
@@ -263,14 +262,7 @@ impl Writer<'_> {
         (body, open): (&[LoopTree], &[InameId]),
     ) -> Result<Vec<Code>, CodegenError> {
         let ty = self.strip_type(across.strip);
-        let mut code = Vec::new();
-        let mut block = Block { first, offsets, names: FxHashMap::default() };
-        for held in &across.held {
-            let stem = format!("{}_", self.kernel[held.at.array].name);
-            let names: Vec<String> = block.offsets.iter().map(|_| self.symbols.names.fresh(&stem)).collect();
-            code.push(Code::line(format!("{ty} {};", names.join(", "))));
-            block.names.insert(held.at.array, names.into_iter().map(Text::primary).collect());
-        }
+        let (block, mut code) = self.declare_held(across, first, offsets);
         // What each update adds, in each vector.
         let mut added: FxHashMap<InsnId, Vec<String>> = FxHashMap::default();
         for node in body {
@@ -313,11 +305,8 @@ impl Writer<'_> {
         (offsets, added): (&[usize], &FxHashMap<InsnId, Vec<String>>),
         open: &[InameId],
     ) -> Result<Vec<Code>, CodegenError> {
-        let Assignee { array, indices } = self.kernel[row.updates[0]].assignees()[0].clone();
-        let roots: Vec<(ExprId, RegionId)> = indices.iter().map(|&index| (index, ROOT)).collect();
-        let mut evaluated = self.evaluate(&roots, 0, open, &|| "a loop in vectors".to_owned())?;
-        let mut code = std::mem::take(&mut evaluated.regions[ROOT]);
-        let element = super::facts::element(&self.symbols, &self.arrays, array, &evaluated.roots);
+        let at = self.kernel[row.updates[0]].assignees()[0].clone();
+        let (mut code, element) = self.element_at(&at, open)?;
         let function = self.add_rows(across.strip, row.updates.len());
         for (at, &offset) in offsets.iter().enumerate() {
             let values: Vec<&str> = row.updates.iter().map(|update| added[update][at].as_str()).collect();

@@ -33,6 +33,15 @@ pub fn read(text: &str) -> Program {
     }
 }
 
+/// A kernel, in its order, and as C for compilers that have vectors.
+pub fn write_in_vectors(text: &str) -> (Program, LinearizedKernel, CText) {
+    let program = read(text);
+    let linearized = program.clone().into_linearized().unwrap();
+    let options = COptions { symbol: Some("subject".to_owned()), neighbours: true, ..COptions::default() };
+    let text = emit(&linearized, &options).unwrap();
+    (program, linearized, text)
+}
+
 /// The C of a program.
 pub fn write(program: &Program, symbol: Option<&str>) -> (LinearizedKernel, CText) {
     let linearized = program.clone().into_linearized().expect("the kernel has an order");
