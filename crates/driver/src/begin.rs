@@ -47,7 +47,7 @@ pub(crate) fn begin<T>(
     let (book, name) = rules::of_config(config)?;
     let Licensed { strategy, licence, .. } = rules::licensed(&book, &name, config)?;
     let semantics = Semantics { licence, traps: config.traps };
-    let told = Told { strategy: &strategy, semantics, values, config, most: u128::MAX, is_strict: true };
+    let told = Told { strategy: &strategy, semantics, values, config, most: u128::MAX, is_strict: true, only: None };
     let input = &nestegg_transform::eliminate_empty(linearized(&program)?);
     let pass = Passes::new(input, &told);
     go(Begun { program: &program, input, book: &book, strategy: &strategy, semantics, values, pass })

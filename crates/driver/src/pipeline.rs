@@ -177,6 +177,7 @@ fn optimize_program(
         config,
         most: before.total,
         is_strict: !of_caller.is_empty() || config.validation == Validation::EachSeed,
+        only: None,
     };
     let mut found = search(input, told, &mut stages)?;
     if config.cost == CostModel::Time {

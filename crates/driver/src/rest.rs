@@ -6,10 +6,10 @@
 //! The next candidate.
 //! # Method
 //! After the ranking come candidates that are made only on demand: the value form without rules, the input without its dead code, and the unchanged input.
-//! Where results round too much and the next is clearly worse, the strategy runs once more with its `careful-forms`, and what it finds takes its place among
-//! the others.
+//! Where results round too much and the next is clearly worse, the strategy runs once more with its `careful-forms` on the seeds of these results and of those that came
+//! near the best exact one; what it finds takes its place among the others.
 //! # Complexity
-//! At most one more search.
+//! At most one more search, of some of the seeds.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -35,18 +35,23 @@ pub(crate) struct Rest<'a> {
     limit: u128,
     /// Its time: nothing that takes longer is a candidate, where time is made small.
     time: Option<Nanoseconds>,
+    /// What the search made, and its operations.
+    seeds: &'a IndexMap<String, u128>,
     ranked: VecDeque<Cow<'a, Candidate>>,
     last: VecDeque<Last>,
     /// What the input is called among the seeds.
     name: &'static str,
-    /// The best that was refused because it rounds too much, and what comes of that.
+    /// What was refused because it rounds too much, and what comes of that.
     lost: Option<Lost>,
 }
 
-/// A candidate that rounds too much.
+/// Candidates that round too much.
 struct Lost {
+    /// Of the best.
     cost: u128,
     time: Nanoseconds,
+    /// The seeds of all of them.
+    refused: Vec<String>,
     /// The second search's seeds and the operations of their results, once it has run.
     seeds: Option<IndexMap<String, u128>>,
 }
@@ -64,6 +69,9 @@ impl Lost {
 
 /// The next candidate must be worse than a refused one by so many hundredths before the strategy runs once more.
 const WORTH: u128 = 5;
+
+/// A seed is made once more if its result was worse than the best exact candidate by no more hundredths than this.
+const NEAR: u128 = 25;
 
 /// What is added to the names of seeds of the second search.
 const CAREFUL: &str = ", carefully";
@@ -100,12 +108,15 @@ impl<'a> Rest<'a> {
             last.push_front(Last::WithoutRules);
         }
         let name = if found.ranking.is_empty() && found.failed.is_empty() { "rolled" } else { AS_IT_CAME };
-        Ok(Self { input, form: found.form.as_ref(), told, limit, time, ranked, last, name, lost: None })
+        let (form, seeds) = (found.form.as_ref(), &found.seeds);
+        Ok(Self { input, form, told, limit, time, seeds, ranked, last, name, lost: None })
     }
 
     /// Takes note of a candidate that was refused because it rounds too much.
     pub(crate) fn lose(&mut self, candidate: &Candidate) {
-        self.lost.get_or_insert_with(|| Lost { cost: candidate.cost, time: candidate.time, seeds: None });
+        let Candidate { cost, time, .. } = *candidate;
+        let lost = self.lost.get_or_insert_with(|| Lost { cost, time, refused: Vec::new(), seeds: None });
+        lost.refused.push(candidate.seed.clone());
     }
 
     /// The seeds of the second search with the operations of their results; none if it has not run.
@@ -153,7 +164,13 @@ impl<'a> Rest<'a> {
             return Ok(());
         }
         let Some(strategy) = carefully(self.told.strategy) else { return Ok(()) };
-        let found = search(self.input, Told { strategy: &strategy, ..self.told }, stages)?;
+        // What is exact holds; seeds of which nothing came near it come no nearer with fewer forms.
+        let exact = self.ranked.iter().filter(|candidate| candidate.approximated.is_none());
+        let near = exact.map(|exact| exact.cost + exact.cost / 100 * NEAR).min().unwrap_or(u128::MAX);
+        let seeds = self.seeds.iter().filter(|(_, cost)| **cost <= near).map(|(seed, _)| seed);
+        let only: Vec<String> = lost.refused.iter().chain(seeds).cloned().collect();
+        let told = Told { strategy: &strategy, only: Some(&only), ..self.told };
+        let found = search(self.input, told, stages)?;
         let named = |seed: String| seed + CAREFUL;
         lost.seeds = Some(found.seeds.into_iter().map(|(seed, cost)| (named(seed), cost)).collect());
         let further = found.ranking.into_iter().filter(|candidate| is_worth(candidate, self.limit, self.time));

@@ -12,6 +12,8 @@
 //! seed itself, exactly. A seed whose loops are unrolled is equal once the constants that meet there are folded, and says so, too.
 //! Loops that run once, as forms make them of short loops, are replaced by their bodies, so that rules see numbers of tables instead of tables.
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
 use nestegg_forms::{
     CommonRoots, LinearMaps, Options, Selected, Shape, Stores, Sums, Tolerance, common_roots, eliminate_deltas,
@@ -155,9 +157,10 @@ pub(crate) fn seeds(form: &LinearizedKernel, told: Told<'_>) -> Result<(Vec<Seed
         work.iter_mut().for_each(|task| task.tolerance = both(tolerance, task.tolerance));
     }
     let work = of_itself.into_iter().map(Task::from).chain(work).collect();
-    let (in_loops, work): (Vec<Task>, Vec<Task>) = without_repetition(work).into_iter().partition(|task| {
-        config.cost == CostModel::Operations && matches!(task.work, Work::LinearMaps { shape: Shape::Loops, .. })
-    });
+    let (in_loops, work): (Vec<Task>, Vec<Task>) =
+        within(without_repetition(work), told.only).into_iter().partition(|task| {
+            config.cost == CostModel::Operations && matches!(task.work, Work::LinearMaps { shape: Shape::Loops, .. })
+        });
     let made = make_all(&work, &maker, values)?;
     let in_loops: Vec<Task> = in_loops.into_iter().filter(|task| !has_shorter(task, &work, &made)).collect();
     let made_in_loops = make_all(&in_loops, &maker, values)?;
@@ -425,6 +428,24 @@ enum Work {
     },
 }
 
+impl Work {
+    /// What the names of its seeds begin with.
+    fn name(&self) -> Cow<'_, str> {
+        match self {
+            Self::Variant(variant) => Cow::Borrowed(&variant.name),
+            Self::Integrands { of, limit, selected, .. } => Cow::Owned(named(of, &integrands_up_to(*limit, *selected))),
+            Self::Shifted { of, .. } => Cow::Owned(named(of, "shifted")),
+            Self::LinearMaps { of, name, .. } => Cow::Owned(named(of, name)),
+        }
+    }
+}
+
+/// What seeds are called of which only few monomials are linear maps.
+fn integrands_up_to(limit: u64, selected: Selected) -> String {
+    let of_families = if selected == Selected::Families { " of families" } else { "" };
+    format!("integrands{of_families} up to {limit}")
+}
+
 /// A step, and what was done before it: the instructions that were unrolled, and what became of numbers.
 struct Task {
     work: Work,
@@ -476,6 +497,17 @@ impl Form {
             Self::Features(..) => "features",
         }
     }
+}
+
+/// The tasks of whose seeds these results were made; all of them if none was.
+fn within(mut work: Vec<Task>, only: Option<&[String]>) -> Vec<Task> {
+    let is_of = |task: &Task, results: &[String]| results.iter().any(|result| result.contains(&*task.work.name()));
+    if let Some(results) = only
+        && work.iter().any(|task| is_of(task, results))
+    {
+        work.retain(|task| is_of(task, results));
+    }
+    work
 }
 
 /// Work without variants that came before: of the same one come the same seeds again.
@@ -687,8 +719,7 @@ impl Maker {
     ) -> Result<Vec<Seed>, Error> {
         let options = Options { max_monomials: Some(limit), selected, ..self.wishes.options };
         let Some(found) = self.done("integrands", linear_maps(isolated, &options))? else { return Ok(Vec::new()) };
-        let of_families = if selected == Selected::Families { " of families" } else { "" };
-        let mut base = Seed::computed(named(of, &format!("integrands{of_families} up to {limit}")), found);
+        let mut base = Seed::computed(named(of, &integrands_up_to(limit, selected)), found);
         if self.wishes.wants("interpolation")
             && let Some(interpolated) = self.interpolated(&base)?
         {

@@ -68,19 +68,21 @@ impl Vectors {
         while let Some((member, coming)) = table.best_exchange(&order[..order.len().min(MAX_CANDIDATES)], &mut left) {
             table.exchange(member, coming);
         }
-        table.coefficients = self.solved(&table.members);
-        for idx in 0..self.entries.len() {
-            if table.coefficients[idx].iter().all(|&value| value == 0.0) {
-                table.add(idx, |_| 0.0);
+        let mut members = table.members;
+        let mut combinations: Vec<_> = self.solved(&members).iter().map(|row| sparse(row)).collect();
+        for (idx, combination) in combinations.iter_mut().enumerate() {
+            if combination.is_empty() {
+                combination.push((members.len(), 1.0));
+                members.push(idx);
             }
         }
-        let definitions = vec![None; table.members.len()];
-        Some(table.frame(definitions))
+        Some(Frame { definitions: vec![None; members.len()], members, combinations })
     }
 
     /// A frame with more members, each of which costs `of_member` beside what it is made of; `None` if none wins.
     #[must_use]
     pub fn extended(&self, frame: &Frame, of_member: u64) -> Option<Frame> {
+        let mut left = MAX_WORK.checked_sub(self.entries.len() as u64 * frame.members.len() as u64)?;
         let dense = |terms: &Vec<(usize, f64)>| {
             let mut res = vec![0.0; frame.members.len()];
             terms.iter().for_each(|&(member, coefficient)| res[member] = coefficient);
@@ -90,7 +92,6 @@ impl Vectors {
         let mut table = Table::new(self, frame.members.clone(), coefficients);
         let mut definitions = frame.definitions.clone();
         let order = self.order();
-        let mut left = MAX_WORK;
         while let Some(coming) = table.best_addition(&order[..order.len().min(MAX_CANDIDATES)], of_member, &mut left) {
             let member = table.coefficients[coming].clone();
             let definition = sparse(&member);
@@ -146,12 +147,6 @@ fn terms(row: &[f64]) -> Vec<(usize, f64)> {
     row.iter().copied().enumerate().filter(|(_, value)| value.abs() > ZERO).collect()
 }
 
-/// Whether a row loses a term (1) or gains one (−1) where a multiple of a part is taken away.
-fn fewer(row: &[f64], factor: f64, &(position, part): &(usize, f64)) -> i64 {
-    let value = row[position];
-    i64::from(value.abs() > ZERO) - i64::from((value - factor * part).abs() > ZERO)
-}
-
 /// A number as it is counted with.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX >> 32)
@@ -177,13 +172,10 @@ impl<'a> Table<'a> {
         let mut best: Option<(i64, usize, usize)> = None;
         for &coming in candidates.iter().filter(|coming| !self.members.contains(coming)) {
             let parts = terms(&self.coefficients[coming]);
-            for member in 0..self.members.len() {
-                if self.coefficients[coming][member].abs() < PIVOT {
-                    continue;
-                }
-                *left = left.checked_sub((self.coefficients.len() * self.members.len()) as u64)?;
-                let gain = self.gain(member, coming, &parts);
-                if gain > 0 && best.is_none_or(|known| gain > known.0) {
+            let n_pivots = parts.iter().filter(|(_, part)| part.abs() >= PIVOT).count();
+            *left = left.checked_sub((n_pivots * self.coefficients.len() * self.members.len()) as u64)?;
+            for (&(member, part), gain) in parts.iter().zip(self.gains(coming, &parts)) {
+                if part.abs() >= PIVOT && gain > 0 && best.is_none_or(|known| gain > known.0) {
                     best = Some((gain, member, coming));
                 }
             }
@@ -191,18 +183,34 @@ impl<'a> Table<'a> {
         best.map(|(_, member, coming)| (member, coming))
     }
 
-    /// How many terms fewer an exchange leaves; the coming vector's coefficients other than zero are given with their positions.
-    fn gain(&self, member: usize, coming: usize, parts: &[(usize, f64)]) -> i64 {
-        let pivot = self.coefficients[coming][member];
+    /// How many terms fewer a vector leaves that comes for each of the members it has a part of; these parts are given.
+    fn gains(&self, coming: usize, parts: &[(usize, f64)]) -> Vec<i64> {
         let n_nonzeros = |idx: usize| self.n_nonzeros[idx] as i64;
-        let mut res = n_nonzeros(self.members[member]) - n_nonzeros(coming);
+        let mut res: Vec<i64> =
+            parts.iter().map(|part| n_nonzeros(self.members[part.0]) - n_nonzeros(coming)).collect();
+        // What a row has of the parts: which, how much, and the parts.
+        let (mut shared, mut values, mut of_shared) = (Vec::new(), Vec::new(), Vec::new());
         for (row, &need) in self.coefficients.iter().zip(&self.vectors.needs) {
-            if row[member].abs() <= ZERO {
-                continue;
+            shared.clear();
+            values.clear();
+            of_shared.clear();
+            for (idx, &(position, part)) in parts.iter().enumerate() {
+                let value = row[position];
+                if value.abs() > ZERO {
+                    shared.push(idx);
+                    values.push(value);
+                    of_shared.push(part);
+                }
             }
-            let factor = row[member] / pivot;
-            let fewer: i64 = parts.iter().filter(|part| part.0 != member).map(|part| fewer(row, factor, part)).sum();
-            res += fewer * signed(need);
+            // Only terms that both have can vanish; those of the coming vector alone are added.
+            let n_added = (parts.len() - shared.len()) as i64;
+            for (at, &idx) in shared.iter().enumerate() {
+                let factor = values[at] / of_shared[at];
+                let is_gone = |(value, part): (&f64, &f64)| usize::from((value - factor * part).abs() <= ZERO);
+                let itself = is_gone((&values[at], &of_shared[at]));
+                let n_gone = values.iter().zip(&of_shared).map(is_gone).sum::<usize>() - itself;
+                res[idx] += (n_gone as i64 - n_added) * signed(need);
+            }
         }
         res
     }

@@ -59,7 +59,8 @@ fn form(input: &Program, values: &[(String, i64)]) -> Option<Program> {
     let (book, name) = rules::of_config(&config).ok()?;
     let Licensed { strategy, licence, .. } = rules::licensed(&book, &name, &config).ok()?;
     let semantics = Semantics { licence, traps: config.traps };
-    let told = Told { strategy: &strategy, semantics, values, config: &config, most: u128::MAX, is_strict: false };
+    let told =
+        Told { strategy: &strategy, semantics, values, config: &config, most: u128::MAX, is_strict: false, only: None };
     let found = search(input, told, &mut Stages::new(None)).ok()?;
     found.ranking.into_iter().next().map(|best| Program::Linearized(best.program))
 }
