@@ -199,17 +199,21 @@ fn respelled(
     let mut res = Vec::new();
     if maker.wishes.wants("rolled-up") {
         let rolled = maker.done("roll up", roll_up(form))?;
-        let sums = roll_up_sums(rolled.as_ref().unwrap_or(form));
-        let refactored = rolled.iter().flat_map(|rolled| refactored(maker, rolled, Opened::WithInames));
-        let refactored: Vec<_> = refactored.map(|(name, kernel)| (format!("{ROLLED_UP}, {name}"), kernel)).collect();
-        res.extend(rolled.map(|rolled| (ROLLED_UP.to_owned(), rolled)));
-        res.extend(sums.map(|sums| (ROLLED_UP_SUMS.to_owned(), sums)));
-        res.extend(refactored);
+        let sums = match roll_up_sums(rolled.as_ref().unwrap_or(form)) {
+            Some(sums) => Some(maker.flattened(&sums)?.unwrap_or(sums)),
+            None => None,
+        };
+        let rolled = rolled.map(|rolled| (ROLLED_UP, rolled));
+        for (name, rolled) in rolled.into_iter().chain(sums.map(|sums| (ROLLED_UP_SUMS, sums))) {
+            let refactored = refactored(maker, &rolled, Opened::WithInames);
+            res.push((name.to_owned(), rolled));
+            res.extend(refactored.into_iter().map(|(what, kernel)| (format!("{name}, {what}"), kernel)));
+        }
     }
-    if maker.wishes.wants("flattened") {
-        let flattened = maker.done("flatten sums", flatten_sums(form))?;
-        res.extend(flattened.map(|flattened| ("flattened".to_owned(), flattened)));
-    }
+    let flattened = if maker.wishes.wants("flattened") { maker.flattened(form)? } else { None };
+    res.extend(flattened.clone().map(|flattened| ("flattened".to_owned(), flattened)));
+    // Products of nested sums are multiplied out in one sum.
+    let form = flattened.as_ref().unwrap_or(form);
     let named = |(name, kernel): (&str, LinearizedKernel)| (name.to_owned(), kernel);
     if maker.wishes.wants("factored-if-cheaper") {
         let cost = |kernel: &LinearizedKernel| Some(screen::before_rules(kernel, semantics, values)?.0);
@@ -577,6 +581,11 @@ impl Maker {
     fn rooted(&self, form: &LinearizedKernel) -> Option<CommonRoots> {
         let may_round = self.wishes.wants("rounded-roots");
         (may_round || self.wishes.wants("common-roots")).then(|| common_roots(form, may_round))?
+    }
+
+    /// The kernel with one sum in place of nested ones; `None` if there are none.
+    fn flattened(&self, form: &LinearizedKernel) -> Result<Option<LinearizedKernel>, Error> {
+        self.done("flatten sums", flatten_sums(form))
     }
 
     /// The kernel, and with other reductions: over digits, without identity tables, with interpolation by differences.

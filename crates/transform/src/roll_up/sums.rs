@@ -11,7 +11,8 @@
 //! # Complexity
 //! Linear in the expressions.
 //! # Not done
-//! Sums inside reductions, calls and powers, and inside sums that were rolled up: they mostly run over components, and other forms handle those written out.
+//! Sums inside calls and powers, inside sums that were rolled up, and inside reductions unless they are the whole body: they mostly run over components, and
+//! other forms handle those written out.
 
 use indexmap::IndexMap;
 use nestegg_ir::types::Types;
@@ -82,7 +83,7 @@ struct Roller<'a> {
 }
 
 impl Roller<'_> {
-    /// An expression with its outermost sums rolled up.
+    /// An expression with its outermost sums rolled up, those that are the body of a reduction included.
     fn rolled(&mut self, root: ExprId) -> ExprId {
         let before = self.before;
         let mut walk = OperandsFirst::new(root);
@@ -94,6 +95,14 @@ impl Roller<'_> {
                 continue;
             }
             let mut expr = before.exprs[id].clone();
+            if let Expr::Reduce { op: ReduceOp::Sum, body, .. } = &mut expr
+                && let Some(sum) = self.whole_sum(*body)
+            {
+                *body = sum;
+                let new = self.kernel.exprs.intern(expr);
+                self.done.insert(id, new);
+                continue;
+            }
             if !matches!(expr, Expr::Op { op: Op::Add | Op::Sub | Op::Neg | Op::Mul | Op::Div, .. }) {
                 self.done.insert(id, id);
                 continue;
@@ -110,15 +119,8 @@ impl Roller<'_> {
 
     /// A sum with terms of one skeleton in sums over inames; `None` if it has none.
     fn sum(&mut self, id: ExprId) -> Option<ExprId> {
-        if !self.types.of(id).is_float() || !matches!(self.before.exprs[id], Expr::Op { op: Op::Add | Op::Sub, .. }) {
-            return None;
-        }
-        let mut by_skeleton: IndexMap<(bool, u64), Vec<ExprId>, FxBuildHasher> = IndexMap::default();
-        for (term, sign) in terms(&self.before.exprs, id, MAX_TERMS)? {
-            by_skeleton.entry((sign < 0.0, self.skeletons.of(term))).or_default().push(term);
-        }
         let (mut all, mut is_rolled) = (Vec::new(), false);
-        for ((is_negative, _), terms) in by_skeleton {
+        for ((is_negative, _), terms) in self.by_skeleton(id)? {
             let reduction = if terms.len() >= MIN_TERMS { self.reduction(&terms) } else { None };
             is_rolled |= reduction.is_some();
             for term in reduction.map_or(terms, |reduction| vec![reduction]) {
@@ -126,6 +128,25 @@ impl Roller<'_> {
             }
         }
         is_rolled.then(|| if all.len() == 1 { all[0] } else { self.kernel.exprs.op(Op::Add, all) })
+    }
+
+    /// A sum that is one sum over inames; `None` if it is not.
+    fn whole_sum(&mut self, id: ExprId) -> Option<ExprId> {
+        let by_skeleton = self.by_skeleton(id)?;
+        let [((false, _), terms)] = by_skeleton.as_slice() else { return None };
+        (terms.len() >= MIN_TERMS).then(|| self.reduction(terms))?
+    }
+
+    /// The terms of a sum by whether they are taken away, and by their skeletons; `None` if it is no sum of floats.
+    fn by_skeleton(&self, id: ExprId) -> Option<Vec<((bool, u64), Vec<ExprId>)>> {
+        if !self.types.of(id).is_float() || !matches!(self.before.exprs[id], Expr::Op { op: Op::Add | Op::Sub, .. }) {
+            return None;
+        }
+        let mut res: IndexMap<(bool, u64), Vec<ExprId>, FxBuildHasher> = IndexMap::default();
+        for (term, sign) in terms(&self.before.exprs, id, MAX_TERMS)? {
+            res.entry((sign < 0.0, self.skeletons.of(term))).or_default().push(term);
+        }
+        Some(res.into_iter().collect())
     }
 
     /// The sum of terms that differ in numbers alone.
