@@ -10,7 +10,7 @@
 //! entries.
 //! # Legality
 //! Counting from zero keeps the order of iterations. A reduction over real numbers has none. A loop is reversed if no
-//! element that one of its instructions writes is touched at another iteration, except to add to it.
+//! element that one of its instructions writes is touched at another iteration, or if all of them only add to it.
 //! # Complexity
 //! Linear in the DAG for [`from_zero`]; for [`run_up`] linear in the body of each reversed reduction.
 //! # Not done
@@ -20,8 +20,8 @@ use nestegg_ir::affine::{self, Affine, Var};
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::walk::{below, reads};
 use nestegg_ir::{
-    ArrayId, Assignee, Domain, DomainId, Expr, ExprId, Exprs, InameId, InameSet, InsnId, Instruction, InstructionKind,
-    Item, Kernel, Licence, Linearization, LinearizedKernel, Op, Rewritten,
+    ArrayId, Domain, DomainId, Expr, ExprId, Exprs, InameId, InameSet, InsnId, Instruction, InstructionKind, Item,
+    Kernel, Licence, Linearization, LinearizedKernel, Op, Rewritten,
 };
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
@@ -227,27 +227,55 @@ fn turn_loop(kernel: &mut Kernel, iname: InameId, last: i64) {
 
 /// Whether the iterations of a loop around these instructions may run in the opposite order.
 fn may_be_turned(kernel: &Kernel, inside: &[InsnId], iname: InameId) -> bool {
-    let mut places: FxHashMap<ArrayId, &[ExprId]> = FxHashMap::default();
-    for &insn in inside {
-        if matches!(kernel[insn].kind, InstructionKind::Opaque { .. }) {
-            return false;
-        }
-        for Assignee { array, indices } in kernel[insn].assignees() {
-            let is_own = |&index: &ExprId| {
-                let affine = affine::of(&kernel.exprs, index);
-                affine.is_some_and(|affine| affine.inames().eq([iname]))
-            };
-            let is_same = **places.entry(*array).or_insert(indices) == **indices;
-            if !is_same || !(indices.iter().any(is_own) || is_accumulation(kernel, insn)) {
-                return false;
-            }
+    if inside.iter().any(|&insn| matches!(kernel[insn].kind, InstructionKind::Opaque { .. })) {
+        return false;
+    }
+    let written = |insn: &InsnId| kernel[*insn].assignees().iter().map(|assignee| (assignee.array, &*assignee.indices));
+    let mut places: FxHashMap<ArrayId, Vec<&[ExprId]>> = FxHashMap::default();
+    for (array, indices) in inside.iter().flat_map(written) {
+        places.entry(array).or_default().push(indices);
+    }
+    places.retain(|&array, _| !inside.iter().all(|&insn| only_adds(kernel, insn, array)));
+    let roots = inside.iter().flat_map(|&insn| kernel[insn].expressions());
+    for id in below(&kernel.exprs, roots) {
+        if let Expr::Access { array, indices } = &kernel.exprs[id]
+            && let Some(places) = places.get_mut(array)
+        {
+            places.push(indices);
         }
     }
-    let roots = inside.iter().flat_map(|&insn| kernel[insn].expressions());
-    below(&kernel.exprs, roots).into_iter().all(|id| match &kernel.exprs[id] {
-        Expr::Access { array, indices } => places.get(array).is_none_or(|known| **known == **indices),
-        _ => true,
+    let are_apart = |places: &Vec<&[ExprId]>| (0..places[0].len()).any(|axis| are_apart(kernel, places, axis, iname));
+    places.values().all(are_apart)
+}
+
+/// Whether elements are different in different iterations of a loop, because their indices along one axis say so.
+fn are_apart(kernel: &Kernel, places: &[&[ExprId]], axis: usize, iname: InameId) -> bool {
+    let mut first: Option<Affine> = None;
+    // For each remainder by the stride the distance from the first.
+    let mut distances: FxHashMap<i64, i64> = FxHashMap::default();
+    places.iter().all(|place| {
+        let Some(affine) = affine::of(&kernel.exprs, place[axis]).filter(|affine| affine.inames().eq([iname])) else {
+            return false;
+        };
+        let stride = affine.coefficient(Var::Iname(iname));
+        let first = first.get_or_insert_with(|| affine.clone());
+        let Some(distance) = affine.plus(first, -1).and_then(|difference| difference.as_constant()) else {
+            return false;
+        };
+        *distances.entry(distance.rem_euclid(stride)).or_insert(distance) == distance
     })
+}
+
+/// Whether an instruction has nothing to do with an array, or only adds to its elements.
+fn only_adds(kernel: &Kernel, insn: InsnId, array: ArrayId) -> bool {
+    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else {
+        let is_written = kernel[insn].assignees().iter().any(|assignee| assignee.array == array);
+        return !is_written && !reads(&kernel.exprs, kernel[insn].expressions(), array);
+    };
+    let others = kernel[insn].expressions().filter(|id| id != expression);
+    let is_accumulated = assignee.array == array && is_accumulation(kernel, insn);
+    !reads(&kernel.exprs, others, array)
+        && (is_accumulated || assignee.array != array && !reads(&kernel.exprs, [*expression], array))
 }
 
 /// Whether an instruction adds to the element that it writes something that does not depend on the array.
