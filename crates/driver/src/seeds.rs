@@ -20,7 +20,7 @@ use nestegg_forms::{
     even_odd, interpolate, linear_maps, monomial_counts, paired_tables, point_features, separate, share_symmetric,
     split_digits, tabulate, traces,
 };
-use nestegg_ir::{Licence, LinearizedKernel};
+use nestegg_ir::{Expr, Instruction, Kernel, Licence, LinearizedKernel};
 use nestegg_rules::{OptionValue, ResolvedStrategy};
 use nestegg_transform::shift::{self, share_shifted};
 use nestegg_transform::{
@@ -224,8 +224,16 @@ fn respelled(
         };
         res.extend(factored.into_iter().filter(|(_, kernel)| is_cheaper(kernel)).map(named));
     }
-    res.extend(refactored(maker, form, Opened::WithInames).into_iter().map(named));
+    // Where loops were written out, numbers stand where elements of tables were.
+    let opened = if has_loops(&form.kernel) { Opened::WithInames } else { Opened::WithNumbers };
+    res.extend(refactored(maker, form, opened).into_iter().map(named));
     Ok(res)
+}
+
+fn has_loops(kernel: &Kernel) -> bool {
+    let is_in_loop = |instruction: &Instruction| !instruction.within.is_empty();
+    kernel.instructions.iter().any(is_in_loop)
+        || kernel.exprs.iter().any(|(_, expr)| matches!(expr, Expr::Reduce { .. }))
 }
 
 /// The kernel with its products multiplied out, and with its sums factored, as far as a strategy asks for that, each with its name.
