@@ -199,16 +199,19 @@ fn respelled(
     let mut res = Vec::new();
     if maker.wishes.wants("rolled-up") {
         let rolled = maker.done("roll up", roll_up(form))?;
-        let sums = match roll_up_sums(rolled.as_ref().unwrap_or(form)) {
-            Some(sums) => Some(maker.flattened(&sums)?.unwrap_or(sums)),
-            None => None,
+        let sums = roll_up_sums(rolled.as_ref().unwrap_or(form));
+        // Sums within sums are new sums of products; others are written out in what was rolled up, or in the kernel.
+        let flat = sums.as_ref().map(|sums| maker.flattened(sums)).transpose()?.flatten();
+        let of = |name: &'static str, kernel: &LinearizedKernel| {
+            let refactored = refactored(maker, kernel, Opened::WithInames);
+            refactored.into_iter().map(move |(what, kernel)| (format!("{name}, {what}"), kernel))
         };
-        let rolled = rolled.map(|rolled| (ROLLED_UP, rolled));
-        for (name, rolled) in rolled.into_iter().chain(sums.map(|sums| (ROLLED_UP_SUMS, sums))) {
-            let refactored = refactored(maker, &rolled, Opened::WithInames);
-            res.push((name.to_owned(), rolled));
-            res.extend(refactored.into_iter().map(|(what, kernel)| (format!("{name}, {what}"), kernel)));
-        }
+        let refactored: Vec<_> = (rolled.iter().flat_map(|rolled| of(ROLLED_UP, rolled)))
+            .chain(flat.iter().flat_map(|flat| of(ROLLED_UP_SUMS, flat)))
+            .collect();
+        res.extend(rolled.map(|rolled| (ROLLED_UP.to_owned(), rolled)));
+        res.extend(flat.or(sums).map(|sums| (ROLLED_UP_SUMS.to_owned(), sums)));
+        res.extend(refactored);
     }
     let flattened = if maker.wishes.wants("flattened") { maker.flattened(form)? } else { None };
     res.extend(flattened.clone().map(|flattened| ("flattened".to_owned(), flattened)));
