@@ -69,6 +69,9 @@ pub fn roll_up_sums(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
     Some(eliminate_dead(LinearizedKernel { kernel, linearization: linearized.linearization.clone() }))
 }
 
+/// Terms of a sum, by whether they are taken away and by their skeletons.
+type BySkeleton = IndexMap<(bool, u64), Vec<ExprId>, FxBuildHasher>;
+
 struct Roller<'a> {
     before: &'a Kernel,
     types: &'a Types,
@@ -132,21 +135,21 @@ impl Roller<'_> {
 
     /// A sum that is one sum over inames; `None` if it is not.
     fn whole_sum(&mut self, id: ExprId) -> Option<ExprId> {
-        let by_skeleton = self.by_skeleton(id)?;
-        let [((false, _), terms)] = by_skeleton.as_slice() else { return None };
-        (terms.len() >= MIN_TERMS).then(|| self.reduction(terms))?
+        let mut by_skeleton = self.by_skeleton(id)?;
+        let ((is_negative, _), terms) = by_skeleton.pop()?;
+        (by_skeleton.is_empty() && !is_negative && terms.len() >= MIN_TERMS).then(|| self.reduction(&terms))?
     }
 
-    /// The terms of a sum by whether they are taken away, and by their skeletons; `None` if it is no sum of floats.
-    fn by_skeleton(&self, id: ExprId) -> Option<Vec<((bool, u64), Vec<ExprId>)>> {
+    /// The terms of a sum; `None` if it is no sum of floats.
+    fn by_skeleton(&self, id: ExprId) -> Option<BySkeleton> {
         if !self.types.of(id).is_float() || !matches!(self.before.exprs[id], Expr::Op { op: Op::Add | Op::Sub, .. }) {
             return None;
         }
-        let mut res: IndexMap<(bool, u64), Vec<ExprId>, FxBuildHasher> = IndexMap::default();
+        let mut res = BySkeleton::default();
         for (term, sign) in terms(&self.before.exprs, id, MAX_TERMS)? {
             res.entry((sign < 0.0, self.skeletons.of(term))).or_default().push(term);
         }
-        Some(res.into_iter().collect())
+        Some(res)
     }
 
     /// The sum of terms that differ in numbers alone.
