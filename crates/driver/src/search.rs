@@ -96,7 +96,7 @@ pub(crate) struct Told<'a> {
     pub(crate) most: u128,
     /// Whether an error of a pass is one of the caller's, not of one seed: where the caller's own rules run.
     pub(crate) is_strict: bool,
-    /// Names of results: only seeds that they were made of are made. All seeds, if none was.
+    /// Names of results: only the seeds that they came from are made, or all seeds where they came from none.
     pub(crate) only: Option<&'a [String]>,
 }
 

@@ -514,7 +514,7 @@ impl Form {
     }
 }
 
-/// The tasks of whose seeds these results were made; all of them if none was.
+/// The tasks whose seeds these results came from, or all tasks where they came from none.
 fn within(mut work: Vec<Task>, only: Option<&[String]>) -> Vec<Task> {
     let is_of = |task: &Task, results: &[String]| results.iter().any(|result| result.contains(&*task.work.name()));
     if let Some(results) = only
