@@ -448,17 +448,14 @@ impl Work {
     fn name(&self) -> Cow<'_, str> {
         match self {
             Self::Variant(variant) => Cow::Borrowed(&variant.name),
-            Self::Integrands { of, limit, selected, .. } => Cow::Owned(named(of, &integrands_up_to(*limit, *selected))),
+            Self::Integrands { of, limit, selected, .. } => {
+                let of_families = if *selected == Selected::Families { " of families" } else { "" };
+                Cow::Owned(named(of, &format!("integrands{of_families} up to {limit}")))
+            }
             Self::Shifted { of, .. } => Cow::Owned(named(of, "shifted")),
             Self::LinearMaps { of, name, .. } => Cow::Owned(named(of, name)),
         }
     }
-}
-
-/// What seeds are called of which only few monomials are linear maps.
-fn integrands_up_to(limit: u64, selected: Selected) -> String {
-    let of_families = if selected == Selected::Families { " of families" } else { "" };
-    format!("integrands{of_families} up to {limit}")
 }
 
 /// A step, and what was done before it: the instructions that were unrolled, and what became of numbers.
@@ -515,14 +512,14 @@ impl Form {
 }
 
 /// The tasks whose seeds these results came from, or all tasks where they came from none.
-fn within(mut work: Vec<Task>, only: Option<&[String]>) -> Vec<Task> {
-    let is_of = |task: &Task, results: &[String]| results.iter().any(|result| result.contains(&*task.work.name()));
-    if let Some(results) = only
-        && work.iter().any(|task| is_of(task, results))
-    {
-        work.retain(|task| is_of(task, results));
-    }
-    work
+fn within(work: Vec<Task>, only: Option<&[String]>) -> Vec<Task> {
+    let Some(results) = only else { return work };
+    let is_of_any = |task: &Task| {
+        let name = task.work.name();
+        results.iter().any(|result| result.contains(&*name))
+    };
+    let (of_results, others): (Vec<Task>, Vec<Task>) = work.into_iter().partition(is_of_any);
+    if of_results.is_empty() { others } else { of_results }
 }
 
 /// Work without variants that came before: of the same one come the same seeds again.
@@ -573,16 +570,18 @@ impl Maker {
     fn make(&self, work: &Work, values: &[(String, i64)]) -> Result<Vec<Seed>, Error> {
         match work {
             Work::Variant(variant) => self.forms(variant),
-            Work::Integrands { of, isolated, limit, selected } => self.integrands(of, isolated, *limit, *selected),
-            Work::Shifted { of, form } => {
-                let shifted = self.done("share shifted", share_shifted(form, values))?;
-                Ok(shifted.map(|shifted| Seed::exact(&named(of, "shifted"), shifted)).into_iter().collect())
+            Work::Integrands { isolated, limit, selected, .. } => {
+                self.integrands(&work.name(), isolated, *limit, *selected)
             }
-            Work::LinearMaps { of, name, isolated, shape, sums, selected } => {
+            Work::Shifted { form, .. } => {
+                let shifted = self.done("share shifted", share_shifted(form, values))?;
+                Ok(shifted.map(|shifted| Seed::exact(&work.name(), shifted)).into_iter().collect())
+            }
+            Work::LinearMaps { isolated, shape, sums, selected, .. } => {
                 let options = Options { shape: *shape, sums: *sums, selected: *selected, ..self.wishes.options };
                 let found = self.done("linear maps", linear_maps(isolated, &options))?;
                 let is_for_time = *shape == Shape::Dense;
-                let seed = |found| Seed { is_for_time, ..Seed::computed(named(of, name), found) };
+                let seed = |found| Seed { is_for_time, ..Seed::computed(work.name().into_owned(), found) };
                 Ok(found.map(seed).into_iter().collect())
             }
         }
@@ -732,14 +731,14 @@ impl Maker {
     /// Stores of which few monomials are linear maps, and the rest sums over points.
     fn integrands(
         &self,
-        of: &str,
+        name: &str,
         isolated: &LinearizedKernel,
         limit: u64,
         selected: Selected,
     ) -> Result<Vec<Seed>, Error> {
         let options = Options { max_monomials: Some(limit), selected, ..self.wishes.options };
         let Some(found) = self.done("integrands", linear_maps(isolated, &options))? else { return Ok(Vec::new()) };
-        let mut base = Seed::computed(named(of, &integrands_up_to(limit, selected)), found);
+        let mut base = Seed::computed(name.to_owned(), found);
         if self.wishes.wants("interpolation")
             && let Some(interpolated) = self.interpolated(&base)?
         {

@@ -114,8 +114,8 @@ pub(crate) fn accesses(kernel: &Kernel, body: &[LoopTree]) -> Vec<Access> {
     res
 }
 
-/// The operation and the other operands of `x = x ∘ …`; `x = x - …` counts as an addition.
-fn update_of(kernel: &Kernel, insn: InsnId) -> Option<(Op, Vec<ExprId>)> {
+/// The operation and the other operands of `x = x ∘ …`, which reads the array of `x` nowhere else; `x = x - …` counts as an addition.
+pub(crate) fn update_of(kernel: &Kernel, insn: InsnId) -> Option<(Op, Vec<ExprId>)> {
     let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return None };
     let Expr::Op { op, operands } = &kernel.exprs[*expression] else { return None };
     let (op, may_be_self) = match op {

@@ -12,7 +12,8 @@
 //! Counting from zero keeps the order of iterations. A reduction over real numbers has none. A loop is reversed if no
 //! element that one of its instructions writes is touched at another iteration, or if all of them only add to it.
 //! # Complexity
-//! Linear in the DAG for [`from_zero`]; for [`run_up`] linear in the body of each reversed reduction.
+//! Linear in the DAG for [`from_zero`]; for [`run_up`] linear in the body of each reversed reduction, and in that of each reversed loop for each array that it
+//! writes.
 //! # Not done
 //! Inames around opaque code, which knows them by name. Least values that depend on parameters or on other inames.
 
@@ -26,6 +27,7 @@ use nestegg_ir::{
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
+use crate::independent::update_of;
 use crate::ranges::{Answer, Ranges};
 use crate::substitute::with_inames;
 
@@ -262,27 +264,17 @@ fn are_apart(kernel: &Kernel, places: &[&[ExprId]], axis: usize, iname: InameId)
         let Some(distance) = affine.plus(first, -1).and_then(|difference| difference.as_constant()) else {
             return false;
         };
-        *distances.entry(distance.rem_euclid(stride)).or_insert(distance) == distance
+        let Some(remainder) = distance.checked_rem_euclid(stride) else { return false };
+        *distances.entry(remainder).or_insert(distance) == distance
     })
 }
 
 /// Whether an instruction has nothing to do with an array, or only adds to its elements.
 fn only_adds(kernel: &Kernel, insn: InsnId, array: ArrayId) -> bool {
-    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else {
-        let is_written = kernel[insn].assignees().iter().any(|assignee| assignee.array == array);
-        return !is_written && !reads(&kernel.exprs, kernel[insn].expressions(), array);
-    };
-    let others = kernel[insn].expressions().filter(|id| id != expression);
-    let is_accumulated = assignee.array == array && is_accumulation(kernel, insn);
-    !reads(&kernel.exprs, others, array)
-        && (is_accumulated || assignee.array != array && !reads(&kernel.exprs, [*expression], array))
-}
-
-/// Whether an instruction adds to the element that it writes something that does not depend on the array.
-fn is_accumulation(kernel: &Kernel, insn: InsnId) -> bool {
-    let InstructionKind::Assignment { assignee, expression } = &kernel[insn].kind else { return false };
-    let Expr::Op { op: Op::Add, operands } = &kernel.exprs[*expression] else { return false };
-    let is_old = |id: &&ExprId| assignee.is_read_by(&kernel.exprs, **id);
-    let added = operands.iter().filter(|id| !is_old(id)).copied();
-    operands.iter().filter(is_old).count() == 1 && !reads(&kernel.exprs, added, assignee.array)
+    let is_written = kernel[insn].assignees().iter().any(|assignee| assignee.array == array);
+    if is_written {
+        matches!(update_of(kernel, insn), Some((Op::Add, _)))
+    } else {
+        !reads(&kernel.exprs, kernel[insn].expressions(), array)
+    }
 }
