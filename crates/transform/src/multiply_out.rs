@@ -8,14 +8,17 @@
 //! # Legality
 //! Distributivity of real numbers.
 //! # Complexity
-//! Linear in the terms; what would have more than [`MAX_TERMS`] stays as it is.
+//! Linear in the terms. A sum that would have more than [`MAX_TERMS`] has its terms multiplied out one by one; a term that would have more stays as it is.
 
 use indexmap::IndexMap;
 use nestegg_ir::types::{Type, Types};
 use nestegg_ir::{Expr, ExprId, Exprs, InstructionKind, LinearizedKernel, Number, Op, ReduceOp};
 
-/// Sums that would have more terms are not multiplied out.
+/// What would have more terms is not multiplied out.
 const MAX_TERMS: usize = 64;
+
+/// The same for a sum whose terms are multiplied out one by one.
+const MAX_TERMS_IN_ALL: usize = 1024;
 
 /// What becomes of terms that a sum has several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,34 +109,29 @@ fn terms_of(exprs: &mut Exprs, equal_terms: EqualTerms, id: ExprId) -> Option<Ve
     })
 }
 
-/// A sum of products; `None` if there is no product of a sum, or there would be too many terms.
-fn multiplied_out(exprs: &mut Exprs, (is_opened, equal_terms): (&[bool], EqualTerms), root: ExprId) -> Option<ExprId> {
-    let mut is_product_of_sum = false;
-    let mut done: Vec<Term> = Vec::new();
-    let mut pending: Vec<Term> = vec![(false, vec![root])];
-    while let Some((sign, factors)) = pending.pop() {
-        if factors.iter().any(|&factor| is_zero(exprs, factor)) {
-            continue;
-        }
-        let opened = (0..factors.len())
-            .filter(|&at| is_opened.get(factors[at].index()) == Some(&true))
-            .find_map(|at| Some((at, terms_of(exprs, equal_terms, factors[at])?)));
-        match opened {
-            Some((at, terms)) => {
-                is_product_of_sum |= factors.len() > 1 && terms.len() > 1;
-                pending.extend(terms.into_iter().rev().map(|(other, inside)| {
-                    let mut all = factors.clone();
-                    all.splice(at..=at, inside);
-                    (sign ^ other, all)
-                }));
+/// A sum of products; `None` if there is no product of a sum, or each would have too many terms.
+fn multiplied_out(exprs: &mut Exprs, how: (&[bool], EqualTerms), root: ExprId) -> Option<ExprId> {
+    let whole = opened_out(exprs, how, (false, vec![root]));
+    let done = match whole {
+        Out::Terms { terms, is_product_of_sum } => is_product_of_sum.then_some(terms)?,
+        Out::TooMany => {
+            let (mut all, mut is_changed) = (Vec::new(), false);
+            for term in summands(exprs, how, root) {
+                match opened_out(exprs, how, term.clone()) {
+                    Out::Terms { terms, is_product_of_sum } => {
+                        is_changed |= is_product_of_sum;
+                        all.extend(terms);
+                    }
+                    Out::TooMany => all.push(term),
+                }
+                if all.len() > MAX_TERMS_IN_ALL {
+                    return None;
+                }
             }
-            None => done.push((sign, factors)),
+            is_changed.then_some(all)?
         }
-        if done.len() + pending.len() > MAX_TERMS {
-            return None;
-        }
-    }
-    if !is_product_of_sum || done.is_empty() {
+    };
+    if done.is_empty() {
         return None;
     }
     let mut terms = Vec::with_capacity(done.len());
@@ -142,6 +140,60 @@ fn multiplied_out(exprs: &mut Exprs, (is_opened, equal_terms): (&[bool], EqualTe
         terms.push(if sign { exprs.op(Op::Neg, [product]) } else { product });
     }
     Some(if terms.len() == 1 { terms[0] } else { exprs.op(Op::Add, terms) })
+}
+
+/// The terms of a sum as they are, and of sums in it.
+fn summands(exprs: &mut Exprs, (is_opened, equal_terms): (&[bool], EqualTerms), root: ExprId) -> Vec<Term> {
+    let mut done: Vec<Term> = Vec::new();
+    let mut pending: Vec<Term> = vec![(false, vec![root])];
+    while let Some((sign, factors)) = pending.pop() {
+        let terms = match factors[..] {
+            [sum] if is_opened.get(sum.index()) == Some(&true) => terms_of(exprs, equal_terms, sum),
+            _ => None,
+        };
+        match terms {
+            Some(terms) => pending.extend(terms.into_iter().rev().map(|(other, inside)| (sign ^ other, inside))),
+            None => done.push((sign, factors)),
+        }
+    }
+    done
+}
+
+/// What becomes of a term.
+enum Out {
+    /// Products, and whether one was of a sum.
+    Terms { terms: Vec<Term>, is_product_of_sum: bool },
+    /// More than [`MAX_TERMS`].
+    TooMany,
+}
+
+fn opened_out(exprs: &mut Exprs, (is_opened, equal_terms): (&[bool], EqualTerms), term: Term) -> Out {
+    let mut is_product_of_sum = false;
+    let mut terms: Vec<Term> = Vec::new();
+    let mut pending = vec![term];
+    while let Some((sign, factors)) = pending.pop() {
+        if factors.iter().any(|&factor| is_zero(exprs, factor)) {
+            continue;
+        }
+        let opened = (0..factors.len())
+            .filter(|&at| is_opened.get(factors[at].index()) == Some(&true))
+            .find_map(|at| Some((at, terms_of(exprs, equal_terms, factors[at])?)));
+        match opened {
+            Some((at, inner)) => {
+                is_product_of_sum |= factors.len() > 1 && inner.len() > 1;
+                pending.extend(inner.into_iter().rev().map(|(other, inside)| {
+                    let mut all = factors.clone();
+                    all.splice(at..=at, inside);
+                    (sign ^ other, all)
+                }));
+            }
+            None => terms.push((sign, factors)),
+        }
+        if terms.len() + pending.len() > MAX_TERMS {
+            return Out::TooMany;
+        }
+    }
+    Out::Terms { terms, is_product_of_sum }
 }
 
 fn is_zero(exprs: &Exprs, id: ExprId) -> bool {
