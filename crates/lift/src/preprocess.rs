@@ -41,6 +41,11 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
+    /// Whether nestegg wrote it: another name for the same function.
+    fn is_of_nestegg(&self) -> bool {
+        self.value.strip_prefix("nestegg_") == Some(&self.name)
+    }
+
     fn parameters(&self) -> Option<&[String]> {
         self.parameters.as_deref()
     }
@@ -184,7 +189,9 @@ impl State {
                 }
             }
             "define" => {
-                if let Some(definition) = definition(rest) {
+                if let Some(definition) = definition(rest)
+                    && !definition.is_of_nestegg()
+                {
                     self.names.push(definition.name.clone());
                     if self.is_live() {
                         self.definitions.insert(definition.name.clone(), definition.clone());

@@ -42,7 +42,14 @@ pub(crate) fn vector_calls(words: &FxHashSet<&str>) -> String {
             let name = format!("{name}{suffix}");
             if words.contains(name.as_str()) {
                 let list = vec![ty; *n_arguments].join(", ");
-                lines += &format!("__attribute__((__simd__(\"notinbranch\"))) {ty} {name}({list});\n");
+                let attribute = "__attribute__((__simd__(\"notinbranch\")))";
+                lines += &if is_joined(&name, words) {
+                    let own = format!("nestegg_{name}");
+                    let constant = "__attribute__((__const__))";
+                    format!("{attribute} {constant} {ty} {own}({list}) __asm__(\"{name}\");\n#define {name} {own}\n")
+                } else {
+                    format!("{attribute} {ty} {name}({list});\n")
+                };
             }
         }
     }
@@ -53,6 +60,17 @@ pub(crate) fn vector_calls(words: &FxHashSet<&str>) -> String {
         "/* glibc has these for vectors, right to a few units in the last place. */\n#if defined(__GNUC__) && !defined(__clang__) && \
          defined(__x86_64__) && defined(__GLIBC_PREREQ) && !defined(__FAST_MATH__)\n#if __GLIBC_PREREQ(2, 22)\n{lines}#endif\n#endif\n"
     )
+}
+
+/// Whether gcc joins calls of this function with others among the words: a sine and a cosine of one argument become one call, for which there is no vector function.
+/// By another name it does not know them.
+fn is_joined(name: &str, words: &FxHashSet<&str>) -> bool {
+    let other = match name.split_at_checked(3) {
+        Some(("sin", suffix)) => format!("cos{suffix}"),
+        Some(("cos", suffix)) => format!("sin{suffix}"),
+        _ => return false,
+    };
+    words.contains(other.as_str())
 }
 
 impl Writer<'_> {
