@@ -24,6 +24,12 @@ static double dyadic(uint64_t bits)
     return (bits & 1) != 0 ? -size : size;
 }
 
+/* A number in [1, 1.5), with 20 bits behind the point. */
+static double near_one(uint64_t bits)
+{
+    return 1.0 + (double)(bits%524288u)/1048576.0;
+}
+
 /* On a line of the cache: where vectors cross lines or not must not differ between functions that are compared. */
 static void *allocate(size_t n, size_t size)
 {
@@ -36,9 +42,9 @@ static void *allocate(size_t n, size_t size)
 }
 
 #define FOR_FLOATS(type) \
-    static inline void fill_##type(void *memory, size_t n, uint64_t stream) \
+    static inline void fill_##type(void *memory, size_t n, uint64_t stream, double (*number)(uint64_t)) \
     { \
-        for (size_t i = 0; i < n; ++i) ((type *)memory)[i] = (type)dyadic(draw(stream, i)); \
+        for (size_t i = 0; i < n; ++i) ((type *)memory)[i] = (type)number(draw(stream, i)); \
     }
 #define FOR_INTEGERS(type) \
     static inline void fill_##type(void *memory, size_t n, uint64_t stream, int64_t limit) \

@@ -109,7 +109,7 @@ pub fn harness(kernel: &Kernel, functions: &[&CText], options: &HarnessOptions) 
     let n_sets = n_sets(&arguments, options.mode);
     let _ =
         writeln!(out, "static void *arguments[{}][{n_sets}][{}];\n", functions.len().max(1), arguments.len().max(1));
-    write_prepare(&arguments, n_sets, options.seed, &mut out);
+    write_prepare(&arguments, n_sets, options, &mut out);
     write_call(kernel, functions, &arguments, &values, &mut out);
     write_main(kernel, functions.len(), &arguments, (options.mode, n_sets), &mut out);
     Ok(out)
@@ -137,8 +137,10 @@ fn n_sets(arguments: &[Argument], mode: Mode) -> usize {
     (BYTES_IN_TURN / bytes).min(n_sets as usize).max(1)
 }
 
-/// `prepare(function)`: fresh contents for all arguments.
-fn write_prepare(arguments: &[Argument], n_sets: usize, seed: u64, out: &mut String) {
+/// `prepare(function)`: fresh contents for all arguments. Where functions are timed, floats are near 1: others cancel, and near a pole two ways to round
+/// differ by any factor.
+fn write_prepare(arguments: &[Argument], n_sets: usize, options: &HarnessOptions, out: &mut String) {
+    let number = if options.mode == Mode::Print { "dyadic" } else { "near_one" };
     out.push_str("static void prepare(int function)\n{\n    (void)function;\n");
     let _ = writeln!(out, "    for (int set = 0; set < {n_sets}; ++set) {{");
     for Argument { at, n, dtype, ty, given, limit, .. } in arguments {
@@ -148,9 +150,9 @@ fn write_prepare(arguments: &[Argument], n_sets: usize, seed: u64, out: &mut Str
             let _ = writeln!(out, "    memcpy({target}, given_{at}, sizeof given_{at});");
             continue;
         }
-        let stream = format!("UINT64_C({})", seed.wrapping_mul(1_000_003).wrapping_add(*at as u64));
+        let stream = format!("UINT64_C({})", options.seed.wrapping_mul(1_000_003).wrapping_add(*at as u64));
         let _ = match dtype.is_float() {
-            true => writeln!(out, "    fill_{ty}({target}, {n}u, {stream});"),
+            true => writeln!(out, "    fill_{ty}({target}, {n}u, {stream}, {number});"),
             false => writeln!(out, "    fill_{ty}({target}, {n}u, {stream}, INT64_C({limit}));"),
         };
     }
@@ -204,7 +206,7 @@ fn write_main(
     };
     // A function that is mentioned is used: compilers do not complain.
     let mut mentioned =
-        vec!["run_print".to_owned(), "run_time".to_owned(), "print_outputs".to_owned(), "difference".to_owned()];
+        ["dyadic", "near_one", "run_print", "run_time", "print_outputs", "difference"].map(str::to_owned).to_vec();
     let stored = Stored::ALL.map(stored_type);
     for ty in Dtype::ALL.map(|dtype| dtype.c_name().to_owned()).into_iter().chain(stored) {
         mentioned.extend(["fill", "print", "difference"].map(|name| format!("{name}_{ty}")));
