@@ -35,6 +35,7 @@ mod evaluate;
 mod facts;
 mod flat;
 pub mod harness;
+mod heap;
 mod helpers;
 mod interface;
 mod lanes;
@@ -208,7 +209,7 @@ fn written(
     let temporaries = Temporaries { notes: notes(&writer, options, &declarations), declarations };
     let extents = extents(&mut writer)?;
     let statements = writer.statements(&tree, &temporaries, &mut Vec::new())?;
-    Ok((assemble(&writer, &temporaries, extents, statements), writer.pairs.is_some()))
+    Ok((assemble(&mut writer, &temporaries, &tree, (extents, statements)), writer.pairs.is_some()))
 }
 
 /// The kernel with bounds in the place of guards on data, and for each iname the temporaries that bound it.

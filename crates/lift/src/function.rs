@@ -57,6 +57,8 @@ enum Symbol {
     Array(usize),
     /// A pointer parameter, by its position; it becomes an array when it is used.
     Pointer(usize),
+    /// Memory from the heap in which arrays are.
+    Block,
     /// A parameter that points to a structure.
     Structure,
     /// A declared integer that has been neither assigned nor used for a loop.

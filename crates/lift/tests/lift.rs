@@ -261,8 +261,60 @@ int Kernel(struct dataobj *restrict u_vec, const float dt, const int x_M, const 
 }
 
 #[test]
+fn arrays_in_a_block_of_memory_are_apart() {
+    check(
+        "#include <stdlib.h>
+#define cosf nestegg_cosf
+int f(double *restrict x, const double *restrict y) {
+    const size_t start = (10*8 + 255)/128*128;
+    char *const block = malloc(start + 256 + 127);
+    if (!block) {
+        return 1;
+    }
+    char *const first = block + (-(uintptr_t)block & 127);
+    double *restrict t = (double *)first;
+    double *restrict u = (double *)(first + start);
+    double *const v = t;
+    for (int i = 0; i < 10; ++i) t[i] = 2*y[i];
+    for (int i = 0; i < 10; ++i) u[i] = t[i];
+    for (int i = 0; i < 10; ++i) v[i] = u[9 - i];
+    for (int i = 0; i < 10; ++i) x[i] = v[i];
+    free(block);
+    return 0;
+}",
+        expect![[r#"
+            kernel f linearized
+            domain { [i] : 0 <= i and i < 10 }
+            arg x : float64[10] write
+            arg y : float64[10] read
+            temp t : float64[10]
+            temp u : float64[10]
+            for i
+              t[i] = 2*y[i]  {id=insn0}
+            end
+            for i
+              u[i] = t[i]  {id=insn1}
+            end
+            for i
+              t[i] = u[9 - i]  {id=insn2}
+            end
+            for i
+              x[i] = t[i]  {id=insn3}
+            end
+        "#]],
+    );
+}
+
+#[test]
 fn what_no_kernel_does_is_refused_at_its_place() {
     for (text, expected) in [
+        (
+            "void f(double *a) { char *b = malloc(80); double *t = (double *)b; b[0] = 1; free(b); }",
+            expect![[r#"
+                c::unsupported 1:51: the pointer `t` into a block cannot be part of a kernel: `t`
+                c::unsupported 1:68: memory as an array of `char` cannot be part of a kernel: `b`
+            "#]],
+        ),
         (
             "void f(double *a) { while (a[0] > 0) a[0] -= 1; }",
             expect![[r#"

@@ -43,7 +43,7 @@ pub(crate) fn calls(
     let body = vec![Code::line(writer.call_of_one(one, symbol, *element))];
     let lines = writer.enter_loop(*element, &temporaries);
     let statements = writer.loop_over(*element, &[])?.after(lines, body);
-    Ok(assemble(&writer, &temporaries, extents, statements))
+    Ok(assemble(&mut writer, &temporaries, &[], (extents, statements)))
 }
 
 impl Writer<'_> {

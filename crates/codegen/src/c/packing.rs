@@ -103,6 +103,9 @@ impl Writer<'_> {
                     if !is_written {
                         return nothing.clone();
                     }
+                    if !matches!(layout.storage, Storage::Variable | Storage::Nested) {
+                        return format!("{name}[{at}]");
+                    }
                     let mut rest = at;
                     let mut indices: Vec<String> = Vec::new();
                     for extent in layout.extents.iter().rev() {

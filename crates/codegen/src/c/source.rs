@@ -12,10 +12,11 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use nestegg_ir::{ArrayId, ArrayKind, Expr, ExprId, Kernel};
+use nestegg_ir::{ArrayId, ArrayKind, Expr, ExprId, Kernel, LoopTree};
 use rustc_hash::FxHashSet;
 
-use super::arrays::{Copy, Extent, Storage, n_elements_text};
+use super::arrays::{Copy, Extent, Storage};
+use super::heap::Heap;
 use super::helpers::Helpers;
 use super::interface::Interface;
 use super::lanes::Lanes;
@@ -23,7 +24,7 @@ use super::layout::{self, Code};
 use super::names::identifiers;
 use super::statements::Temporaries;
 use super::temporaries::Place;
-use super::text::{Precedence, Text, stored_name};
+use super::text::stored_name;
 use super::writer::{Signature, Writer};
 use super::{CText, SharedText, facts, literal, loops, math, strips, summing, vectors};
 
@@ -123,25 +124,20 @@ fn source(functions: &[&Function]) -> String {
 
 /// The parts of the text in their order.
 pub(crate) fn assemble(
-    writer: &Writer<'_>,
+    writer: &mut Writer<'_>,
     temporaries: &Temporaries,
-    extents: Vec<Code>,
-    statements: Vec<Code>,
+    tree: &[LoopTree],
+    (extents, statements): (Vec<Code>, Vec<Code>),
 ) -> Function {
     let kernel = writer.kernel;
-    let heap: Vec<ArrayId> = temporaries
-        .declarations
-        .keys()
-        .copied()
-        .filter(|&id| writer.arrays.layout(id).storage == Storage::Heap)
-        .collect();
-    let copies = copies(writer);
+    let heap = Heap::new(writer, temporaries, tree);
+    let writer: &Writer<'_> = writer;
     let interface = Interface::new(writer);
     let mut statement_text = String::new();
     layout::print(&statements, 1, &mut statement_text);
     let mut declared = declared_at_top(writer, temporaries);
-    declared.extend(copies.iter().filter(|copy| !copy.is_heap).map(|copy| Code::line(copy.declaration.as_str())));
-    declared.extend(allocations(writer, temporaries, &heap, &copies));
+    declared.extend(copies(writer));
+    declared.extend(heap.taken());
     let mut declared_text = String::new();
     layout::print(&declared, 1, &mut declared_text);
     let mentioned: FxHashSet<&str> = identifiers(&declared_text).chain(identifiers(&statement_text)).collect();
@@ -169,16 +165,11 @@ pub(crate) fn assemble(
         let _ = writeln!(text, "    (void){name};");
     }
     text.push_str(&body_text);
-    for copy in copies.iter().rev().filter(|copy| copy.is_heap) {
-        let _ = writeln!(text, "    free({});", copy.name);
-    }
-    for &id in heap.iter().rev() {
-        let _ = writeln!(text, "    free({});", writer.symbols.arrays[id.index()]);
-    }
+    layout::print(&heap.given_back(), 1, &mut text);
     text.push_str("    return 0;\n");
     let title = title(kernel);
     Function {
-        preamble: Preamble::new(writer, !heap.is_empty() || copies.iter().any(|copy| copy.is_heap)),
+        preamble: Preamble::new(writer, !heap.is_empty()),
         tables,
         head: interface.prototype(true),
         body: text,
@@ -461,81 +452,24 @@ fn declared_at_top(writer: &Writer<'_>, temporaries: &Temporaries) -> Vec<Code> 
     res
 }
 
-/// A copy of a block of an argument.
-struct Copied {
-    name: String,
-    is_heap: bool,
-    declaration: String,
-    /// What the heap is asked for.
-    request: String,
-}
-
-/// The copies of arguments that hold lanes.
-fn copies(writer: &Writer<'_>) -> Vec<Copied> {
+/// The copies of arguments that hold lanes, but for those on the heap.
+fn copies(writer: &Writer<'_>) -> Vec<Code> {
     let mut res = Vec::new();
     let Some(lanes) = &writer.lanes else { return res };
     for id in writer.kernel.arguments() {
         let Some(Copy { name, layout, rest, rest_on_heap, size, .. }) = writer.arrays.copies.get(&id) else { continue };
-        let (ty, scalar) = (writer.element_type(&writer.kernel[id], true), writer.kernel[id].dtype.c_name());
-        let is_heap = layout.storage == Storage::Heap;
-        let declaration = match layout.storage {
-            Storage::Variable => format!("{ty} {name};"),
-            Storage::Nested => format!("{ty} {name}{};", Writer::copy_sizes(&layout.extents)),
-            _ => format!("{ty} *restrict {name}"),
-        };
-        let count = Text::primary(n_elements_text(&layout.extents)).at_least(Precedence::Primary);
-        res.push(Copied { name: name.clone(), is_heap, declaration, request: aligned(&count, &ty) });
-        if lanes.limit.is_some() {
-            let n = size * lanes.width;
-            let declaration =
-                if *rest_on_heap { format!("{scalar} *restrict {rest}") } else { format!("{scalar} {rest}[{n}];") };
-            let request = aligned(&format!("(size_t){n}"), scalar);
-            res.push(Copied { name: rest.clone(), is_heap: *rest_on_heap, declaration, request });
+        let array = &writer.kernel[id];
+        let ty = writer.element_type(array, true);
+        match layout.storage {
+            Storage::Variable => res.push(Code::line(format!("{ty} {name};"))),
+            Storage::Nested => {
+                res.push(Code::line(format!("{ty} {name}{};", Writer::copy_sizes(&layout.extents))));
+            }
+            _ => {}
+        }
+        if lanes.limit.is_some() && !rest_on_heap {
+            res.push(Code::line(format!("{} {rest}[{}];", array.dtype.c_name(), size * lanes.width)));
         }
     }
     res
-}
-
-/// Memory for vectors: a multiple of the alignment.
-fn aligned(count: &str, ty: &str) -> String {
-    format!("aligned_alloc(128, ({count}*sizeof({ty}) + 255)/128*128)")
-}
-
-/// Memory for the large temporaries and copies; the function returns 1 if there is not enough.
-fn allocations(writer: &Writer<'_>, temporaries: &Temporaries, heap: &[ArrayId], copies: &[Copied]) -> Vec<Code> {
-    let mut res = Vec::new();
-    let mut taken: Vec<&str> = Vec::new();
-    for &id in heap {
-        let name = writer.symbols.arrays[id.index()].as_str();
-        let is_held = writer.arrays.is_held(id);
-        let ty = writer.element_type(&writer.kernel[id], is_held);
-        res.extend(temporaries.notes.get(&id).map(|(note, _)| Code::Comment(note.clone())));
-        let count = Text::primary(n_elements_text(&writer.arrays.layout(id).extents)).at_least(Precedence::Primary);
-        let is_conditional = temporaries.declarations[&id].is_conditional;
-        // One element more: a request for nothing may be answered by a null pointer.
-        let request = match is_conditional {
-            _ if is_held => aligned(&count, &ty),
-            true => format!("calloc({count} + 1, sizeof({ty}))"),
-            false => format!("malloc(({count} + 1)*sizeof({ty}))"),
-        };
-        res.push(Code::line(format!("{ty} *restrict {name} = {request};")));
-        res.push(given_up(name, &taken));
-        if is_held && is_conditional {
-            res.push(Code::line(format!("memset({name}, 0, {count}*sizeof({ty}));")));
-        }
-        taken.push(name);
-    }
-    for copy in copies.iter().filter(|copy| copy.is_heap) {
-        res.push(Code::line(format!("{} = {};", copy.declaration, copy.request)));
-        res.push(given_up(&copy.name, &taken));
-        taken.push(&copy.name);
-    }
-    res
-}
-
-/// What happens where there is no memory: what was taken is given back.
-fn given_up(name: &str, taken: &[&str]) -> Code {
-    let mut body: Vec<Code> = taken.iter().rev().map(|name| Code::line(format!("free({name});"))).collect();
-    body.push(Code::line("return 1;"));
-    Code::Block { head: format!("if (!{name})"), body }
 }

@@ -57,7 +57,7 @@ impl Signature {
         let list = if arguments.is_empty() { "void".to_owned() } else { arguments.join(", ") };
         // A function of its arguments alone: so says the kernel that calls it in an expression.
         let pure = if matches!(self, Self::Pure { .. }) { " __attribute__((const))" } else { "" };
-        format!("extern {result} {name}({list}){pure};\n")
+        format!("#ifndef {name}\nextern {result} {name}({list}){pure};\n#endif\n")
     }
 
     /// The definition of a function that stands in for an unknown one: a weighted sum of its arguments.

@@ -1,4 +1,6 @@
 //! Pointers that the function declares: other names for what parameters point to, and memory from the heap.
+//!
+//! Memory that is taken as `char` is a block in which arrays are. They do not overlap: each is `restrict`, which promises that.
 
 use nestegg_span::Span;
 use tree_sitter::Node;
@@ -15,9 +17,16 @@ impl<'f> Lift<'f> {
         name: &'f str,
         wraps: &[Wrap<'f>],
         base: &Base,
-        value: Option<Node<'f>>,
+        (value, is_restrict): (Option<Node<'f>>, bool),
         at: Span,
     ) -> Lifted<()> {
+        if matches!(base, Base::Other(spelled) if spelled == "char")
+            && matches!(wraps, [Wrap::Pointer])
+            && value.map(uncast).is_some_and(|source| self.takes_memory(source) || self.is_in_block(source))
+        {
+            self.declare(name, Symbol::Block);
+            return Ok(());
+        }
         let help = "let it point to a parameter: `double (*u)[n] = (double (*)[n]) p;`";
         let refused = || problem::unsupported(&format!("the pointer `{name}`"), at, help);
         let Base::Number(dtype) = base else {
@@ -26,9 +35,13 @@ impl<'f> Lift<'f> {
         let dtype = *dtype;
         let (Some(value), Some(shape)) = (value, self.pointed(wraps)?) else { return Err(refused()) };
         let source = uncast(value);
-        if source.kind() == "call_expression" {
-            let function = source.child_by_field_name("function").map(|name| self.slice(name)).unwrap_or_default();
-            if !matches!(function, "malloc" | "aligned_alloc") {
+        let is_in_block = self.is_in_block(source);
+        if is_in_block && !is_restrict {
+            let help = "declare it `restrict`: then it overlaps no other";
+            return Err(problem::unsupported(&format!("the pointer `{name}` into a block"), at, help));
+        }
+        if is_in_block || source.kind() == "call_expression" {
+            if !is_in_block && !self.takes_memory(source) {
                 return Err(refused());
             }
             let array = self.array(name, dtype, shape, Role::Temporary, at);
@@ -43,6 +56,13 @@ impl<'f> Lift<'f> {
         let Some(symbol) = root.and_then(|root| self.symbol(self.slice(root))).cloned() else { return Err(refused()) };
         let text: String = self.slice(source).split_whitespace().collect();
         match symbol {
+            // Another name of the same array.
+            Symbol::Array(array)
+                if self.is_heap(source) && self.arrays[array].dtype == dtype && matches!(wraps, [Wrap::Pointer]) =>
+            {
+                self.declare(name, Symbol::Array(array));
+                Ok(())
+            }
             Symbol::Structure if source.kind() == "field_expression" => {
                 if self.pointers.iter().any(|pointer| pointer.text == text) {
                     return Err(problem::unsupported(&format!("a second name for `{text}`"), at, "use one name"));
@@ -77,6 +97,22 @@ impl<'f> Lift<'f> {
         }
     }
 
+    /// Whether an expression takes memory from the heap.
+    fn takes_memory(&self, source: Node<'f>) -> bool {
+        let function = source.child_by_field_name("function").map(|name| self.slice(name)).unwrap_or_default();
+        source.kind() == "call_expression" && matches!(function, "malloc" | "aligned_alloc")
+    }
+
+    /// Whether it is a block of memory, or a place in one.
+    fn is_in_block(&self, source: Node<'f>) -> bool {
+        let mut at = bare(source);
+        if at.kind() == "binary_expression" && super::operator(at, self.text) == "+" {
+            let Some(left) = at.child_by_field_name("left") else { return false };
+            at = bare(left);
+        }
+        matches!(self.symbol(self.slice(at)), Some(Symbol::Block))
+    }
+
     /// Whether a call is about memory of a local array, and changes no values.
     pub(super) fn is_of_heap(&self, call: Node<'f>) -> bool {
         let name = call.child_by_field_name("function").map(|name| self.slice(name)).unwrap_or_default();
@@ -90,6 +126,7 @@ impl<'f> Lift<'f> {
                 let info = &self.arrays[*array];
                 matches!(info.role, Role::Temporary) && matches!(info.shape.first(), Some(Size::Unknown))
             }
+            Some(Symbol::Block) => true,
             _ => false,
         }
     }

@@ -79,7 +79,10 @@ impl<'f> Lift<'f> {
         let name = self.slice(name_node);
         let at = self.span(name_node);
         if matches!(wraps.first(), Some(Wrap::Pointer)) {
-            return self.alias(name, &wraps, &words.base, value, at);
+            let pointer = declarator.child_by_field_name("declarator").unwrap_or(declarator);
+            let spellings = ["restrict", "__restrict", "__restrict__"];
+            let is_restrict = spellings.iter().any(|word| has_word(pointer, self.text, word));
+            return self.alias(name, &wraps, &words.base, (value, is_restrict), at);
         }
         let dtype = match &words.base {
             Base::Number(dtype) => *dtype,

@@ -88,7 +88,7 @@ impl<'f> Lift<'f> {
                 self.arrays[array].is_read = true;
                 Ok(Value::new(Term::new(Kind::Element(array, Vec::new()), at), self.arrays[array].dtype))
             }
-            Some(Symbol::Pointer(_)) => {
+            Some(Symbol::Pointer(_) | Symbol::Block) => {
                 let help = "give it a subscript";
                 Err(problem::unsupported(&format!("the pointer `{name}` as a value"), at, help))
             }

@@ -198,6 +198,13 @@ impl<'f> Lift<'f> {
                 ));
             }
             Some(Symbol::Structure) => return Err(problem::unsupported("a structure as an array", at, "")),
+            Some(Symbol::Block) => {
+                return Err(problem::unsupported(
+                    "memory as an array of `char`",
+                    at,
+                    "let a pointer to numbers point to it",
+                ));
+            }
             Some(Symbol::Other(words)) => return Err(problem::wrong_type(&format!("`{name}`"), &words, at)),
             None => match self.file.variable(name) {
                 Some((declaration, declarator)) => {
