@@ -92,6 +92,22 @@ fn loops_in_loops_and_single_precision() {
     }
 }
 
+/// Elements that lie apart are put together, where most of what inner loops read does not.
+#[test]
+fn elements_that_lie_apart() {
+    for n in [4, 7, 16, 37] {
+        let text = format!(
+            "kernel k linearized\ndomain {{ [j] : 0 <= j < {n} }}\ndomain {{ [q] : 0 <= q < 5 }}\narg a : float64[5] read\narg T : float64[5, {n}] read\narg D : float64[{n}, 5] read\n\
+             arg G : float64[2, {n}, 3] read\narg x : float64[{n}] write\ntemp s : float64\ntemp t : float64\n\
+             for j\n  s = 0.0\n  t = 1.0\n  for q\n    s = s + a[q]*T[q, j]\n    t = t - a[q]*D[{n} - 1 - j, q]\n  end\n  \
+             x[j] = G[1, j, 2]*s + G[0, {n} - 1 - j, 1]*t\nend\n"
+        );
+        let (_, _, written) = write(&text);
+        assert!(written.source.contains("lanes_load_apart_"), "{}", written.source);
+        check(&text, written.source.matches("lanes_store_").count() - 1, &[]);
+    }
+}
+
 #[test]
 fn loops_that_stay() {
     let stays = |domain: &str, body: &str| {

@@ -299,6 +299,13 @@ fn add_lower(
     told.estimate(&mut kept, stages);
     found.ranking.extend(kept);
     found.ranking.sort_by_key(Candidate::rank);
+    // A result that takes as long goes first: C may have its sums in vectors.
+    if let [first, second, ..] = &mut found.ranking[..]
+        && first.seed == AS_IT_CAME
+        && second.time.is_at_most(first.time)
+    {
+        std::mem::swap(first, second);
+    }
     Ok(())
 }
 

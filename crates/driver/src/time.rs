@@ -41,6 +41,11 @@ impl Nanoseconds {
         Self(self.0 - self.0 / 100 * hundredths)
     }
 
+    /// Whether it is no more than another time, to a thousandth, which the model does not know.
+    pub(crate) fn is_at_most(self, other: Self) -> bool {
+        self.0 - self.0 / 1000 <= other.0
+    }
+
     fn as_f64(self) -> f64 {
         self.0 as f64 / 1000.0
     }

@@ -44,7 +44,7 @@ pub enum LoopTree {
     Run(InsnId),
 }
 
-/// A loop whose iterations have nothing in common but scalars that they add to, so that it may run in vector lanes with a sum in each.
+/// A loop whose iterations have nothing in common but scalars that they add to, if any, so that it may run in vector lanes with a sum in each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummingLoop {
     /// The iname.

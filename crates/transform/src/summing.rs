@@ -1,19 +1,20 @@
-//! Loops that add to scalars and may run in vector lanes.
+//! Loops that add to scalars or call functions, and may run in vector lanes.
 //!
 //! # Why
-//! `for q: s += …` runs in lanes only if the compiler may reorder the additions; a flag allows that for a whole file, a pragma for one loop.
+//! `for q: s += …` runs in lanes only if the compiler may reorder the additions; a flag allows that for a whole file, a pragma for one loop. Short loops that call
+//! functions run in lanes only if the compiler does not unroll them first, which the same pragma tells it.
 //! # Input
 //! A verified kernel in its final order, in which sums may be reordered.
 //! # Output
 //! The innermost such loops, with the scalars they add to.
 //! # Method
 //! A loop qualifies if its iterations [share only sums](crate::parallel), and if there are at least [`SummingLoop::MIN_TRIPS`] of them or an unknown number. Its accesses have stride
-//! one or none: lanes that are loaded one by one cost more than they save. Loops inside it are short enough to be unrolled.
+//! one or none: lanes that are loaded one by one cost more than they save, but not more than a call does. Loops inside it are short enough to be unrolled.
 
 use nestegg_ir::affine::{self, Var};
 use nestegg_ir::domains::Domains;
-use nestegg_ir::walk::{below, reads};
-use nestegg_ir::{Assignee, Expr, ExprId, InameId, InstructionKind, Kernel, LinearizedKernel, SummingLoop};
+use nestegg_ir::walk::{below, each_with, reads};
+use nestegg_ir::{Assignee, Expr, ExprId, InameId, InsnId, InstructionKind, Kernel, LinearizedKernel, SummingLoop};
 use nestegg_isl as isl;
 
 use crate::batch::BatchError;
@@ -36,26 +37,29 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
         }
         _ => false,
     });
-    if !adds || !kernel.substitutions.is_empty() {
+    let calls = calls_of_vectors(kernel);
+    let is_calling = |insn: InsnId| kernel[insn].expressions().any(|root| calls[root.index()]);
+    let n_insns = kernel.instructions.len();
+    if !(adds || (0..n_insns).any(|insn| is_calling(InsnId::new(insn)))) || !kernel.substitutions.is_empty() {
         return Ok(Vec::new());
     }
     let ranges = Ranges::new(kernel, &Domains::new(&isl::Context::new(), kernel)?)?;
     let is_such = |found: &ParallelLoop| {
         let is_short =
             |iname: &InameId| ranges.is_alone(*iname) && ranges.trips(*iname).is_some_and(|n| n <= MAX_UNROLLED);
-        !found.sums.is_empty()
+        let is_calling = found.insns.iter().any(|&insn| is_calling(insn));
+        let is_in_order = |insn: InsnId| {
+            let mut assignees = kernel[insn].assignees().iter();
+            kernel[insn].expressions().all(|root| goes_along(kernel, root, found.iname))
+                && assignees.all(|assignee| is_in_order(kernel, &assignee.indices, found.iname))
+        };
+        let is_inside = |iname: &InameId| *iname == found.iname || found.outer.contains(iname) || is_short(iname);
+        (is_calling || !found.sums.is_empty())
             && ranges.trips(found.iname).is_none_or(|n| n >= SummingLoop::MIN_TRIPS)
-            && found.insns.iter().all(|&insn| {
-                kernel[insn]
-                    .within
-                    .iter()
-                    .all(|iname| *iname == found.iname || found.outer.contains(iname) || is_short(iname))
-                    && kernel[insn].expressions().all(|root| goes_along(kernel, root, found.iname))
-                    && kernel[insn]
-                        .assignees()
-                        .iter()
-                        .all(|assignee| is_in_order(kernel, &assignee.indices, found.iname))
-            })
+            && found
+                .insns
+                .iter()
+                .all(|&insn| kernel[insn].within.iter().all(is_inside) && (is_calling || is_in_order(insn)))
     };
     let mut res: Vec<ParallelLoop> = Vec::new();
     for found in apart_but_for_sums(program)?.into_iter().filter(is_such) {
@@ -70,6 +74,17 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
         private: found.private,
     };
     Ok(res.into_iter().map(summing).collect())
+}
+
+/// The functions of which C libraries have vector versions.
+const OF_VECTORS: [&str; 5] = ["cos", "exp", "log", "pow", "sin"];
+
+/// For each expression whether such a call is in it.
+fn calls_of_vectors(kernel: &Kernel) -> Vec<bool> {
+    each_with(&kernel.exprs, |expr| match expr {
+        Expr::Call { function, .. } => OF_VECTORS.contains(&kernel[*function].as_str()),
+        _ => false,
+    })
 }
 
 /// Whether all accesses below an expression are [in order](is_in_order).

@@ -7,7 +7,7 @@ use nestegg_transform::summing_loops;
 use support::parse;
 
 const HEAD: &str = "kernel k linearized\nparam n : int32 = 100\ndomain { [i] : 0 <= i < 16 }\ndomain { [j] : 0 <= j < 6 }\ndomain { [k] : 0 <= k < 40 }\n\
-                    domain [n] -> { [m] : 0 <= m < n }\narg x : float64[16] read\narg M : float64[40, 40] read\narg y : float64[40] readwrite\narg p : int32[16] readwrite\n\
+                    domain [n] -> { [m] : 0 <= m < n }\narg x : float64[16] read\narg M : float64[40, 40] readwrite\narg y : float64[40] readwrite\narg p : int32[16] readwrite\n\
                     temp s : float64\ntemp t : float64\ntemp u : float64\ntemp c : int32\n";
 
 /// The loops, each with what it adds to.
@@ -52,6 +52,20 @@ fn the_innermost_loop_that_is_long_enough() {
         loops("s = 0.0\nfor k\n  t = 0.0\n  for i\n    t = t + x[i]\n  end\n  s = s + t*y[k]\nend\ny[0] = s\n"),
         "i(t)"
     );
+}
+
+/// With or without a sum, along neighbours or not.
+#[test]
+fn loops_that_call_functions() {
+    assert_eq!(loops("for i\n  y[i] = exp(x[i])\nend\n"), "i()");
+    assert_eq!(loops("for i\n  y[2*i] = exp(M[i, 2])\nend\n"), "i()");
+    assert_eq!(loops("s = 0.0\nfor i\n  s = s + cos(y[p[i]])\nend\ny[0] = s\n"), "i(s)");
+    assert_eq!(loops("for k\n  u = 2.0*y[k]\n  for i\n    M[k, i] = u*sin(x[i])\n  end\nend\n"), "i()");
+    // Few iterations, those that need each other, another function.
+    assert_eq!(loops("for j\n  y[j] = exp(x[j])\nend\n"), "");
+    assert_eq!(loops("for i\n  y[i + 1] = exp(y[i])\nend\n"), "");
+    assert_eq!(loops("for i\n  y[p[i]] = exp(x[i])\nend\n"), "");
+    assert_eq!(loops("for i\n  y[i] = tan(x[i])\nend\n"), "");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! # Why
 //! Compilers put the outer loop into lanes only once they have unrolled the inner one, and then keep one vector of sums, each addition of which waits for the one before.
 //! # Input
-//! A loop with a constant number of iterations, two at least, around loops that add up; or one of exactly a vector, which need not. What they do is assignments of sums, products, quotients, absolute
-//! values and square roots. Accesses go from an element to its neighbour, forwards or backwards, or stay where they are. Iterations share nothing that they write: where one writes several elements of
+//! A loop around loops that add up, of two iterations at least or of any number; or one of exactly a vector, which need not be around others. What they do is assignments of sums, products, quotients, absolute
+//! values and square roots. Accesses go from an element to its neighbour, forwards or backwards, or stay where they are; few of those that inner loops read lie apart. Iterations share nothing that they write: where one writes several elements of
 //! an array, as at both ends of a row, isl says that no other iteration writes these.
 //! # Output
 //! The loop for compilers that have the vectors of gcc. All others get it as it is. Each element is the same operations in the same order.
@@ -63,6 +63,14 @@ pub(super) struct Held {
     pub(super) is_read: bool,
 }
 
+/// A loop in vectors.
+pub(crate) enum InVectors {
+    /// All its iterations.
+    All(Vec<Code>),
+    /// Its first iterations, after which the iname is at the first of the others.
+    Begun(Vec<Code>),
+}
+
 /// Vectors that go through the body together.
 pub(super) struct Block {
     /// The iname's value in the first lane, if that is a number.
@@ -88,15 +96,16 @@ impl Writer<'_> {
         may_be.then(|| one.trip_count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
     }
 
-    /// All iterations of a loop, in vectors; `None` if it does something else, or is short.
+    /// The iterations of a loop, in vectors; `None` if it does something else, or is short.
     pub(crate) fn across(
         &mut self,
         one: &Loop,
         (iname, body): (InameId, &[LoopTree]),
         temporaries: &Temporaries,
         open: &mut Vec<InameId>,
-    ) -> Result<Option<Vec<Code>>, CodegenError> {
-        let Some(n) = self.trips_in_vectors(one) else { return Ok(None) };
+    ) -> Result<Option<InVectors>, CodegenError> {
+        let Some(known) = self.trips_in_vectors(one) else { return Ok(None) };
+        let n = if known == 0 { usize::MAX } else { known };
         let n_around = open.len();
         let Some(visits) = self.visits(iname, body, open, n_around)? else { return Ok(None) };
         // Straight-line code is long at times: it is not looked at in vain.
@@ -109,6 +118,12 @@ impl Writer<'_> {
             return Ok(None);
         }
         let most = (MAX_SUMS / across.n_sums.max(1)).clamp(1, MAX_VECTORS);
+        if known == 0 && across.has_columns {
+            return Ok(None);
+        }
+        if known == 0 {
+            return self.begun_across(one, (iname, body), (&across, most), open).map(Some);
+        }
         let blocks = blocks(n, n_lanes, most);
         let at_once = most * n_lanes;
         let first: Option<i64> = one.header.first.parse().ok();
@@ -141,7 +156,27 @@ impl Writer<'_> {
             code.push(Code::Block { head: String::new(), body });
         }
         open.pop();
-        Ok(Some(code))
+        Ok(Some(InVectors::All(code)))
+    }
+
+    /// The iterations that fill vectors, of a loop with any number of them.
+    fn begun_across(
+        &mut self,
+        one: &Loop,
+        (iname, body): (InameId, &[LoopTree]),
+        (across, most): (&Across, usize),
+        open: &mut Vec<InameId>,
+    ) -> Result<InVectors, CodegenError> {
+        let n_lanes = across.strip.n_lanes();
+        let mut code = Vec::new();
+        open.push(iname);
+        for n in if most > 1 { vec![most, 1] } else { vec![1] } {
+            let offsets = (0..n).map(|at| at * n_lanes).collect();
+            let body = self.block(across, (None, offsets), body, open)?;
+            code.push(Code::Block { head: one.header.in_steps(n * n_lanes), body });
+        }
+        open.pop();
+        Ok(InVectors::Begun(code))
     }
 
     /// Where the instructions of a loop are; `None` unless the loops inside are plain, and run as often in all iterations. `open` are the loops around the body, without
@@ -259,6 +294,14 @@ impl Writer<'_> {
             }
         }
         let n_sums = n_sums.values().map(FxHashSet::len).max().unwrap_or(0);
+        // Vectors that inner loops put together lane by lane cost as much as what other vectors save.
+        let (apart, along): (Vec<&Visit>, Vec<&Visit>) = visits
+            .iter()
+            .filter(|visit| !visit.inner.is_empty())
+            .partition(|visit| self.reads_apart(visit.insn, iname));
+        if apart.len() > along.len() {
+            return None;
+        }
         let has_columns = visits.iter().any(|visit| self.has_columns(visit.insn, iname));
         Some(Across { iname, strip, held, n_sums, has_columns })
     }
@@ -329,7 +372,7 @@ impl Writer<'_> {
                     self.facts.dtype(id) == dtype
                         && match written.get(array) {
                             Some(own) => own.iter().any(|own| own.indices == *indices),
-                            None => self.step_of(*array, indices, iname).is_some() || self.is_column(id, iname),
+                            None => self.stride_of(*array, indices, iname).is_some() || self.is_column(id, iname),
                         }
                 }
                 _ => false,
@@ -353,6 +396,19 @@ impl Writer<'_> {
             Some(Text::primary(index.as_constant()?.to_string()))
         };
         indices.iter().map(place).collect()
+    }
+
+    /// Whether an instruction reads elements that lie apart in memory.
+    fn reads_apart(&self, insn: InsnId, iname: InameId) -> bool {
+        let exprs = &self.kernel.exprs;
+        let varying = self.varying(self.kernel[insn].expressions(), iname, |_| false);
+        varying.iter().any(|&id| match &exprs[id] {
+            Expr::Access { array, indices } => {
+                self.stride_of(*array, indices, iname).is_some_and(|stride| stride.abs() > 1)
+                    && !self.is_column(id, iname)
+            }
+            _ => false,
+        })
     }
 
     /// Whether an instruction reads such a column.
@@ -575,10 +631,12 @@ impl Writer<'_> {
             let Expr::Access { array, indices } = &exprs[id] else { continue };
             let places: Vec<Text> = of_roots.by_ref().take(indices.len()).collect();
             let element = super::facts::element(&self.symbols, &self.arrays, *array, &places);
-            let (addresses, is_back) = self.along(across, (*array, indices), &element, &block.offsets);
-            let load = self.load(across.strip, is_back);
-            let of = |address| Text::primary(format!("{load}({address})"));
-            texts.insert(id, addresses.into_iter().map(of).collect());
+            let step = self.stride_of(*array, indices, across.iname).unwrap_or(1);
+            let of = |&offset: &usize| {
+                let address = address(&element, step * offset as i64);
+                Text::primary(self.load_in_steps(across.strip, step, &address))
+            };
+            texts.insert(id, block.offsets.iter().map(of).collect());
         }
         for id in columns {
             let Expr::Access { array, indices } = &exprs[id] else { continue };

@@ -13,6 +13,7 @@ use nestegg_ir::linearization::runs_in;
 use nestegg_ir::{ArrayId, Assignee, Dtype, ExprId, InameId, InsnId, Instruction, InstructionKind, LoopTree, Op};
 use rustc_hash::FxHashMap;
 
+use super::across::InVectors;
 use super::error::CodegenError;
 use super::evaluate::Evaluated;
 use super::facts::element;
@@ -61,10 +62,15 @@ impl Writer<'_> {
                     }
                     let one = self.loop_over(*iname, open)?;
                     let mut whole = self.flat(*iname, body);
+                    let mut begun = None;
                     if whole.is_none() {
-                        whole = self.across(&one, (*iname, body), temporaries, open)?;
+                        match self.across(&one, (*iname, body), temporaries, open)? {
+                            Some(InVectors::All(vectors)) => whole = Some(vectors),
+                            Some(InVectors::Begun(vectors)) => begun = Some((vectors, true)),
+                            None => {}
+                        }
                     }
-                    if whole.is_none() {
+                    if whole.is_none() && begun.is_none() {
                         whole = self.rows(&one, (*iname, body), temporaries, open)?;
                     }
                     let lines = self.enter_loop(*iname, temporaries);
@@ -72,7 +78,7 @@ impl Writer<'_> {
                     let summing = if is_plain { self.summing_of(*iname, body, temporaries) } else { None };
                     let vectors = match &summing {
                         Some(summing) => self.in_accumulators(summing, &one, body, open)?,
-                        None => None,
+                        None => begun.filter(|_| is_plain),
                     };
                     let mark = summing.filter(|_| vectors.is_none()).map(|summing| self.mark_of_sums(&summing));
                     open.push(*iname);

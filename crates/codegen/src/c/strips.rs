@@ -13,7 +13,7 @@ use nestegg_ir::walk::{OperandsFirst, below};
 use nestegg_ir::{ArrayId, Dtype, Expr, ExprId, InameId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::arrays::Storage;
+use super::arrays::{Extent, Storage};
 use super::evaluate::MAX_HEIGHT;
 use super::helpers::{float_suffix, suffix};
 use super::layout::Code;
@@ -157,13 +157,26 @@ impl Writer<'_> {
 
     /// How far in memory an access goes from one iteration to the next, if that is one element.
     pub(super) fn step_of(&self, array: ArrayId, indices: &[ExprId], iname: InameId) -> Option<i64> {
-        let moves =
-            |index: ExprId| affine::of(&self.kernel.exprs, index).map(|index| index.coefficient(Var::Iname(iname)));
-        let (&last, others) = indices.split_last()?;
+        self.stride_of(array, indices, iname).filter(|step| step.abs() == 1)
+    }
+
+    /// How far in memory an access goes from one iteration to the next, if it goes in equal steps.
+    pub(super) fn stride_of(&self, array: ArrayId, indices: &[ExprId], iname: InameId) -> Option<i64> {
+        let layout = self.arrays.layout(array);
         let is_plain = self.kernel[array].stored.is_none()
-            && matches!(self.arrays.layout(array).storage, Storage::Flat | Storage::Heap | Storage::Nested)
-            && others.iter().all(|&index| moves(index) == Some(0));
-        moves(last).filter(|step| is_plain && step.abs() == 1)
+            && matches!(layout.storage, Storage::Flat | Storage::Heap | Storage::Nested);
+        let (mut stride, mut size) = (0_i64, Some(1_i64));
+        for (&index, extent) in indices.iter().zip(&layout.extents).rev() {
+            let moves = affine::of(&self.kernel.exprs, index)?.coefficient(Var::Iname(iname));
+            if moves != 0 {
+                stride = stride.checked_add(moves.checked_mul(size?)?)?;
+            }
+            size = match extent {
+                Extent::Number(extent) => size.and_then(|size| size.checked_mul(*extent)),
+                _ => None,
+            };
+        }
+        (is_plain && stride != 0).then_some(stride)
     }
 
     /// The type of a vector, which is defined once, with the sum of its lanes.
@@ -181,6 +194,23 @@ impl Writer<'_> {
         );
         self.lane_functions.entry(name.clone()).or_insert(definition);
         name
+    }
+
+    /// A vector of elements in equal steps, from the address of the first lane.
+    pub(super) fn load_in_steps(&mut self, strip: Strip, step: i64, address: &str) -> String {
+        if step.abs() == 1 {
+            return format!("{}({address})", self.load(strip, step < 0));
+        }
+        let (ty, suffix, prefix) = (strip.dtype.c_name(), suffix(strip.dtype), strip.prefix());
+        let (vector, name) = (self.strip_type(strip), format!("{prefix}_load_apart_{suffix}"));
+        let lanes: Vec<String> = (0..strip.n_lanes()).map(|lane| format!("at[{lane}*step]")).collect();
+        let definition = format!(
+            "/* Elements in equal steps. */\n#if defined(__GNUC__)\n\
+             {INLINE} {vector} {name}(const {ty} *at, int64_t step)\n{{\n    return ({vector}){{{}}};\n}}\n#endif\n",
+            lanes.join(", ")
+        );
+        self.lane_functions.entry(name.clone()).or_insert(definition);
+        format!("{name}({address}, {step})")
     }
 
     /// The function that loads neighbours in memory, to be called with the address of the first lane.

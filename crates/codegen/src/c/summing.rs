@@ -1,4 +1,4 @@
-//! Loops that run in vector lanes although they add to scalars.
+//! Loops that run in vector lanes although they add to scalars or call functions.
 //!
 //! # Input
 //! Loops whose iterations have nothing in common but such scalars, as the caller knows.
@@ -97,8 +97,11 @@ impl Writer<'_> {
         Some(summing.clone())
     }
 
-    /// The pragma before a loop that adds to scalars in lanes.
+    /// The pragma before a loop that runs in lanes although it adds to scalars or calls functions.
     pub(crate) fn mark_of_sums(&self, summing: &SummingLoop) -> Code {
+        if summing.sums.is_empty() {
+            return Code::Raw(MARK.to_owned());
+        }
         let names: Vec<&str> = summing.sums.iter().map(|sum| self.symbols.arrays[sum.index()].as_str()).collect();
         Code::Raw(format!("{MARK} reduction(+:{})", names.join(", ")))
     }
