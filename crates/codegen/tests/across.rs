@@ -98,9 +98,9 @@ fn elements_that_lie_apart() {
     for n in [4, 7, 16, 37] {
         let text = format!(
             "kernel k linearized\ndomain {{ [j] : 0 <= j < {n} }}\ndomain {{ [q] : 0 <= q < 5 }}\narg a : float64[5] read\narg T : float64[5, {n}] read\narg D : float64[{n}, 5] read\n\
-             arg G : float64[2, {n}, 3] read\narg x : float64[{n}] write\ntemp s : float64\ntemp t : float64\n\
-             for j\n  s = 0.0\n  t = 1.0\n  for q\n    s = s + a[q]*T[q, j]\n    t = t - a[q]*D[{n} - 1 - j, q]\n  end\n  \
-             x[j] = G[1, j, 2]*s + G[0, {n} - 1 - j, 1]*t\nend\n"
+             arg G : float64[2, {n}, 3] read\narg x : float64[{n}] write\ntemp s : float64\ntemp t : float64\ntemp u : float64\n\
+             for j\n  s = 0.0\n  t = 1.0\n  u = 0.0\n  for q\n    s = s + a[q]*T[q, j]\n    u = u + T[q, j]\n    t = t - a[q]*D[{n} - 1 - j, q]\n  end\n  \
+             x[j] = G[1, j, 2]*s + u*G[0, {n} - 1 - j, 1]*t\nend\n"
         );
         let (_, _, written) = write(&text);
         assert!(written.source.contains("lanes_load_apart_"), "{}", written.source);

@@ -294,12 +294,12 @@ impl Writer<'_> {
             }
         }
         let n_sums = n_sums.values().map(FxHashSet::len).max().unwrap_or(0);
-        // Vectors that inner loops put together lane by lane cost as much as what other vectors save.
+        // Vectors that inner loops put together lane by lane cost as much as what two others save.
         let (apart, along): (Vec<&Visit>, Vec<&Visit>) = visits
             .iter()
             .filter(|visit| !visit.inner.is_empty())
             .partition(|visit| self.reads_apart(visit.insn, iname));
-        if apart.len() > along.len() {
+        if 2 * apart.len() > along.len() {
             return None;
         }
         let has_columns = visits.iter().any(|visit| self.has_columns(visit.insn, iname));

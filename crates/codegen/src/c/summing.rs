@@ -13,9 +13,13 @@ use nestegg_ir::{ArrayId, InameId, LoopTree, SummingLoop};
 use rustc_hash::FxHashSet;
 
 use super::layout::Code;
+use super::loops::Loop;
 use super::statements::Temporaries;
 use super::temporaries::Place;
 use super::writer::Writer;
+
+/// gcc unrolls loops of so many iterations before it looks for vectors.
+const MAX_UNROLLED: i64 = 16;
 
 /// How the mark begins.
 pub(crate) const MARK: &str = "#pragma omp simd";
@@ -74,11 +78,12 @@ fn is_joined(name: &str, words: &FxHashSet<&str>) -> bool {
 }
 
 impl Writer<'_> {
-    /// What is known of a loop that adds to scalars and can run in lanes; `None` for other loops.
+    /// What is known of a loop that can run in lanes although it adds to scalars or calls functions; `None` for other loops, and for those that only call functions and
+    /// are too long to be unrolled first.
     pub(crate) fn summing_of(
         &self,
-        iname: InameId,
-        body: &[LoopTree],
+        one: &Loop,
+        (iname, body): (InameId, &[LoopTree]),
         temporaries: &Temporaries,
     ) -> Option<SummingLoop> {
         let candidates = self.summing.iter().filter(|summing| summing.iname == iname);
@@ -88,7 +93,9 @@ impl Writer<'_> {
             Some(declared) => matches!(declared.place, Place::At { .. }),
             None => true,
         };
+        let is_unrolled = one.trip_count.is_some_and(|n| n <= MAX_UNROLLED);
         if self.lanes.is_some()
+            || summing.sums.is_empty() && !is_unrolled
             || !summing.private.iter().all(is_inside)
             || summing.sums.iter().chain(&summing.private).any(|&array| self.arrays.is_held(array))
         {
