@@ -115,15 +115,16 @@ def _on(
 ) -> list[Result | Error]:
     res: list[Result | Error | None] = [None] * len(kernels)
     futures: dict[Future[Made | Error], int] = {}
+    work: dict[int, tuple[str, str]] = {}
     for idx, kernel in enumerate(kernels):
         try:
             text = kernel if isinstance(kernel, str) else dump(kernel)
         except Unsupported as error:
             res[idx] = error
             continue
-        name = f"<kernel {idx}>" if isinstance(kernel, str) else "<loopy>"
+        work[idx] = (text, f"<kernel {idx}>" if isinstance(kernel, str) else "<loopy>")
         try:
-            futures[executor.submit(_work, text, name, told, place)] = idx
+            futures[executor.submit(_work, *work[idx], told, place)] = idx
         except concurrent.futures.BrokenExecutor as error:
             res[idx] = _lost(error)
     tell = _teller(progress)
@@ -135,8 +136,8 @@ def _on(
             kernel = kernels[idx]
             try:
                 done = future.result()
-            except Exception as error:  # noqa: BLE001 executors have errors of their own for lost workers
-                done = _lost(error)
+            except Exception:  # noqa: BLE001 executors have errors of their own for lost workers
+                done = _once_more(executor, work[idx], told, place)
             res[idx] = done if isinstance(done, Error) else result(done, None if isinstance(kernel, str) else kernel)
             n_done += 1
             tell(n_done, len(kernels))
@@ -154,6 +155,14 @@ def _work(text: str, name: str, told: Options, place: str | None) -> Made | Erro
     except Error as error:
         return error
     return Made.of(done)
+
+
+def _once_more(executor: Executor, work: tuple[str, str], told: Options, place: str | None) -> Made | Error:
+    """Optimize a kernel whose worker was lost on another, if there is one; what was done is in the cache."""
+    try:
+        return executor.submit(_work, *work, told, place).result()
+    except Exception as error:  # noqa: BLE001 as before
+        return _lost(error)
 
 
 def _lost(error: Exception) -> Error:
