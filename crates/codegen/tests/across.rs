@@ -92,7 +92,7 @@ fn loops_in_loops_and_single_precision() {
     }
 }
 
-/// Elements that lie apart are put together, where most of what inner loops read does not.
+/// Strided loads are gathered lane by lane if most statements in inner loops load neighbours.
 #[test]
 fn elements_that_lie_apart() {
     for n in [4, 7, 16, 37] {

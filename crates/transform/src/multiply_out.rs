@@ -8,16 +8,16 @@
 //! # Legality
 //! Distributivity of real numbers.
 //! # Complexity
-//! Linear in the terms. A sum that would have more than [`MAX_TERMS`] has its terms multiplied out one by one; a term that would have more stays as it is.
+//! Linear in the terms. Each term of a sum is multiplied out by itself, unless it would become more than [`MAX_TERMS`].
 
 use indexmap::IndexMap;
 use nestegg_ir::types::{Type, Types};
 use nestegg_ir::{Expr, ExprId, Exprs, InstructionKind, LinearizedKernel, Number, Op, ReduceOp};
 
-/// What would have more terms is not multiplied out.
+/// A term that would become more stays as it is.
 const MAX_TERMS: usize = 64;
 
-/// The same for a sum whose terms are multiplied out one by one.
+/// A sum that would have more terms is not multiplied out.
 const MAX_TERMS_IN_ALL: usize = 1024;
 
 /// What becomes of terms that a sum has several times.
@@ -109,29 +109,22 @@ fn terms_of(exprs: &mut Exprs, equal_terms: EqualTerms, id: ExprId) -> Option<Ve
     })
 }
 
-/// A sum of products; `None` if there is no product of a sum, or each would have too many terms.
+/// A sum of products; `None` if no product of a sum has few enough terms, or there would be too many in all.
 fn multiplied_out(exprs: &mut Exprs, how: (&[bool], EqualTerms), root: ExprId) -> Option<ExprId> {
-    let whole = opened_out(exprs, how, (false, vec![root]));
-    let done = match whole {
-        Out::Terms { terms, is_product_of_sum } => is_product_of_sum.then_some(terms)?,
-        Out::TooMany => {
-            let (mut all, mut is_changed) = (Vec::new(), false);
-            for term in summands(exprs, how, root) {
-                match opened_out(exprs, how, term.clone()) {
-                    Out::Terms { terms, is_product_of_sum } => {
-                        is_changed |= is_product_of_sum;
-                        all.extend(terms);
-                    }
-                    Out::TooMany => all.push(term),
-                }
-                if all.len() > MAX_TERMS_IN_ALL {
-                    return None;
-                }
+    let (mut done, mut has_products_of_sums) = (Vec::new(), false);
+    for summand in summands(exprs, how, root) {
+        match opened_out(exprs, how, summand.clone()) {
+            Some((terms, is_product_of_sum)) => {
+                has_products_of_sums |= is_product_of_sum;
+                done.extend(terms);
             }
-            is_changed.then_some(all)?
+            None => done.push(summand),
         }
-    };
-    if done.is_empty() {
+        if done.len() > MAX_TERMS_IN_ALL {
+            return None;
+        }
+    }
+    if !has_products_of_sums || done.is_empty() {
         return None;
     }
     let mut terms = Vec::with_capacity(done.len());
@@ -159,15 +152,12 @@ fn summands(exprs: &mut Exprs, (is_opened, equal_terms): (&[bool], EqualTerms), 
     done
 }
 
-/// What becomes of a term.
-enum Out {
-    /// Products, and whether one was of a sum.
-    Terms { terms: Vec<Term>, is_product_of_sum: bool },
-    /// More than [`MAX_TERMS`].
-    TooMany,
-}
-
-fn opened_out(exprs: &mut Exprs, (is_opened, equal_terms): (&[bool], EqualTerms), term: Term) -> Out {
+/// The products that a term becomes, and whether it is a product of a sum; `None` if they are more than [`MAX_TERMS`].
+fn opened_out(
+    exprs: &mut Exprs,
+    (is_opened, equal_terms): (&[bool], EqualTerms),
+    term: Term,
+) -> Option<(Vec<Term>, bool)> {
     let mut is_product_of_sum = false;
     let mut terms: Vec<Term> = Vec::new();
     let mut pending = vec![term];
@@ -190,10 +180,10 @@ fn opened_out(exprs: &mut Exprs, (is_opened, equal_terms): (&[bool], EqualTerms)
             None => terms.push((sign, factors)),
         }
         if terms.len() + pending.len() > MAX_TERMS {
-            return Out::TooMany;
+            return None;
         }
     }
-    Out::Terms { terms, is_product_of_sum }
+    Some((terms, is_product_of_sum))
 }
 
 fn is_zero(exprs: &Exprs, id: ExprId) -> bool {

@@ -14,7 +14,9 @@
 use nestegg_ir::affine::{self, Var};
 use nestegg_ir::domains::Domains;
 use nestegg_ir::walk::{below, each_with, reads};
-use nestegg_ir::{Assignee, Expr, ExprId, InameId, InsnId, InstructionKind, Kernel, LinearizedKernel, SummingLoop};
+use nestegg_ir::{
+    Assignee, Expr, ExprId, InameId, InsnId, Instruction, InstructionKind, Kernel, LinearizedKernel, SummingLoop,
+};
 use nestegg_isl as isl;
 
 use crate::batch::BatchError;
@@ -38,23 +40,23 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
         _ => false,
     });
     let calls = calls_of_vectors(kernel);
-    let is_calling = |insn: InsnId| kernel[insn].expressions().any(|root| calls[root.index()]);
-    let n_insns = kernel.instructions.len();
-    if !(adds || (0..n_insns).any(|insn| is_calling(InsnId::new(insn)))) || !kernel.substitutions.is_empty() {
+    let is_calling = |instruction: &Instruction| instruction.expressions().any(|root| calls[root.index()]);
+    if !(adds || kernel.instructions.iter().any(is_calling)) || !kernel.substitutions.is_empty() {
         return Ok(Vec::new());
     }
     let ranges = Ranges::new(kernel, &Domains::new(&isl::Context::new(), kernel)?)?;
     let is_such = |found: &ParallelLoop| {
-        let is_short =
-            |iname: &InameId| ranges.is_alone(*iname) && ranges.trips(*iname).is_some_and(|n| n <= MAX_UNROLLED);
-        let is_calling = found.insns.iter().any(|&insn| is_calling(insn));
+        let has_few = |iname: InameId| ranges.trips(iname).is_some_and(|n| n <= MAX_UNROLLED);
+        let is_short = |iname: &InameId| ranges.is_alone(*iname) && has_few(*iname);
+        let is_calling = found.insns.iter().any(|&insn| is_calling(&kernel[insn]));
         let is_in_order = |insn: InsnId| {
             let mut assignees = kernel[insn].assignees().iter();
             kernel[insn].expressions().all(|root| goes_along(kernel, root, found.iname))
                 && assignees.all(|assignee| is_in_order(kernel, &assignee.indices, found.iname))
         };
         let is_inside = |iname: &InameId| *iname == found.iname || found.outer.contains(iname) || is_short(iname);
-        (is_calling || !found.sums.is_empty())
+        // Longer loops, the compiler does not unroll before it looks for lanes.
+        (!found.sums.is_empty() || is_calling && has_few(found.iname))
             && ranges.trips(found.iname).is_none_or(|n| n >= SummingLoop::MIN_TRIPS)
             && found
                 .insns
@@ -76,13 +78,10 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
     Ok(res.into_iter().map(summing).collect())
 }
 
-/// The functions of which C libraries have vector versions.
-const OF_VECTORS: [&str; 5] = ["cos", "exp", "log", "pow", "sin"];
-
-/// For each expression whether such a call is in it.
+/// For each expression whether a call of a [function that vectors have](SummingLoop::FUNCTIONS) is in it.
 fn calls_of_vectors(kernel: &Kernel) -> Vec<bool> {
     each_with(&kernel.exprs, |expr| match expr {
-        Expr::Call { function, .. } => OF_VECTORS.contains(&kernel[*function].as_str()),
+        Expr::Call { function, .. } => SummingLoop::FUNCTIONS.iter().any(|(name, _)| *name == kernel[*function]),
         _ => false,
     })
 }

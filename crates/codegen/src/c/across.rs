@@ -3,9 +3,10 @@
 //! # Why
 //! Compilers put the outer loop into lanes only once they have unrolled the inner one, and then keep one vector of sums, each addition of which waits for the one before.
 //! # Input
-//! A loop around loops that add up, of two iterations at least or of any number; or one of exactly a vector, which need not be around others. What they do is assignments of sums, products, quotients, absolute
-//! values and square roots. Accesses go from an element to its neighbour, forwards or backwards, or stay where they are; few of those that inner loops read lie apart. Iterations share nothing that they write: where one writes several elements of
-//! an array, as at both ends of a row, isl says that no other iteration writes these.
+//! A loop around loops that add up: it runs at least twice, or an unknown number of times. A loop of exactly one vector need not be around others. What they do is
+//! assignments of sums, products, quotients, absolute values and square roots. Stores go from an element to its neighbour, forwards or backwards, or stay where they are;
+//! loads may have any constant stride, but only a third of the statements in inner loops may load elements that are not neighbours. Iterations share nothing that they
+//! write: where one writes several elements of an array, as at both ends of a row, isl says that no other iteration writes these.
 //! # Output
 //! The loop for compilers that have the vectors of gcc. All others get it as it is. Each element is the same operations in the same order.
 //! # Method
@@ -118,11 +119,9 @@ impl Writer<'_> {
             return Ok(None);
         }
         let most = (MAX_SUMS / across.n_sums.max(1)).clamp(1, MAX_VECTORS);
-        if known == 0 && across.has_columns {
-            return Ok(None);
-        }
         if known == 0 {
-            return self.begun_across(one, (iname, body), (&across, most), open).map(Some);
+            let begun = !across.has_columns;
+            return begun.then(|| self.begun_across(one, (iname, body), (&across, most), open)).transpose();
         }
         let blocks = blocks(n, n_lanes, most);
         let at_once = most * n_lanes;
@@ -159,7 +158,7 @@ impl Writer<'_> {
         Ok(Some(InVectors::All(code)))
     }
 
-    /// The iterations that fill vectors, of a loop with any number of them.
+    /// The iterations that fill vectors, where the number of iterations is unknown.
     fn begun_across(
         &mut self,
         one: &Loop,

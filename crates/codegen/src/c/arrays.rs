@@ -239,7 +239,8 @@ impl Arrays {
         if self.is_vector { vector } else { Text { text: format!("{}[{lane}]", vector.text), ..vector } }
     }
 
-    fn element_of(name: &str, layout: &Layout, indices: &[Text]) -> Text {
+    /// An element of an array of this name and layout.
+    pub(crate) fn element_of(name: &str, layout: &Layout, indices: &[Text]) -> Text {
         let text = match layout.storage {
             Storage::Variable => name.to_owned(),
             Storage::Pointer => format!("{name}[0]"),

@@ -16,7 +16,7 @@ use nestegg_ir::walk::arrays_below;
 use nestegg_ir::{ArrayId, Kernel, LoopTree};
 use rustc_hash::FxHashMap;
 
-use super::arrays::{Copy, Extent, Storage, n_elements_text};
+use super::arrays::{Copy, Extent, Storage, n_elements, n_elements_text};
 use super::layout::Code;
 use super::statements::Temporaries;
 use super::writer::Writer;
@@ -38,7 +38,7 @@ struct Part {
     size: i64,
     n_elements: Count,
     arrays: Vec<Held>,
-    /// The outermost statement after which it is free; `None` if that is the last.
+    /// The outermost statement after which it is free; `None` if it never is.
     until: Option<usize>,
 }
 
@@ -58,21 +58,22 @@ struct Held {
 
 impl Heap {
     pub(crate) fn new(writer: &mut Writer<'_>, temporaries: &Temporaries, tree: &[LoopTree]) -> Self {
-        let uses = uses(writer.kernel, tree);
-        let mut on_heap: Vec<(ArrayId, (usize, Option<usize>))> = Vec::new();
-        for (&id, declared) in &temporaries.declarations {
-            if writer.arrays.layout(id).storage == Storage::Heap {
-                let (first, last) = uses.get(&id).copied().unwrap_or_default();
-                on_heap.push((id, (if declared.is_conditional { 0 } else { first }, Some(last))));
-            }
-        }
-        on_heap.sort_by_key(|&(_, (first, _))| first);
+        let ids = temporaries.declarations.keys().copied();
+        let on_heap: Vec<ArrayId> = ids.filter(|&id| writer.arrays.layout(id).storage == Storage::Heap).collect();
+        let uses = if on_heap.is_empty() { FxHashMap::default() } else { uses(writer.kernel, tree) };
+        let is_zeroed = |id: ArrayId| temporaries.declarations[&id].is_conditional;
+        let live = |id: ArrayId| {
+            let (first, last) = uses.get(&id).copied().unwrap_or_default();
+            (if is_zeroed(id) { 0 } else { first }, last)
+        };
+        let mut lives: Vec<(ArrayId, (usize, usize))> = on_heap.into_iter().map(|id| (id, live(id))).collect();
+        lives.sort_by_key(|&(_, (first, _))| first);
         let mut parts: Vec<Part> = Vec::new();
-        for (id, (first, until)) in on_heap {
+        for (id, (first, last)) in lives {
             let held = Held {
                 name: writer.symbols.arrays[id.index()].clone(),
                 note: temporaries.notes.get(&id).map(|(note, _)| note.clone()),
-                is_zeroed: temporaries.declarations[&id].is_conditional,
+                is_zeroed: is_zeroed(id),
             };
             let is_held = writer.arrays.is_held(id);
             let ty = writer.element_type(&writer.kernel[id], is_held);
@@ -85,10 +86,10 @@ impl Heap {
             };
             if let Some(part) = parts.iter_mut().find(is_free) {
                 part.n_elements = part.n_elements.max(n_elements);
-                part.until = until;
+                part.until = Some(last);
                 part.arrays.push(held);
             } else {
-                parts.push(Part { start: String::new(), ty, size, n_elements, arrays: vec![held], until });
+                parts.push(Part { start: String::new(), ty, size, n_elements, arrays: vec![held], until: Some(last) });
             }
         }
         parts.extend(writer.kernel.arguments().flat_map(|id| of_copy(writer, id)));
@@ -158,11 +159,7 @@ impl Part {
 
 impl Count {
     fn of(extents: &[Extent]) -> Self {
-        let product = extents.iter().try_fold(1_i64, |product, extent| match extent {
-            Extent::Number(n) => product.checked_mul(*n),
-            _ => None,
-        });
-        product.map_or_else(|| Self::Text(n_elements_text(extents)), Self::Number)
+        n_elements(extents).map_or_else(|| Self::Text(n_elements_text(extents)), Self::Number)
     }
 
     /// Whether it is known which of the two is greater.
@@ -220,17 +217,17 @@ fn of_copy(writer: &Writer<'_>, id: ArrayId) -> Vec<Part> {
     let (Some(lanes), Some(copy)) = (&writer.lanes, writer.arrays.copies.get(&id)) else { return Vec::new() };
     let Copy { name, layout, rest, rest_on_heap, size, .. } = copy;
     let (ty, scalar) = (writer.element_type(&writer.kernel[id], true), writer.kernel[id].dtype.c_name());
-    let part = |name: &str, ty: &str, n_elements: Count| {
-        let size = element_size(writer, id, ty != scalar);
+    let part = |name: &str, (ty, is_held): (&str, bool), n_elements: Count| {
+        let size = element_size(writer, id, is_held);
         let arrays = vec![Held { name: name.to_owned(), note: None, is_zeroed: false }];
         Part { start: String::new(), ty: ty.to_owned(), size, n_elements, arrays, until: None }
     };
     let mut res = Vec::new();
     if layout.storage == Storage::Heap {
-        res.push(part(name, &ty, Count::of(&layout.extents)));
+        res.push(part(name, (&ty, true), Count::of(&layout.extents)));
     }
     if lanes.limit.is_some() && *rest_on_heap {
-        res.push(part(rest, scalar, Count::Number(size * lanes.width)));
+        res.push(part(rest, (scalar, false), Count::Number(size * lanes.width)));
     }
     res
 }

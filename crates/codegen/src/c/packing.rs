@@ -12,7 +12,7 @@
 
 use nestegg_ir::{ArrayId, Dtype, InsnId};
 
-use super::arrays::{Copy, Extent, Storage};
+use super::arrays::{Arrays, Copy, Extent, Storage};
 use super::bounds::Spelling;
 use super::error::CodegenError;
 use super::lanes::{Held, Way};
@@ -103,18 +103,15 @@ impl Writer<'_> {
                     if !is_written {
                         return nothing.clone();
                     }
-                    if !matches!(layout.storage, Storage::Variable | Storage::Nested) {
-                        return format!("{name}[{at}]");
-                    }
                     let mut rest = at;
-                    let mut indices: Vec<String> = Vec::new();
+                    let mut indices: Vec<Text> = Vec::new();
                     for extent in layout.extents.iter().rev() {
                         let Extent::Number(extent) = extent else { continue };
                         let extent = usize::try_from(*extent).unwrap_or(1).max(1);
-                        indices.insert(0, format!("[{}]", rest % extent));
+                        indices.insert(0, Text::primary((rest % extent).to_string()));
                         rest /= extent;
                     }
-                    format!("{name}{}", indices.concat())
+                    Arrays::element_of(&name, &layout, &indices).text
                 })
                 .collect();
             let function = self.square(what, self.kernel[array].dtype, n);

@@ -75,7 +75,7 @@ impl Writer<'_> {
                     }
                     let lines = self.enter_loop(*iname, temporaries);
                     let is_plain = lines.is_empty() && one.mark.is_none();
-                    let summing = if is_plain { self.summing_of(&one, (*iname, body), temporaries) } else { None };
+                    let summing = if is_plain { self.summing_of(*iname, body, temporaries) } else { None };
                     let vectors = match &summing {
                         Some(summing) => self.in_accumulators(summing, &one, body, open)?,
                         None => begun.filter(|_| is_plain),

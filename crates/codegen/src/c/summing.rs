@@ -13,13 +13,9 @@ use nestegg_ir::{ArrayId, InameId, LoopTree, SummingLoop};
 use rustc_hash::FxHashSet;
 
 use super::layout::Code;
-use super::loops::Loop;
 use super::statements::Temporaries;
 use super::temporaries::Place;
 use super::writer::Writer;
-
-/// gcc unrolls loops of so many iterations before it looks for vectors.
-const MAX_UNROLLED: i64 = 16;
 
 /// How the mark begins.
 pub(crate) const MARK: &str = "#pragma omp simd";
@@ -35,17 +31,14 @@ pub(crate) const QUIET: &str = "\
 #endif
 ";
 
-/// The functions that glibc has for vectors of doubles since 2.22; those of floats have an `f`.
-const OF_VECTORS: &[(&str, usize)] = &[("cos", 1), ("exp", 1), ("log", 1), ("pow", 2), ("sin", 1)];
-
 /// Declares the vector functions among some words; empty if there are none.
 pub(crate) fn vector_calls(words: &FxHashSet<&str>) -> String {
     let mut lines = String::new();
-    for (name, n_arguments) in OF_VECTORS {
+    for (name, n_arguments) in SummingLoop::FUNCTIONS {
         for (suffix, ty) in [("", "double"), ("f", "float")] {
             let name = format!("{name}{suffix}");
             if words.contains(name.as_str()) {
-                let list = vec![ty; *n_arguments].join(", ");
+                let list = vec![ty; n_arguments].join(", ");
                 let attribute = "__attribute__((__simd__(\"notinbranch\")))";
                 lines += &if is_joined(&name, words) {
                     let own = format!("nestegg_{name}");
@@ -78,12 +71,11 @@ fn is_joined(name: &str, words: &FxHashSet<&str>) -> bool {
 }
 
 impl Writer<'_> {
-    /// What is known of a loop that can run in lanes although it adds to scalars or calls functions; `None` for other loops, and for those that only call functions and
-    /// are too long to be unrolled first.
+    /// What is known of a loop that can run in lanes although it adds to scalars or calls functions; `None` for other loops.
     pub(crate) fn summing_of(
         &self,
-        one: &Loop,
-        (iname, body): (InameId, &[LoopTree]),
+        iname: InameId,
+        body: &[LoopTree],
         temporaries: &Temporaries,
     ) -> Option<SummingLoop> {
         let candidates = self.summing.iter().filter(|summing| summing.iname == iname);
@@ -93,9 +85,7 @@ impl Writer<'_> {
             Some(declared) => matches!(declared.place, Place::At { .. }),
             None => true,
         };
-        let is_unrolled = one.trip_count.is_some_and(|n| n <= MAX_UNROLLED);
         if self.lanes.is_some()
-            || summing.sums.is_empty() && !is_unrolled
             || !summing.private.iter().all(is_inside)
             || summing.sums.iter().chain(&summing.private).any(|&array| self.arrays.is_held(array))
         {

@@ -80,8 +80,7 @@ impl<'f> Lift<'f> {
         let at = self.span(name_node);
         if matches!(wraps.first(), Some(Wrap::Pointer)) {
             let pointer = declarator.child_by_field_name("declarator").unwrap_or(declarator);
-            let spellings = ["restrict", "__restrict", "__restrict__"];
-            let is_restrict = spellings.iter().any(|word| has_word(pointer, self.text, word));
+            let is_restrict = ["restrict", "__restrict__"].iter().any(|word| has_word(pointer, self.text, word));
             return self.alias(name, &wraps, &words.base, (value, is_restrict), at);
         }
         let dtype = match &words.base {
