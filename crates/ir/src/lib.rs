@@ -5,6 +5,7 @@
 //! computed; it only holds their results.
 
 pub mod affine;
+pub mod calls;
 pub mod count;
 pub mod data_bounds;
 pub mod definedness;

@@ -60,9 +60,6 @@ pub struct SummingLoop {
 impl SummingLoop {
     /// With fewer iterations, adding up the lanes costs more than they save, and compilers unroll the loop.
     pub const MIN_TRIPS: i64 = 8;
-
-    /// The functions of `float64` that the C library has for vectors, as glibc since 2.22, with how many arguments they take; those of `float32` have an `f` more.
-    pub const FUNCTIONS: [(&str, usize); 5] = [("cos", 1), ("exp", 1), ("log", 1), ("pow", 2), ("sin", 1)];
 }
 
 /// Why a list is not a tree, and at which item.

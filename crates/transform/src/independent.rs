@@ -19,7 +19,7 @@ use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::linearization::{for_each_run, from_tree};
 use nestegg_ir::meetings::{Distance, Element};
 use nestegg_ir::walk::{below, reads};
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, InstructionKind, Kernel, LoopTree, Op};
+use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InameSet, InsnId, InstructionKind, Kernel, LoopTree, Op};
 use nestegg_isl as isl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -196,39 +196,57 @@ fn reached(kernel: &Kernel, domains: &Domains, write: &Access, read: &Access) ->
             continue;
         }
         // The write sweeps all that is read, or the whole dimension.
-        let iname = affine.as_iname().filter(|iname| own.contains(iname) && !swept.contains(iname))?;
-        let extent = affine::of(&kernel.exprs, extent).and_then(|extent| extent.as_constant());
-        let is_whole = extent.is_some() && runs(kernel, domains, iname) == extent;
-        if !(is_whole || w == r && is_in_both(iname)) {
+        let iname = Affine { constant: 0, ..affine.clone() }.as_iname();
+        let iname = iname.filter(|iname| own.contains(iname) && !swept.contains(iname))?;
+        let sweeps = |extent: Affine| sweeps(kernel, domains, (iname, affine.constant), &extent).unwrap_or(false);
+        if !(w == r && is_in_both(iname) || affine::of(&kernel.exprs, extent).is_some_and(sweeps)) {
             return None;
         }
         swept.push(iname);
         res.push(None);
     }
-    let surely_runs =
-        |&iname: &InameId| (swept.contains(&iname) && is_in_both(iname)) || runs(kernel, domains, iname).is_some();
+    // What sweeps a dimension runs if there is an element to read.
+    let surely_runs = |iname: &InameId| swept.contains(iname) || runs(kernel, domains, *iname).unwrap_or(false);
     own.iter().all(surely_runs).then_some(res)
 }
 
-/// How often the loop over an iname runs from zero on, if it does so by itself and that is a number above zero.
-fn runs(kernel: &Kernel, domains: &Domains, iname: InameId) -> Option<i64> {
+/// Whether a loop runs, by itself, over all values for which this index is inside a dimension of so many elements.
+fn sweeps(
+    kernel: &Kernel,
+    domains: &Domains,
+    (iname, constant): (InameId, i64),
+    extent: &Affine,
+) -> Result<bool, DomainError> {
+    let Some(values) = values(kernel, domains, iname)? else { return Ok(false) };
+    let name = kernel[iname].name.as_str();
+    let index = isl::Affine::var(name).add(&isl::Affine::constant(constant))?;
+    let behind = domains.affine(extent)?.sub(&index)?.sub(&isl::Affine::constant(1))?;
+    let parameters: Vec<&str> = behind.names().into_iter().filter(|&other| other != name).collect();
+    let inside = [isl::Constraint::inequality(index), isl::Constraint::inequality(behind.clone())];
+    Ok(isl::Set::from_constraints(domains.context(), &parameters, &[name], &inside)?.is_subset(&values)?)
+}
+
+/// The values of an iname, if no other iname has to do with them.
+fn values(kernel: &Kernel, domains: &Domains, iname: InameId) -> Result<Option<isl::Set>, DomainError> {
     let (domain, name) = (kernel[iname].domain, kernel[iname].name.as_str());
-    let set = domains.set(domain);
     if !kernel[domain].enclosing.is_empty() {
-        return None;
+        return Ok(None);
     }
-    let others: Vec<&str> = kernel[domain].inames.iter().map(|&other| kernel[other].name.as_str()).collect();
-    let alone = set.project_onto(&[name]).ok()?;
-    if others.len() > 1 {
-        let parts = [alone.clone(), set.project_out(&[name]).ok()?];
-        let product = isl::Set::combine(&parts).and_then(|product| product.project_onto(&others)).ok()?;
-        if !product.is_equal(set).ok()? {
-            return None;
+    let set = domains.set(domain);
+    let alone = set.project_onto(&[name])?;
+    if kernel[domain].inames.len() > 1 {
+        let others: Vec<&str> = kernel[domain].inames.iter().map(|&other| kernel[other].name.as_str()).collect();
+        let product = isl::Set::combine(&[alone.clone(), set.project_out(&[name])?])?.project_onto(&others)?;
+        if !product.is_equal(set)? {
+            return Ok(None);
         }
     }
-    let (least, greatest) = (alone.dim_min_val(name).ok()??, alone.dim_max_val(name).ok()??);
-    let whole = isl::Set::parse(domains.context(), &format!("{{ [{name}] : 0 <= {name} <= {greatest} }}")).ok()?;
-    (least == 0 && whole.is_subset(&alone).ok()?).then_some(greatest + 1)
+    Ok(Some(alone))
+}
+
+/// Whether a loop, by itself, runs at least once.
+fn runs(kernel: &Kernel, domains: &Domains, iname: InameId) -> Result<bool, DomainError> {
+    Ok(values(kernel, domains, iname)?.is_some() && domains.surely_runs(iname, &InameSet::new())?)
 }
 
 /// Where the accesses of the iterations of a loop meet.

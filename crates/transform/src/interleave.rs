@@ -17,14 +17,11 @@
 //! Inames that bound other loops, and loops around opaque instructions.
 
 use nestegg_ir::affine::{self, Affine, Var};
-use nestegg_ir::domains::Domains;
-use nestegg_ir::linearization::{conditions_mut, from_tree, loops_in, runs_in, to_tree};
+use nestegg_ir::linearization::to_tree;
 use nestegg_ir::walk::below;
-use nestegg_ir::{ArrayId, Expr, ExprId, InameId, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree};
-use nestegg_isl as isl;
+use nestegg_ir::{ArrayId, InameId, InstructionKind, LinearizedKernel, LoopTree};
 
-use crate::ranges::Ranges;
-use crate::substitute::with_inames;
+use crate::loop_inames::LoopInames;
 
 /// The stores of a longer loop are done when the next one loads.
 const MAX_TRIPS: i64 = 16;
@@ -36,13 +33,9 @@ pub fn share_interleaved(linearized: &LinearizedKernel) -> Option<LinearizedKern
     if !has_neighbours(&tree) {
         return None;
     }
-    let context = isl::Context::new();
-    let kernel = linearized.kernel.clone();
-    let ranges = Ranges::new(&kernel, &Domains::new(&context, &kernel).ok()?).ok()?;
-    let mut pass = Pass { kernel, ranges, is_changed: false };
+    let mut pass = Pass { inames: LoopInames::new(&linearized.kernel)? };
     pass.sequence(&mut tree);
-    let res = LinearizedKernel { kernel: pass.kernel, linearization: from_tree(&tree) };
-    pass.is_changed.then(|| crate::eliminate_dead(res))
+    pass.inames.finish(&tree)
 }
 
 /// Whether a sequence somewhere has two loops.
@@ -57,9 +50,7 @@ fn has_neighbours(nodes: &[LoopTree]) -> bool {
 }
 
 struct Pass {
-    kernel: Kernel,
-    ranges: Ranges,
-    is_changed: bool,
+    inames: LoopInames,
 }
 
 /// What an instruction adds to: the array, and where its elements are.
@@ -79,13 +70,10 @@ impl Pass {
             let partner = earlier.iter().find(|(first, others)| {
                 self.is_same_range(*first, *iname)
                     && others.iter().any(|a| sums.iter().any(|b| is_between(a, *first, b, *iname)))
-                    && self.can_rename(*iname, *first, body)
+                    && self.inames.can_rename(*iname, *first, body)
             });
             match partner {
-                Some(&(first, _)) => {
-                    self.rename(*iname, first, body);
-                    *iname = first;
-                }
+                Some(&(first, _)) => self.inames.rename(iname, (first, 0), body),
                 None if !sums.is_empty() => earlier.push((*iname, sums)),
                 None => {}
             }
@@ -95,77 +83,26 @@ impl Pass {
     /// What a node adds to, if it is an instruction that reads the element that it writes.
     fn sum(&self, node: &LoopTree) -> Option<Sum> {
         let LoopTree::Run(insn) = node else { return None };
-        let InstructionKind::Assignment { assignee, expression, .. } = &self.kernel[*insn].kind else { return None };
-        let exprs = &self.kernel.exprs;
+        let kernel = &self.inames.kernel;
+        let InstructionKind::Assignment { assignee, expression, .. } = &kernel[*insn].kind else { return None };
+        let exprs = &kernel.exprs;
         if !below(exprs, [*expression]).into_iter().any(|id| assignee.is_read_by(exprs, id)) {
             return None;
         }
         let mut place = Affine::constant(0);
-        for (index, size) in assignee.indices.iter().zip(&self.kernel[assignee.array].shape) {
+        for (index, size) in assignee.indices.iter().zip(&kernel[assignee.array].shape) {
             // The extent of the first axis has nothing to say.
-            let size = affine::of(&self.kernel.exprs, *size).and_then(|size| size.as_constant());
+            let size = affine::of(exprs, *size).and_then(|size| size.as_constant());
             place = place.times(if place == Affine::constant(0) { 0 } else { size? })?;
-            place = place.plus(&affine::of(&self.kernel.exprs, *index)?, 1)?;
+            place = place.plus(&affine::of(exprs, *index)?, 1)?;
         }
         Some(Sum { array: assignee.array, place })
     }
 
     /// Whether loops run over the same numbers, and few of them, whatever is around them.
     fn is_same_range(&self, a: InameId, b: InameId) -> bool {
-        let few = |iname| match self.ranges.bounds(iname) {
-            (Some(first), Some(last)) if last - first < MAX_TRIPS => Some((first, last)),
-            _ => None,
-        };
-        let is_plain = |iname| self.ranges.is_alone(iname) && self.ranges.is_interval(iname);
-        a != b
-            && few(a).is_some()
-            && few(a) == few(b)
-            && is_plain(a)
-            && is_plain(b)
-            && self.kernel[a].tags == self.kernel[b].tags
-    }
-
-    /// Whether a loop can run over another iname: nothing in it speaks of that one, or is made for its own.
-    fn can_rename(&self, old: InameId, new: InameId, body: &[LoopTree]) -> bool {
-        let kernel = &self.kernel;
-        let is_opaque = |insn: &InsnId| matches!(kernel[*insn].kind, InstructionKind::Opaque { .. });
-        let runs = runs_in(body);
-        let speaks = |id: ExprId| match &kernel.exprs[id] {
-            Expr::Iname(iname) => *iname == new,
-            Expr::Reduce { inames, .. } => inames.contains(&new),
-            _ => false,
-        };
-        let mut items = from_tree(body);
-        let conditions: Vec<ExprId> = conditions_mut(&mut items).into_iter().map(|condition| *condition).collect();
-        let roots = runs.iter().flat_map(|&insn| kernel[insn].expressions()).chain(conditions);
-        self.ranges.is_independent(old)
-            && !runs.iter().any(is_opaque)
-            && !runs.iter().any(|&insn| kernel[insn].within.contains(&new))
-            && !loops_in(body).contains(&new)
-            && !below(&kernel.exprs, roots).into_iter().any(speaks)
-    }
-
-    fn rename(&mut self, old: InameId, new: InameId, body: &mut [LoopTree]) {
-        let image = |iname| (iname == old).then(|| Affine::var(Var::Iname(new)));
-        for node in body {
-            match node {
-                LoopTree::Loop { body, .. } => self.rename(old, new, body),
-                LoopTree::Branch { condition, body } => {
-                    *condition = with_inames(&mut self.kernel.exprs, [*condition], image).get(*condition);
-                    self.rename(old, new, body);
-                }
-                LoopTree::Run(insn) => {
-                    let roots: Vec<ExprId> = self.kernel[*insn].expressions().collect();
-                    let rewritten = with_inames(&mut self.kernel.exprs, roots, image);
-                    let instruction = &mut self.kernel.instructions[insn.index()];
-                    instruction.map_expressions(|id| rewritten.get(id));
-                    for iname in &mut instruction.within {
-                        *iname = if *iname == old { new } else { *iname };
-                    }
-                }
-            }
-        }
-        self.is_changed = true;
+        let ranges = &self.inames.ranges;
+        ranges.trips(a).is_some_and(|n| n <= MAX_TRIPS) && ranges.distance(a, b) == Some(0)
     }
 }
 

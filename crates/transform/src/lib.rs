@@ -4,17 +4,18 @@
 //! - [`share_shifted`] stores values that recur at shifts, or under other inames, in arrays.
 //! - [`fold_constants`] computes constants.
 //! - [`join_domains`] joins domains, [`join_reductions`] reductions that are added up, [`flatten_sums`] nested sums.
-//! - [`share_interleaved`] gives one iname to short loops that add to elements between each other's.
+//! - [`align_loops`] gives one iname to loops over equally long ranges, [`share_interleaved`] to short loops that add to elements between each other's.
 //! - [`add_recurrences_last`] adds last what the iteration before has computed.
 //! - [`split_long_sums`] makes long sums in loops sums of partial sums, which do not wait for each other.
 //! - [`replace_by_scalars`] keeps elements in scalars while loops write them.
+//! - [`recompute`] computes values again instead of storing them.
 //! - [`reduce_strength`] computes quotients and powers from what they share.
-//! - [`summing_loops`] are loops that may run in vector lanes although they add to scalars.
+//! - [`summing_loops`] are loops that may run in vector lanes although they add to scalars, [`loops_in_threads`] all that may run in lanes.
 //! - [`look_right`] lets values of triangular solves go to all that need them as soon as they are known.
 //! - [`write_out_triangles`] writes out loops around others whose bounds depend on them, and [`write_out_sums`] short loops inside of loops that add to elements.
 //! - [`coalesce_triangles`] makes them loops over the points of both, along which arrays are packed.
 //! - [`pad_rows`] makes short loops as long as vectors, along rows that repeat their last element.
-//! - [`store_last`] gives stores to elements that lie apart a loop of their own.
+//! - [`store_last`] gives stores to elements that lie apart a loop of their own, [`call_first`] calls that cannot run in lanes.
 //! - [`write_out_components`] writes out sums over components, [`unroll`] short loops; [`roll_up`] rolls loops up again that were written out, [`roll_up_sums`] sums.
 //! - [`factor_sums`] finds common factors, [`multiply_out`] multiplies them out.
 //! - [`slice_tables`] takes stacks of tables apart.
@@ -29,11 +30,13 @@
 
 mod accumulation;
 mod alias;
+mod align;
 mod apart;
 mod band;
 pub mod batch;
 mod bound;
 mod bound_loops;
+mod calls_first;
 mod coalesce;
 mod coefficients;
 mod coerce;
@@ -48,6 +51,7 @@ mod find;
 mod flatten_sums;
 pub mod fold;
 mod free_factors;
+mod in_two;
 mod independent;
 mod index_sets;
 mod innermost;
@@ -55,6 +59,7 @@ mod interleave;
 mod join_domains;
 mod join_reductions;
 mod join_stores;
+mod loop_inames;
 mod loops;
 mod memory;
 mod merge_digits;
@@ -70,6 +75,7 @@ mod parts;
 mod predicates;
 mod quasi;
 mod ranges;
+mod recompute;
 mod recurrences;
 mod rename;
 mod right_looking;
@@ -90,10 +96,12 @@ mod workspace;
 mod write_out;
 mod write_out_loops;
 
+pub use align::align_loops;
 pub use apart::apart;
 pub use band::restrict_to_bands;
 pub use bound::name_bound_inames;
 pub use bound_loops::bound_loops;
+pub use calls_first::call_first;
 pub use coalesce::coalesce_triangles;
 pub use coefficients::{Coefficients, coefficients, with_coefficients};
 pub use dead::eliminate_dead;
@@ -114,6 +122,7 @@ pub use one_element::OneElement;
 pub use pad::pad_rows;
 pub use partial_sums::split_long_sums;
 pub use parts::parts;
+pub use recompute::recompute;
 pub use recurrences::add_recurrences_last;
 pub use right_looking::look_right;
 pub use roll_up::{roll_up, roll_up_sums};
@@ -123,7 +132,7 @@ pub use slice_tables::slice_tables;
 pub use split_at_zeros::{SplitError, SplitOptions, isolate_stores, split_at_zeros};
 pub use stores_last::store_last;
 pub use strength::reduce_strength;
-pub use summing::summing_loops;
+pub use summing::{loops_in_threads, summing_loops};
 pub use unroll::unroll;
 pub use updates::write_as_updates;
 pub use widen::in_doubles;

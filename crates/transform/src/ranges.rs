@@ -14,6 +14,9 @@ use nestegg_ir::{InameId, InameSet, Kernel};
 use nestegg_isl as isl;
 use rustc_hash::FxHashMap;
 
+/// Rows that keep an element for each iteration of a loop are at most so long.
+const MAX_END: i64 = 4096;
+
 /// Whether something holds for all instances, for none, or cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -122,6 +125,14 @@ impl Ranges {
         Some(last? - first? + 1)
     }
 
+    /// How many elements a row has that is indexed by `iname`, if these are few and its values are not negative.
+    pub(crate) fn end_of_row(&self, iname: InameId) -> Option<i64> {
+        match self.bounds(iname) {
+            (Some(0..), Some(last @ ..MAX_END)) => Some(last + 1),
+            _ => None,
+        }
+    }
+
     /// Whether the values of `iname` are all integers between constant bounds.
     pub(crate) fn is_interval(&self, iname: InameId) -> bool {
         self.ranges[iname.index()].is_interval
@@ -130,6 +141,18 @@ impl Ranges {
     /// The values of `iname`, in isl's notation: equal for inames with equal values, as far as isl writes them alike.
     pub(crate) fn text(&self, iname: InameId) -> String {
         self.ranges[iname.index()].set.to_string()
+    }
+
+    /// By how much the values of `b` are greater than those of `a`, if they are the same but for a constant; `None` where that is not known.
+    pub(crate) fn distance(&self, a: InameId, b: InameId) -> Option<i64> {
+        let (from, to) = (&self.ranges[a.index()], &self.ranges[b.index()]);
+        let distance = to.bounds.0?.checked_sub(from.bounds.0?)?;
+        if from.is_interval && to.is_interval {
+            return (self.trips(a) == self.trips(b)).then_some(distance);
+        }
+        let moved = isl::Affine::var(Self::DIM).add(&isl::Affine::constant(distance)).ok()?;
+        let moved = from.set.apply(&isl::Map::from_affine(&from.set, None, &[moved]).ok()?).ok()?;
+        moved.with_dim_names(&[Self::DIM]).ok()?.is_equal(&to.set).ok()?.then_some(distance)
     }
 
     /// The least and greatest value of an affine function, where they are known to be constants.

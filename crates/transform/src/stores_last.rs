@@ -7,144 +7,65 @@
 //! # Output
 //! The loop becomes two: the first computes the values into temporaries; the second stores them, or adds them to the arrays, in their original order.
 //! # Method
-//! A store qualifies if nothing else in the loop touches its array, and nothing in the loop changes its indices. isl tells how many values there are to keep.
+//! A store qualifies if nothing else in the loop touches its array, and nothing in the loop changes its indices.
 //! # Complexity
 //! Quadratic in the instructions of a loop.
 
 use std::collections::BTreeSet;
 
 use nestegg_ir::affine::{self, Var};
-use nestegg_ir::domains::Domains;
-use nestegg_ir::linearization::{conditions_in, direct_runs, from_tree, runs_in, to_tree};
-use nestegg_ir::names::{Names, add_row};
-use nestegg_ir::types::Types;
+use nestegg_ir::linearization::{conditions_in, direct_runs, runs_in};
 use nestegg_ir::walk::{arrays_below, reads};
-use nestegg_ir::{
-    ArrayId, Assignee, Expr, ExprId, InameId, InameTag, InsnId, Instruction, InstructionKind, Kernel, LinearizedKernel,
-    LoopTree,
-};
+use nestegg_ir::{ArrayId, Assignee, ExprId, InameId, InsnId, InstructionKind, Kernel, LinearizedKernel, LoopTree};
 
-use crate::depends::in_order_without_dead;
-use crate::find::in_loops;
-use crate::independent::MAX_ISL_OPERATIONS;
-use crate::ranges::Ranges;
+use crate::in_two::{Splitter, in_two};
 use crate::updates::set_stored;
-
-/// Loops whose inames have larger values stay: an element for each iteration is kept.
-const MAX_END: i64 = 4096;
 
 /// The kernel with such stores in loops of their own; `None` if it has none.
 #[must_use]
 pub fn store_last(linearized: &LinearizedKernel) -> Option<LinearizedKernel> {
-    let tree = to_tree(&linearized.linearization).ok()?;
-    let kernel = &linearized.kernel;
-    let has_stores = |_: &[InameId], iname, body: &[LoopTree]| (!stores(kernel, iname, body).is_empty()).then_some(());
-    if !kernel.substitutions.is_empty() || in_loops(&tree, has_stores).is_empty() {
-        return None;
-    }
-    let domains = Domains::bounded(kernel, MAX_ISL_OPERATIONS).ok()?;
-    let ranges = Ranges::new(kernel, &domains).ok()?;
-    let end = |iname: InameId| match ranges.bounds(iname) {
-        (Some(0..), Some(last @ ..MAX_END)) => Some(last + 1),
-        _ => None,
-    };
-    let ends = kernel.iname_ids().map(end).collect();
-    let (kernel, names, types) = (kernel.clone(), Names::new(kernel), Types::infer(kernel));
-    let mut pass = Pass { kernel, names, types, ends, is_split: false };
-    let tree = pass.all(tree);
-    pass.is_split.then(|| in_order_without_dead(pass.kernel, from_tree(&tree)))
+    in_two(linearized, stores, split)
 }
 
-struct Pass {
-    kernel: Kernel,
-    names: Names,
-    /// Of the expressions that the kernel came with.
-    types: Types,
-    /// The end of the values of each iname, if they are few and not negative.
-    ends: Vec<Option<i64>>,
-    is_split: bool,
-}
-
-impl Pass {
-    fn all(&mut self, nodes: Vec<LoopTree>) -> Vec<LoopTree> {
-        let mut res = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            match node {
-                LoopTree::Loop { iname, body } => {
-                    let stores = stores(&self.kernel, iname, &body);
-                    match self.ends[iname.index()] {
-                        Some(end) if !stores.is_empty() => res.extend(self.split((iname, end), body, &stores)),
-                        _ => res.push(LoopTree::Loop { iname, body: self.all(body) }),
-                    }
-                }
-                LoopTree::Branch { condition, body } => {
-                    res.push(LoopTree::Branch { condition, body: self.all(body) });
-                }
-                run @ LoopTree::Run(_) => res.push(run),
+/// The loop without these stores, and theirs.
+fn split(splitter: &mut Splitter, over: (InameId, i64), body: Vec<LoopTree>, stores: &[InsnId]) -> [LoopTree; 2] {
+    let (mut computed, mut late) = (Vec::with_capacity(body.len()), Vec::with_capacity(stores.len()));
+    // Values, with the elements in which they are kept.
+    let mut kept: Vec<(ExprId, ExprId)> = Vec::new();
+    for node in body {
+        match node {
+            LoopTree::Run(insn) if stores.contains(&insn) => {
+                let value = stored(&splitter.kernel, insn);
+                let known = kept.iter().find(|kept| kept.0 == value).map(|kept| kept.1);
+                let element = known.unwrap_or_else(|| {
+                    // Only the store rounds to the type of its array.
+                    let (keep, element) = splitter.keep(over, "stored", insn, (value, value));
+                    computed.push(LoopTree::Run(keep));
+                    kept.push((value, element));
+                    element
+                });
+                set_stored(&mut splitter.kernel, insn, element);
+                late.push(LoopTree::Run(insn));
+            }
+            other => {
+                let runs = runs_in(std::slice::from_ref(&other));
+                let kernel = &splitter.kernel;
+                let changed: Vec<ArrayId> = runs.into_iter().flat_map(|insn| kernel[insn].written_arrays()).collect();
+                let stays =
+                    |value: ExprId| !arrays_below(&kernel.exprs, [value]).iter().any(|array| changed.contains(array));
+                kept.retain(|&(value, _)| stays(value));
+                computed.push(other);
             }
         }
-        res
     }
-
-    /// The loop without these stores, and theirs.
-    fn split(&mut self, over: (InameId, i64), body: Vec<LoopTree>, stores: &[InsnId]) -> [LoopTree; 2] {
-        self.is_split = true;
-        let (mut computed, mut late) = (Vec::with_capacity(body.len()), Vec::with_capacity(stores.len()));
-        // Values, with the elements in which they are kept.
-        let mut kept: Vec<(ExprId, ExprId)> = Vec::new();
-        for node in body {
-            match node {
-                LoopTree::Run(insn) if stores.contains(&insn) => {
-                    let value = stored(&self.kernel, insn);
-                    let known = kept.iter().find(|kept| kept.0 == value).map(|kept| kept.1);
-                    let element = known.unwrap_or_else(|| {
-                        let (keep, element) = self.keep(over, insn, value);
-                        computed.push(LoopTree::Run(keep));
-                        kept.push((value, element));
-                        element
-                    });
-                    set_stored(&mut self.kernel, insn, element);
-                    late.push(LoopTree::Run(insn));
-                }
-                other => {
-                    let runs = runs_in(std::slice::from_ref(&other));
-                    let kernel = &self.kernel;
-                    let changed: Vec<ArrayId> =
-                        runs.into_iter().flat_map(|insn| kernel[insn].written_arrays()).collect();
-                    let stays = |value: ExprId| {
-                        !arrays_below(&kernel.exprs, [value]).iter().any(|array| changed.contains(array))
-                    };
-                    kept.retain(|&(value, _)| stays(value));
-                    computed.push(other);
-                }
-            }
-        }
-        [computed, late].map(|body| LoopTree::Loop { iname: over.0, body })
-    }
-
-    /// An instruction that keeps a value for the loop after, and the element in which it is.
-    fn keep(&mut self, (iname, end): (InameId, i64), store: InsnId, value: ExprId) -> (InsnId, ExprId) {
-        let Self { kernel, names, types, .. } = self;
-        // Only the store rounds to the type of its array.
-        let dtype = types.of(value).dtype();
-        let name = names.new_name("stored");
-        let id = names.new_name_like(&format!("keep_{name}"));
-        let array = add_row(kernel, name, dtype, end);
-        let index = kernel.exprs.intern(Expr::Iname(iname));
-        let element = kernel.exprs.access(array, [index]);
-        let assignee = Assignee { array, indices: Box::new([index]) };
-        let kind = InstructionKind::Assignment { assignee, expression: value };
-        let (within, depends_on, predicates) = (kernel[store].within.clone(), Vec::new(), Vec::new());
-        kernel.instructions.push(Instruction { id, kind, within, depends_on, predicates });
-        (InsnId::new(kernel.instructions.len() - 1), element)
-    }
+    [computed, late].map(|body| LoopTree::Loop { iname: over.0, body })
 }
 
 /// The stores of a loop that come last: none if they are all that there is, or are to neighbours.
 fn stores(kernel: &Kernel, iname: InameId, body: &[LoopTree]) -> Vec<InsnId> {
     let (all, exprs) = (runs_in(body), &kernel.exprs);
     let is_opaque = |&insn: &InsnId| matches!(kernel[insn].kind, InstructionKind::Opaque { .. });
-    if !kernel[iname].tags.iter().all(|&tag| tag == InameTag::Unroll) || all.iter().any(is_opaque) {
+    if all.iter().any(is_opaque) {
         return Vec::new();
     }
     let written: Vec<ArrayId> = all.iter().flat_map(|&insn| kernel[insn].written_arrays()).collect();

@@ -12,6 +12,7 @@
 //! one or none: lanes that are loaded one by one cost more than they save, but not more than a call does. Loops inside it are short enough to be unrolled.
 
 use nestegg_ir::affine::{self, Var};
+use nestegg_ir::calls::is_of_vectors;
 use nestegg_ir::domains::Domains;
 use nestegg_ir::walk::{below, each_with, reads};
 use nestegg_ir::{
@@ -26,11 +27,31 @@ use crate::ranges::Ranges;
 /// Compilers unroll nested loops of up to this many iterations.
 const MAX_UNROLLED: i64 = 16;
 
-/// The loops that may run in lanes although they add to scalars, in the order of the linearization.
+/// The loops that may run in lanes although they add to scalars or call functions, in the order of the linearization.
 ///
 /// # Errors
 /// If loops do not nest, a rule is defined by itself, or isl cannot use a domain.
 pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, BatchError> {
+    loops_for_lanes(program, Wanted::Hindered)
+}
+
+/// All loops that may run in lanes, in the order of the linearization: in the functions that compilers make for threads, they forget that arrays do not overlap.
+///
+/// # Errors
+/// Those of [`summing_loops`].
+pub fn loops_in_threads(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, BatchError> {
+    loops_for_lanes(program, Wanted::All)
+}
+
+/// Which loops are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// Those that compilers do not put into lanes by themselves.
+    Hindered,
+    All,
+}
+
+fn loops_for_lanes(program: &LinearizedKernel, wanted: Wanted) -> Result<Vec<SummingLoop>, BatchError> {
     let kernel = &program.kernel;
     let adds = kernel.instructions.iter().any(|instruction| match &instruction.kind {
         InstructionKind::Assignment { assignee: Assignee { array, indices }, expression } => {
@@ -41,7 +62,8 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
     });
     let calls = calls_of_vectors(kernel);
     let is_calling = |instruction: &Instruction| instruction.expressions().any(|root| calls[root.index()]);
-    if !(adds || kernel.instructions.iter().any(is_calling)) || !kernel.substitutions.is_empty() {
+    let is_hindered = adds || kernel.instructions.iter().any(is_calling);
+    if wanted == Wanted::Hindered && !is_hindered || !kernel.substitutions.is_empty() {
         return Ok(Vec::new());
     }
     let ranges = Ranges::new(kernel, &Domains::new(&isl::Context::new(), kernel)?)?;
@@ -56,7 +78,7 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
         };
         let is_inside = |iname: &InameId| *iname == found.iname || found.outer.contains(iname) || is_short(iname);
         // Longer loops, the compiler does not unroll before it looks for lanes.
-        (!found.sums.is_empty() || is_calling && has_few(found.iname))
+        (wanted == Wanted::All || !found.sums.is_empty() || is_calling && has_few(found.iname))
             && ranges.trips(found.iname).is_none_or(|n| n >= SummingLoop::MIN_TRIPS)
             && found
                 .insns
@@ -78,10 +100,10 @@ pub fn summing_loops(program: &LinearizedKernel) -> Result<Vec<SummingLoop>, Bat
     Ok(res.into_iter().map(summing).collect())
 }
 
-/// For each expression whether a call of a [function that vectors have](SummingLoop::FUNCTIONS) is in it.
+/// For each expression whether a call of a [function that vectors have](nestegg_ir::calls::OF_VECTORS) is in it.
 fn calls_of_vectors(kernel: &Kernel) -> Vec<bool> {
     each_with(&kernel.exprs, |expr| match expr {
-        Expr::Call { function, .. } => SummingLoop::FUNCTIONS.iter().any(|(name, _)| *name == kernel[*function]),
+        Expr::Call { function, .. } => is_of_vectors(&kernel[*function]),
         _ => false,
     })
 }

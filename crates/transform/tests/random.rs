@@ -1,4 +1,4 @@
-//! Value form of random kernels means what the kernels mean.
+//! Value form of random kernels means what the kernels mean, and so does what passes over loops make of them.
 //!
 //! Kernels that the interpreter refuses, because they read a temporary before it has a value, are passed over.
 #![allow(missing_docs)]
@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use indexmap::IndexMap;
 use nestegg_interp::{Inputs, RunOptions, run_field};
-use nestegg_transform::{eliminate_dead, normalise};
+use nestegg_transform::{align_loops, call_first, eliminate_dead, normalise, recompute, store_last};
 
 use support::{assert_same_meaning, parse};
 
@@ -139,6 +139,7 @@ impl Generator {
     fn leaf(&mut self, extra: Option<&'static str>) -> String {
         match self.below(8) {
             0 => format!("{}.0", 1 + self.below(5)),
+            1 => format!("f({})", self.element(&["x", "p", "s", "t", "a", "b", "c"], extra)),
             _ => self.element(&["x", "p", "s", "t", "a", "b", "c", "s", "t", "a", "b", "c", "A"], extra),
         }
     }
@@ -194,6 +195,11 @@ fn check(seed: u64) -> Option<usize> {
     run_field(&program, &inputs, 0, &RunOptions::default()).ok()?;
     let linearized = program.clone().into_linearized().expect("the kernel has an order");
     assert_same_meaning(&name, &program, &eliminate_dead(linearized.clone()));
+    let of_temporaries = ["a", "b", "c"].into_iter().filter_map(|name| recompute(&linearized, name));
+    let of_loops = [align_loops, call_first, store_last].into_iter().filter_map(|pass| pass(&linearized));
+    for output in of_temporaries.chain(of_loops) {
+        assert_same_meaning(&name, &program, &output);
+    }
     let form = normalise(linearized).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_same_meaning(&name, &program, &form);
     Some(form.kernel.arrays.iter().filter(|array| array.is_temporary()).count())

@@ -8,6 +8,7 @@
 //! # Not done
 //! A loop stays unmarked if C declares a lane's temporary outside of it, or keeps one of the scalars in a vector of two.
 
+use nestegg_ir::calls::OF_VECTORS;
 use nestegg_ir::linearization::runs_in;
 use nestegg_ir::{ArrayId, InameId, LoopTree, SummingLoop};
 use rustc_hash::FxHashSet;
@@ -34,7 +35,7 @@ pub(crate) const QUIET: &str = "\
 /// Declares the vector functions among some words; empty if there are none.
 pub(crate) fn vector_calls(words: &FxHashSet<&str>) -> String {
     let mut lines = String::new();
-    for (name, n_arguments) in SummingLoop::FUNCTIONS {
+    for (name, n_arguments) in OF_VECTORS {
         for (suffix, ty) in [("", "double"), ("f", "float")] {
             let name = format!("{name}{suffix}");
             if words.contains(name.as_str()) {
