@@ -10,7 +10,7 @@
 //! accumulate into it by one operation. Items that are ready are taken as they come, instructions before loops. A loop opens a
 //! group over its iname; every later loop over the iname joins whose other dependences are done and whose dependences on the
 //! group are kept in the same iteration. Among the inames of loops that are ready the one is opened from which the
-//! fewest loops stay out. Then the joined body is treated the same way.
+//! fewest loops stay out. Then the joined body is treated the same way. [`Fusion::Late`] does all this from the last item to the first.
 //! # Legality
 //! Two accesses to one array keep their order under a common loop if they meet only in the same iteration of it: some index is
 //! the same function of the iname in both, and varies with nothing else inside. An element that the first loop touches may also be
@@ -35,9 +35,18 @@ use crate::touched::Touched;
 /// In sequences with more items the next loop is simply the first that is ready.
 pub(crate) const LOOK_AHEAD_LIMIT: usize = 2_000;
 
+/// Which of several loops another one joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fusion {
+    /// The first that it can.
+    Early,
+    /// The last that it can: values are computed where they are needed.
+    Late,
+}
+
 /// Fuses the loops of a tree.
-pub(crate) fn fuse(kernel: &Kernel, tree: Vec<LoopTree>, licence: Licence) -> Vec<LoopTree> {
-    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, licence), outer: Vec::new() };
+pub(crate) fn fuse(kernel: &Kernel, tree: Vec<LoopTree>, licence: Licence, fusion: Fusion) -> Vec<LoopTree> {
+    let mut pass = Pass { kernel, accesses: Accesses::new(kernel, licence), outer: Vec::new(), fusion };
     pass.sequence(tree)
 }
 
@@ -45,6 +54,7 @@ struct Pass<'a> {
     kernel: &'a Kernel,
     accesses: Accesses<'a>,
     outer: Vec<InameId>,
+    fusion: Fusion,
 }
 
 /// One item of a sequence.
@@ -70,8 +80,17 @@ impl Item {
 impl Pass<'_> {
     /// Depth is limited by [`nestegg_ir::linearization::MAX_NESTING`].
     fn sequence(&mut self, nodes: Vec<LoopTree>) -> Vec<LoopTree> {
-        let items = self.items(nodes);
-        let groups = self.groups(&items);
+        let mut items = self.items(nodes);
+        let groups = match self.fusion {
+            Fusion::Early => self.groups(&items),
+            Fusion::Late => {
+                turn_around(&mut items);
+                let mut groups = self.groups(&items);
+                groups.reverse();
+                groups.iter_mut().for_each(|group| group.reverse());
+                groups
+            }
+        };
         let mut nodes: Vec<Option<LoopTree>> = items.into_iter().map(|item| Some(item.node)).collect();
         let mut res = Vec::with_capacity(groups.len());
         for group in groups {
@@ -194,7 +213,7 @@ impl Pass<'_> {
         let of_iname = |idx: usize| items[idx].iname() == Some(iname);
         let mut ready: BTreeSet<usize> = state.ready.iter().copied().filter(|&idx| of_iname(idx)).collect();
         while let Some(idx) = ready.pop_first() {
-            if !self.may_join(&touched, &items[idx], iname) {
+            if !self.may_join((&group, &touched), idx, items, iname) {
                 continue;
             }
             group.push(idx);
@@ -210,9 +229,17 @@ impl Pass<'_> {
         group
     }
 
-    /// Whether loops over an iname, all before another one, keep their dependences with it as one loop.
-    fn may_join(&self, touched: &Touched<'_>, item: &Item, iname: InameId) -> bool {
-        touched.keeps_order(&item.accesses, |a, b| self.keep_order(a, b, iname))
+    /// Whether loops over an iname, with what they touch, keep their dependences with another one as one loop: they are all before it, or all behind it where fusion is late.
+    fn may_join(&self, (group, touched): (&[usize], &Touched<'_>), idx: usize, items: &[Item], iname: InameId) -> bool {
+        let keep = |a: &Access, b: &Access| self.keep_order(a, b, iname);
+        match self.fusion {
+            Fusion::Early => touched.keeps_order(&items[idx].accesses, keep),
+            Fusion::Late => {
+                let mut own = Touched::default();
+                own.add(&items[idx].accesses);
+                group.iter().all(|&later| own.keeps_order(&items[later].accesses, keep))
+            }
+        }
     }
 
     /// Whether two accesses, the first in an earlier loop over the iname, keep their order as parts of one.
@@ -224,6 +251,16 @@ impl Pass<'_> {
         let is_in_order = |distance: i64| distance == 0 || (may_be_later && distance > 0);
         meetings(a, b, iname, |other| other == iname || self.outer.contains(&other))
             .any(|meetings| meetings.only(is_in_order))
+    }
+}
+
+/// The same items from the last to the first, each before what it was after.
+fn turn_around(items: &mut [Item]) {
+    let last = items.len().saturating_sub(1);
+    items.reverse();
+    for item in items {
+        std::mem::swap(&mut item.after, &mut item.before);
+        item.after.iter_mut().chain(&mut item.before).for_each(|idx| *idx = last - *idx);
     }
 }
 

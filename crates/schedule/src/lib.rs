@@ -2,7 +2,7 @@
 //!
 //! All passes go from a kernel in order to a kernel in order. [`realize_reductions`] replaces `reduce` expressions by
 //! instructions that initialise and accumulate. [`schedule`] rebuilds the loops: it puts the loops of each nest in one
-//! [`Order`], fuses them where dependences allow, and drops the dimensions of temporaries that a common loop makes
+//! [`Order`], fuses them where dependences allow, as [`fuse()`] does alone, and drops the dimensions of temporaries that a common loop makes
 //! needless. [`lay_out`] puts the axes of arrays in another order in memory. None of them changes a value.
 
 mod access;
@@ -25,6 +25,7 @@ use nestegg_ir::linearization::{from_tree, to_tree};
 use nestegg_ir::{Licence, LinearizedKernel};
 
 pub use error::ScheduleError;
+pub use fuse::Fusion;
 pub use layout::lay_out;
 pub use nest::Order;
 pub use realize::{realize_reductions, realize_reductions_under};
@@ -46,6 +47,23 @@ pub fn schedule_under(
     licence: Licence,
     order: Order,
 ) -> Result<LinearizedKernel, ScheduleError> {
+    rebuild(linearized, licence, order, Fusion::Early)
+}
+
+/// Fuses loops as they stand.
+///
+/// # Errors
+/// If the linearization is not well nested.
+pub fn fuse(linearized: LinearizedKernel, licence: Licence, fusion: Fusion) -> Result<LinearizedKernel, ScheduleError> {
+    rebuild(linearized, licence, Order::Kept, fusion)
+}
+
+fn rebuild(
+    linearized: LinearizedKernel,
+    licence: Licence,
+    order: Order,
+    fusion: Fusion,
+) -> Result<LinearizedKernel, ScheduleError> {
     let LinearizedKernel { mut kernel, linearization } = linearized;
     let tree = to_tree(&linearization)?;
     let tree = selections::split_selections(&mut kernel, tree);
@@ -55,7 +73,7 @@ pub fn schedule_under(
         Order::Shared | Order::Kept => tree,
     };
     let tree = nest::sort_nests(&kernel, tree, licence, order);
-    let tree = fuse::fuse(&kernel, tree, licence);
+    let tree = fuse::fuse(&kernel, tree, licence, fusion);
     let tree = conditions::enclose(&mut kernel, tree);
     // The old dependences named the old order.
     for instruction in &mut kernel.instructions {

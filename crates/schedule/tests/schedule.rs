@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use nestegg_interp::{ValidateOptions, Verdict, validate};
 use nestegg_ir::{Expr, InsnId, Licence, LinearizedKernel, Program};
-use nestegg_schedule::{Order, lay_out, realize_reductions, schedule_under};
+use nestegg_schedule::{Fusion, Order, fuse, lay_out, realize_reductions, schedule_under};
 use nestegg_span::Source;
 use nestegg_testgen::{Knobs, generate_seed};
 use proptest::prelude::*;
@@ -21,17 +21,36 @@ fn check(text: &str, expected: Expect) {
 
 /// The same for an order of loops.
 fn check_in(order: Order, text: &str, expected: Expect) {
-    let input =
-        nestegg_dump::read(&Source::new("kernel.knl", text)).unwrap_or_else(|errors| panic!("{errors:?}")).program;
+    let input = read(text);
     let output = Program::Linearized(scheduled(&input, order));
-    assert_eq!(nestegg_ir::verify::verify(&output), []);
-    assert_same(&input, &output);
-    let text = nestegg_dump::write_text(&output);
+    expected.assert_eq(&checked(&input, &output));
+}
+
+/// Fuses the loops of a kernel, demands that it means the same, and compares what follows the declarations.
+fn check_fused(fusion: Fusion, text: &str, expected: Expect) {
+    let input = read(text);
+    expected.assert_eq(&checked(&input, &fused(&input, fusion)));
+}
+
+fn fused(input: &Program, fusion: Fusion) -> Program {
+    let linearized = input.clone().into_linearized().expect("the kernel has an order");
+    Program::Linearized(fuse(linearized, Licence::default(), fusion).expect("the kernel is well nested"))
+}
+
+fn read(text: &str) -> Program {
+    nestegg_dump::read(&Source::new("kernel.knl", text)).unwrap_or_else(|errors| panic!("{errors:?}")).program
+}
+
+/// What follows the declarations of a kernel, which means the same as its input.
+fn checked(input: &Program, output: &Program) -> String {
+    assert_eq!(nestegg_ir::verify::verify(output), []);
+    assert_same(input, output);
+    let text = nestegg_dump::write_text(output);
     let keep = |line: &&str| {
         !["kernel", "domain", "arg", "order", "table", "meta", "tag"].iter().any(|word| line.starts_with(word))
     };
     let body: Vec<&str> = text.lines().filter(keep).map(|line| line.split("  {").next().unwrap_or(line)).collect();
-    expected.assert_eq(&format!("{}\n", body.join("\n").trim()));
+    format!("{}\n", body.join("\n").trim())
 }
 
 fn assert_same(input: &Program, output: &Program) {
@@ -63,6 +82,63 @@ end
               b[i] = t + 1.0
             end
         "#]],
+    );
+}
+
+/// A loop between two that it could join: with the first, it stores an array for the second; with the second, scalars.
+#[test]
+fn late_fusion_computes_values_where_they_are_needed() {
+    let text = "kernel k linearized
+domain { [i] : 0 <= i < 5 }
+arg a : float64[6] read
+arg b : float64[6] readwrite
+arg c : float64[5] write
+temp s : float64[5]
+temp t : float64[5]
+for i
+  b[i] = 2.0*a[i]
+end
+for i
+  s[i] = a[i + 1]
+end
+for i
+  t[i] = s[i]*s[i]
+end
+for i
+  c[i] = t[i] + b[i + 1]
+end
+";
+    check_fused(
+        Fusion::Early,
+        text,
+        expect![[r#"
+        temp s : float64
+        temp t : float64[5]
+        for i
+          b[i] = 2.0*a[i]
+          s = a[i + 1]
+          t[i] = s*s
+        end
+        for i
+          c[i] = t[i] + b[i + 1]
+        end
+    "#]],
+    );
+    check_fused(
+        Fusion::Late,
+        text,
+        expect![[r#"
+        temp s : float64
+        temp t : float64
+        for i
+          b[i] = 2.0*a[i]
+        end
+        for i
+          s = a[i + 1]
+          t = s*s
+          c[i] = t + b[i + 1]
+        end
+    "#]],
     );
 }
 
@@ -521,11 +597,25 @@ proptest! {
             statement(&["j", "i"], last),
             statement(&["i"], after),
         );
-        let input = nestegg_dump::read(&Source::new("kernel.knl", text)).unwrap_or_else(|errors| panic!("{errors:?}")).program;
+        let input = read(&text);
         for order in [Order::Shared, Order::Consecutive, Order::Axes, Order::Kept] {
             let output = Program::Linearized(scheduled(&input, order));
             prop_assert_eq!(nestegg_ir::verify::verify(&output), []);
             assert_same(&input, &output);
+        }
+    }
+
+    /// Loops one after another, some of which may be one: whichever way they are fused, values stay.
+    #[test]
+    fn values_stay_where_loops_are_fused(numbers in proptest::array::uniform5(proptest::array::uniform4(0_usize..144))) {
+        let nests = numbers.map(|number| format!("for i, j\n  {}\nend\n", statement(&["i", "j"], number)));
+        let text = format!(
+            "kernel k linearized\ndomain {{ [i, j] : 1 <= i, j < 6 }}\narg a : float64[8, 8] readwrite\n{}",
+            nests.concat()
+        );
+        let input = read(&text);
+        for fusion in [Fusion::Early, Fusion::Late] {
+            checked(&input, &fused(&input, fusion));
         }
     }
 }
