@@ -23,6 +23,7 @@ mod packing;
 mod probes;
 mod read;
 mod recurrence;
+mod reuse;
 mod shape;
 
 pub use axes::Axes;

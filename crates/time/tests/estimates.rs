@@ -336,7 +336,42 @@ fn elements_come_from_memory() {
     assert_eq!(of(one_by_one), 2.0 * 64.0 * 2.0 * 64.0);
 }
 
-/// Sums of elements that lie apart are not written in lanes.
+/// A plane that each iteration of an outer loop fills anew stays in cache; an array of planes does not, but what is read of it has just been written.
+#[test]
+fn planes_stay_in_cache() {
+    let mut machine = machine();
+    for &constant in Constant::ALL.iter().filter(|constant| constant.range().0 == 0.0) {
+        machine[constant] = 0.0;
+    }
+    (machine[Constant::MemoryByte], machine[Constant::L1Bytes], machine[Constant::L2Bytes]) = (1.0, 8192.0, 65536.0);
+    let bytes = |plane: &str| {
+        let text = format!(
+            "kernel k linearized\ndomain {{ [x] : 0 <= x < 20 }}\ndomain {{ [i, j] : 0 <= i, j < 2000 }}\narg a : float64[20, 2000] read\n\
+             arg b : float64[20, 2000] write\ntemp t : float64[{}2000]\nfor x\n  for i\n    t[{plane}i] = 2.0*a[x, i]\n  end\n  \
+             for j\n    b[x, j] = t[{plane}j]\n  end\nend\n",
+            if plane.is_empty() { "" } else { "20, " },
+        );
+        estimate(&kernel(&text), &[], &machine).unwrap().nanoseconds / (20.0 * 2000.0 * 8.0)
+    };
+    // What is read once, and written twice.
+    assert_eq!(bytes(""), 1.0 + 2.0);
+    assert_eq!(bytes("x, "), 1.0 + 2.0 + 2.0);
+}
+
+/// Calls of functions without vector form cost a loop more than their own time.
+#[test]
+fn calls_hinder_the_rest_of_a_loop() {
+    let of = |text: &str| estimate(&kernel(text), &[], &machine()).unwrap().nanoseconds;
+    let (head, many) = (
+        "kernel k linearized\ndomain { [i] : 0 <= i < 1000 }\ndomain { [j] : 0 <= j < 1000 }\narg a : float64[1000, 9] read\narg b : float64[1000] readwrite\n\
+         temp t : float64[1000]\n",
+        (0..9).map(|column| format!(" + a[i, {column}]*a[i, {column}]")).collect::<String>(),
+    );
+    let together = of(&format!("{head}for i\n  b[i] = f(b[i]){many}\nend\n"));
+    let apart = of(&format!("{head}for j\n  t[j] = f(b[j])\nend\nfor i\n  b[i] = t[i]{many}\nend\n"));
+    assert!(apart < together, "{apart} and {together}");
+}
+
 /// Small arrays of constants come from outside together, if no loop reads them again.
 #[test]
 fn small_tables_come_from_memory_where_they_are_read_once() {
