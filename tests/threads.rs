@@ -85,6 +85,13 @@ fn temporaries_of_an_iteration() {
     let read = " for b\n  x[4*a + b] = u[b] + 1.0\n end\nend\n";
     assert_eq!(loops(&format!("{three}{read}")), "b");
     assert_eq!(loops(&format!("{three}{fourth}{read}")), "a(u), b");
+    // Whole arrays that are filled from another value on, or whose size is a parameter.
+    let shifted = HEAD.replace("0 <= a < 10 and 0 <= b < 4", "0 <= a < 10 and 3 <= b < 7");
+    let (fill, read) = ("for a\n for b\n  u[b - 3] = x[4*a + b]\n end\n", " y[a] = u[0] + u[3]\nend\n");
+    assert_eq!(found(&format!("{shifted}{fill}{read}")), "a(u), b");
+    assert_eq!(found(&format!("{}{fill}{read}", shifted.replace("3 <= b", "4 <= b"))), "b");
+    let row = HEAD.replace("temp s", "temp r : float64[n]\ntemp s");
+    assert_eq!(found(&format!("{row}for a\n for i\n  r[i] = x[a + i]\n end\n y[a] = r[0]\nend\n")), "a(r), i");
     // In loops of the same length, which depends on the iteration; but not where the first may be shorter than the second.
     let head = HEAD.replace(
         "domain { [a, b] : 0 <= a < 10 and 0 <= b < 4 }",

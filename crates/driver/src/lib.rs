@@ -4,6 +4,7 @@
 //! run. [`read`], [`read_defined`], [`count()`], and [`Notation`] do the small ones.
 
 pub mod accuracy;
+mod arrangement;
 pub mod batch;
 mod begin;
 mod budget;

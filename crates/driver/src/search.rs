@@ -135,7 +135,11 @@ pub(crate) fn search(input: &Program, told: Told<'_>, stages: &mut Stages) -> Re
         race.run(&form, &pass, stages)?;
         race.run_apart(&form, &pass, stages)?;
         race.run_one_element(&form, &pass, stages)?;
-        told.estimate(&mut race.ranking, stages);
+        if is_whole {
+            told.estimate(&mut race.ranking, stages);
+        } else {
+            told.estimate_parts(&mut race.ranking, stages);
+        }
         race.ranking.sort_by_key(Candidate::rank);
         let part = Part { form, ranking: race.ranking };
         let name = |seed: String| if is_whole { seed } else { format!("{}: {seed}", part.name()) };
@@ -438,7 +442,7 @@ impl<'a> Race<'a> {
         let (mut parts, mut alternatives) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
         for form in groups {
             let mut race = self.searched(&form, parts::name(&form.kernel), pass, stages)?;
-            self.told.estimate(&mut race.ranking, stages);
+            self.told.estimate_parts(&mut race.ranking, stages);
             race.ranking.sort_by_key(Candidate::rank);
             let ranking = std::mem::take(&mut race.ranking);
             alternatives.push(race.alternatives());

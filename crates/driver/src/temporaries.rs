@@ -32,9 +32,20 @@ pub fn describe(
 #[must_use]
 pub fn bytes(program: &LinearizedKernel, values: &[(String, i64)]) -> Option<u128> {
     let kernel = &program.kernel;
-    kernel.array_ids().filter(|&array| kernel[array].is_temporary()).try_fold(0_u128, |sum, array| {
-        sum.checked_add(size(kernel, array, values)?.checked_mul(u128::from(kernel[array].dtype.size()))?)
-    })
+    let mut temporaries = kernel.array_ids().filter(|&array| kernel[array].is_temporary());
+    temporaries.try_fold(0_u128, |sum, array| sum.checked_add(bytes_of(kernel, array, values)?))
+}
+
+/// The names of the temporaries that take more than so many bytes, in order of declaration.
+pub(crate) fn larger_than(program: &LinearizedKernel, values: &[(String, i64)], limit: u128) -> Vec<String> {
+    let kernel = &program.kernel;
+    let is_large = |array: ArrayId| bytes_of(kernel, array, values).is_some_and(|bytes| bytes > limit);
+    let large = kernel.array_ids().filter(|&array| kernel[array].is_temporary() && is_large(array));
+    large.map(|array| kernel[array].name.clone()).collect()
+}
+
+fn bytes_of(kernel: &Kernel, array: ArrayId, values: &[(String, i64)]) -> Option<u128> {
+    size(kernel, array, values)?.checked_mul(u128::from(kernel[array].dtype.size()))
 }
 
 /// Whether the temporaries of a program take no more bytes than a limit, if there is one.

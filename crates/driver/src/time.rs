@@ -5,7 +5,7 @@
 //! kernel of many elements, in the number of lanes that takes the least time if the caller leaves it open.
 
 use nestegg_ir::{Licence, LinearizedKernel, Program, Semantics, Traps};
-use nestegg_schedule::Order;
+use nestegg_schedule::Fusion;
 use nestegg_time::{Estimate, EstimateError, Profile};
 use rayon::prelude::*;
 
@@ -21,16 +21,22 @@ use crate::stages::Stages;
 use crate::temporaries;
 
 /// A form for compilers must save this many hundredths of the time: smaller differences are beyond the model.
-const GAIN: u128 = 2;
+pub(crate) const GAIN: u128 = 2;
 
 /// Results that take this many times as long as the fastest get no forms for compilers.
 const NEAR: u128 = 2;
+
+/// Loops that are fused although the first cache holds all temporaries count as so many hundredths slower: what they save there is least certain.
+const DOUBT: u128 = 10;
 
 /// Time of one run, in thousandths of a nanosecond: a whole number, so that estimates can be compared and sorted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Nanoseconds(u128);
 
 impl Nanoseconds {
+    /// Of what has no estimate.
+    pub(crate) const FOREVER: Self = Self(u128::MAX);
+
     fn of(value: f64) -> Self {
         // The conversion saturates.
         Self((value * 1000.0).round() as u128)
@@ -39,6 +45,11 @@ impl Nanoseconds {
     /// The time, reduced by so many hundredths.
     pub(crate) fn less(self, hundredths: u128) -> Self {
         Self(self.0 - self.0 / 100 * hundredths)
+    }
+
+    /// The time, longer by so many hundredths.
+    fn more(self, hundredths: u128) -> Self {
+        Self(self.0 + self.0 / 100 * hundredths)
     }
 
     /// Whether it is no more than another time, to a thousandth, which the model does not know.
@@ -111,8 +122,8 @@ impl Run<'_> {
     }
 
     /// The fastest of the kernel's forms for compilers, with its time, if it saves [`GAIN`]: the same operations in loops whose trip counts are numbers, that go along
-    /// rows, that change nothing that they read again, or that store nothing far apart beside what they compute, with temporaries and tables laid out in memory for
-    /// the loops that run in lanes.
+    /// rows, that change nothing that they read again, or that neither store far apart nor call beside what they compute, with temporaries and tables laid out
+    /// in memory for the loops that run in lanes.
     fn for_compilers(
         &self,
         program: &LinearizedKernel,
@@ -123,9 +134,10 @@ impl Run<'_> {
         forms.extend(self.laid_out(program, profile)?);
         let of_triangles = [nestegg_transform::write_out_triangles, nestegg_transform::coalesce_triangles];
         let mut changed: Vec<LinearizedKernel> = of_triangles.into_iter().filter_map(|pass| pass(program)).collect();
-        let apart: Vec<LinearizedKernel> =
-            std::iter::once(program).chain(&changed).filter_map(nestegg_transform::store_last).collect();
-        changed.extend(apart);
+        let splits = [nestegg_transform::store_last, nestegg_transform::call_first];
+        let bases = || std::iter::once(program).chain(&changed);
+        let split: Vec<LinearizedKernel> = splits.into_iter().flat_map(|pass| bases().filter_map(pass)).collect();
+        changed.extend(split);
         for form in changed {
             let profile = self.profile(&form)?;
             let laid_out = self.laid_out(&form, &profile)?;
@@ -177,12 +189,7 @@ impl Run<'_> {
     /// loops wait for, so that its opinion is not asked.
     fn interleaved(&self, program: &LinearizedKernel) -> Result<Option<(LinearizedKernel, Nanoseconds)>, Error> {
         let Some(shared) = nestegg_transform::share_interleaved(program) else { return Ok(None) };
-        let refused = |source| Error::Refused {
-            pass: "interleave",
-            kernel: program.kernel.name.clone(),
-            source: Box::new(source),
-        };
-        let res = nestegg_schedule::schedule_under(shared, self.licence, Order::Kept).map_err(refused)?;
+        let res = self.fused(shared, Fusion::Early)?;
         let time = self.time(&res)?;
         Ok(Some((res, time)))
     }
@@ -217,7 +224,7 @@ impl Run<'_> {
     }
 
     /// The time of a kernel, or of the kernel of many that is made of it.
-    fn time(&self, program: &LinearizedKernel) -> Result<Nanoseconds, Error> {
+    pub(crate) fn time(&self, program: &LinearizedKernel) -> Result<Nanoseconds, Error> {
         Ok(Nanoseconds::of(self.estimate(program)?.nanoseconds))
     }
 
@@ -248,6 +255,15 @@ impl Told<'_> {
 
     /// Estimates the time of candidates, if time is made small. Results of a search are replaced by their fastest form for compilers.
     pub(crate) fn estimate(&self, candidates: &mut [Candidate], stages: &mut Stages) {
+        self.estimate_of(candidates, true, stages);
+    }
+
+    /// The same for results of parts, which keep the values that they may share with other parts.
+    pub(crate) fn estimate_parts(&self, candidates: &mut [Candidate], stages: &mut Stages) {
+        self.estimate_of(candidates, false, stages);
+    }
+
+    fn estimate_of(&self, candidates: &mut [Candidate], is_whole: bool, stages: &mut Stages) {
         if self.config.cost != CostModel::Time {
             return;
         }
@@ -255,43 +271,68 @@ impl Told<'_> {
             candidates.par_iter_mut().for_each(|candidate| {
                 self.ease(candidate);
                 let time = self.run().of(&candidate.program).ok().flatten();
-                candidate.time = time.unwrap_or(Nanoseconds(u128::MAX));
+                candidate.time = time.unwrap_or(Nanoseconds::FOREVER);
             });
             if self.run().has_lanes() {
                 return;
             }
-            let best = candidates.iter().map(|candidate| candidate.time).min().unwrap_or_default();
-            let is_near =
-                |candidate: &&mut Candidate| candidate.is_of_form && candidate.time.0 <= best.0.saturating_mul(NEAR);
-            candidates.par_iter_mut().filter(is_near).for_each(|candidate| {
-                if let Ok(Some((program, time))) = self.run().interleaved(&candidate.program) {
-                    (candidate.program, candidate.time) = (program, time);
-                }
-                let mut profile = self.run().profile(&candidate.program);
-                if let Ok(known) = &profile
-                    && let Ok(Some((program, time))) =
-                        self.run().for_compilers(&candidate.program, known, candidate.time)
-                {
-                    (candidate.program, candidate.time) = (program, time);
-                    profile = self.run().profile(&candidate.program);
-                }
-                if let Ok(known) = &profile
-                    && let Ok(Some((program, time))) = self.run().padded(&candidate.program, known, candidate.time)
-                    && let Ok(counted) = operations(&Program::Linearized(program.clone()), self.values)
-                    && counted.total <= self.most
-                {
-                    (candidate.program, candidate.time, candidate.counted) = (program, time, Some(counted));
-                }
-                if let Ok(Some((program, time))) = self.run().with_sums(&candidate.program) {
-                    (candidate.program, candidate.time) = (program, time);
-                }
-                if self.semantics.licence != Licence::Strict
-                    && let Some(program) = nestegg_transform::split_long_sums(&candidate.program)
-                {
-                    candidate.program = program;
-                }
-            });
+            let may_take = |candidate: &Candidate| {
+                let arranged = candidate.is_of_form.then(|| self.run().time_at_best(&candidate.program)).flatten();
+                arranged.map_or(candidate.time, |time| time.min(candidate.time))
+            };
+            let times: Vec<Nanoseconds> = candidates.par_iter().map(may_take).collect();
+            let best = times.iter().copied().min().unwrap_or_default();
+            let near = candidates
+                .par_iter_mut()
+                .zip(times)
+                .filter(|(candidate, time)| candidate.is_of_form && time.0 <= best.0.saturating_mul(NEAR));
+            near.for_each(|(candidate, _)| self.rewrite_for_compilers(candidate, is_whole));
         });
+    }
+
+    /// Replaces a result by its fastest form for compilers.
+    fn rewrite_for_compilers(&self, candidate: &mut Candidate, is_whole: bool) {
+        if let Ok(Some((program, time))) = self.run().interleaved(&candidate.program) {
+            (candidate.program, candidate.time) = (program, time);
+        }
+        if is_whole
+            && let Ok(Some((program, time))) = self.run().recomputed(&candidate.program)
+            && let Ok(counted) = operations(&Program::Linearized(program.clone()), self.values)
+            && counted.total <= self.most
+        {
+            (candidate.program, candidate.time, candidate.counted) = (program, time, Some(counted));
+        }
+        let is_in_cache = !self.run().has_large_temporaries(&candidate.program);
+        let mut is_doubtful = false;
+        if let Ok(Some((program, time, is_fused))) = self.run().rearranged(&candidate.program, candidate.time) {
+            is_doubtful = is_fused && is_in_cache;
+            (candidate.program, candidate.time) = (program, time);
+        }
+        let mut profile = self.run().profile(&candidate.program);
+        if let Ok(known) = &profile
+            && let Ok(Some((program, time))) = self.run().for_compilers(&candidate.program, known, candidate.time)
+        {
+            (candidate.program, candidate.time) = (program, time);
+            profile = self.run().profile(&candidate.program);
+        }
+        if let Ok(known) = &profile
+            && let Ok(Some((program, time))) = self.run().padded(&candidate.program, known, candidate.time)
+            && let Ok(counted) = operations(&Program::Linearized(program.clone()), self.values)
+            && counted.total <= self.most
+        {
+            (candidate.program, candidate.time, candidate.counted) = (program, time, Some(counted));
+        }
+        if let Ok(Some((program, time))) = self.run().with_sums(&candidate.program) {
+            (candidate.program, candidate.time) = (program, time);
+        }
+        if self.semantics.licence != Licence::Strict
+            && let Some(program) = nestegg_transform::split_long_sums(&candidate.program)
+        {
+            candidate.program = program;
+        }
+        if is_doubtful {
+            candidate.time = candidate.time.more(DOUBT);
+        }
     }
 
     /// Rewrites a result so that compilers make faster code of it: elements that loops write become scalars, sums add recurrences last, stores that add to
