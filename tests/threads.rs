@@ -8,8 +8,8 @@ use std::process::Command;
 use nestegg_codegen::c::harness::{HarnessOptions, Mode, harness};
 use nestegg_codegen::c::{COptions, Parallel, emit};
 use nestegg_driver::batch::Width;
-use nestegg_driver::config::{BatchRequest, Config, Validation};
-use nestegg_ir::LinearizedKernel;
+use nestegg_driver::config::{BatchRequest, Config, CostModel, Validation};
+use nestegg_ir::{Licence, LinearizedKernel};
 use nestegg_span::Source;
 use nestegg_tests::random::for_each_that_runs;
 use nestegg_transform::parallel::parallel_loops;
@@ -174,4 +174,23 @@ fn threads_share_the_elements_of_a_batch() {
         assert_eq!(c[0].text.contains(" if(n_elements >= "), is_of_many, "{name}:\n{}", c[0].text);
         compare(optimized.runs(), &[("n_elements".to_owned(), 37)]);
     }
+}
+
+/// Loops inside threads are marked; those that add up only where sums may be reordered.
+#[test]
+fn loops_inside_threads_are_marked() {
+    let text = "kernel k\ndomain { [i, j] : 0 <= i < 2000 and 0 <= j < 200 }\ndomain { [l] : 0 <= l < 300 }\narg a : float64[2000, 300] read\n\
+                arg s : float64[2000] write\narg b : float64[2000, 200] write\nfor i\n  s[i] = sum(l, a[i, l]*a[i, l])\nend\n\
+                for i, j\n  b[i, j] = 2.0*a[i, j] + a[i, j + 1]\nend\n";
+    let marks = |float: Option<Licence>| {
+        let config =
+            Config { cost: CostModel::Time, openmp: true, validation: Validation::Off, float, ..Config::default() };
+        let optimized = nestegg_driver::optimize(&Source::new("kernel", text), &config).unwrap();
+        let c = nestegg_driver::emit::c(&optimized).unwrap();
+        let count = |mark: &str| c[0].text.matches(mark).count();
+        assert!(count("#pragma omp parallel for") > 0, "{}", c[0].text);
+        (count("#pragma omp simd\n"), count("reduction(+:"))
+    };
+    assert_eq!(marks(None), (1, 1));
+    assert_eq!(marks(Some(Licence::Strict)), (1, 0));
 }

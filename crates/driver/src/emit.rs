@@ -86,14 +86,12 @@ pub fn shared_c(optimized: &Optimized) -> Result<String, Error> {
 
 /// How the form of a result that runs is written. Sums of several elements are in lanes already.
 fn options(optimized: &Optimized) -> COptions {
-    let fast = fast(optimized, optimized.runs());
-    let summing = match optimized.report.estimate {
-        Some(_) if !optimized.parallel.is_empty() => {
-            nestegg_transform::loops_in_threads(optimized.runs()).unwrap_or_default()
-        }
-        _ => fast.summing.clone(),
-    };
-    let options = COptions { parallel: optimized.parallel.clone(), summing, ..fast };
+    let mut options = COptions { parallel: optimized.parallel.clone(), ..fast(optimized, optimized.runs()) };
+    if optimized.report.estimate.is_some() && !options.parallel.is_empty() {
+        options.summing = nestegg_transform::loops_in_threads(optimized.runs()).unwrap_or_default();
+        // Lanes add up in another order.
+        options.summing.retain(|found| options.may_round || found.sums.is_empty());
+    }
     match &optimized.batched {
         Some(batched) if batched.width > 1 => COptions { summing: Vec::new(), ..options },
         _ => options,
