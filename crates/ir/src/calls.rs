@@ -10,7 +10,13 @@ const INLINE: [&str; 12] =
 /// Whether loops that call a function can run in vector lanes.
 #[must_use]
 pub fn has_vectors(function: &str) -> bool {
-    is_of_vectors(function) || INLINE.contains(&function)
+    is_of_vectors(function) || is_inline(function)
+}
+
+/// Whether a function is a few instructions, and no call.
+#[must_use]
+pub fn is_inline(function: &str) -> bool {
+    INLINE.contains(&function)
 }
 
 /// Whether a function is among [`OF_VECTORS`].

@@ -10,6 +10,7 @@
 //! Linear in the operations of each instruction; one isl count for each loop.
 
 use nestegg_ir::affine::{self, Affine, Var};
+use nestegg_ir::calls::is_inline;
 use nestegg_ir::data_bounds::end_of;
 use nestegg_ir::domains::{DomainError, Domains};
 use nestegg_ir::types::Types;
@@ -645,11 +646,8 @@ impl<'a> Builder<'a> {
     fn call(&mut self, function: &str, at: usize, weight: f64) {
         let work = &mut self.loops[at].work;
         match function {
-            "fabs" | "abs" | "fmin" | "fmax" | "copysign" | "floor" | "ceil" | "trunc" | "rint" | "nearbyint"
-            | "fma" => {
-                work.arithmetic += weight;
-            }
             "sqrt" => work.roots += weight,
+            _ if is_inline(function) => work.arithmetic += weight,
             "exp" | "log" | "exp2" | "log2" | "log10" | "expm1" | "log1p" => {
                 work.calls[CallKind::Exponential as usize] += weight
             }

@@ -127,7 +127,7 @@ fn block_of(
 }
 
 /// The loops around a loop, from the inside out, without the whole.
-fn around(parents: &[usize], at: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn around(parents: &[usize], at: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(parents[at]), |&at| Some(parents[at])).take_while(|&at| at != 0)
 }
 

@@ -13,11 +13,11 @@
 //! # Source
 //! Mattson et al., "Evaluation techniques for storage hierarchies", IBM Systems Journal 9 (1970), for what distances between uses mean.
 
-use nestegg_ir::affine::{Affine, Var};
 use rustc_hash::FxHashMap;
 
 use crate::body::Reference;
-use crate::shape::Sized;
+use crate::packing::around;
+use crate::shape::{Sized, stride};
 
 /// Between its accesses, how many bytes are touched, its own included.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,8 +40,7 @@ pub(crate) fn between(kernel: &Sized, parents: &[usize]) -> Vec<Between> {
     for (_, reference) in references(kernel) {
         let Some(scope) = scopes[reference.array.index()] else { continue };
         let mut outer = path(parents, scope).filter_map(|at| loops[at].iname);
-        let is_moving = |position: &Affine| outer.any(|iname| position.coefficient(Var::Iname(iname)) != 0);
-        moves[reference.array.index()] |= reference.position.as_ref().is_none_or(is_moving);
+        moves[reference.array.index()] |= outer.any(|iname| stride(reference, iname) != Some(0));
     }
     let mut volumes: FxHashMap<usize, f64> = FxHashMap::default();
     let mut res = vec![Between::default(); kernel.bytes.len()];
@@ -61,10 +60,10 @@ fn references(kernel: &Sized) -> impl Iterator<Item = (usize, &Reference)> {
 
 /// A loop and those around it, from the inside out.
 fn path(parents: &[usize], at: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(at), |&at| (at != 0).then(|| parents[at]))
+    std::iter::once(at).chain(around(parents, at))
 }
 
-/// The innermost loop around two.
+/// The innermost loop around two; zero, the whole, if there is none.
 fn common(parents: &[usize], a: usize, b: usize) -> usize {
     let around: Vec<usize> = path(parents, a).collect();
     path(parents, b).find(|at| around.contains(at)).unwrap_or(0)
@@ -75,15 +74,12 @@ fn volume(kernel: &Sized, parents: &[usize], scope: usize) -> f64 {
     let loops = &kernel.nest.loops;
     let mut touched: Vec<f64> = vec![0.0; kernel.bytes.len()];
     for (at, reference) in references(kernel) {
-        let inside: Vec<usize> = path(parents, at).take_while(|&at| at != scope).collect();
-        if inside.contains(&0) {
+        if !path(parents, at).any(|at| at == scope) {
             continue;
         }
-        let moves = |at: &&usize| match (loops[**at].iname, &reference.position) {
-            (Some(iname), Some(position)) => position.coefficient(Var::Iname(iname)) != 0,
-            _ => true,
-        };
-        let n_elements: f64 = inside.iter().filter(moves).map(|&at| loops[at].trips).product();
+        let inside = path(parents, at).take_while(|&at| at != scope);
+        let moves = |&at: &usize| loops[at].iname.is_none_or(|iname| stride(reference, iname) != Some(0));
+        let n_elements: f64 = inside.filter(moves).map(|at| loops[at].trips).product();
         let array = reference.array.index();
         let bytes = (n_elements * kernel.element[array] as f64).min(kernel.bytes[array]);
         touched[array] = touched[array].max(bytes);

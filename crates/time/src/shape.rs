@@ -462,7 +462,7 @@ fn spilled_of_held(work: &Work, n_registers: f64) -> (f64, f64) {
 }
 
 /// How far apart in its array the elements of two iterations are; `None` if that is not known.
-fn stride(reference: &Reference, iname: InameId) -> Option<i64> {
+pub(crate) fn stride(reference: &Reference, iname: InameId) -> Option<i64> {
     Some(reference.position.as_ref()?.coefficient(Var::Iname(iname)))
 }
 

@@ -336,7 +336,7 @@ fn elements_come_from_memory() {
     assert_eq!(of(one_by_one), 2.0 * 64.0 * 2.0 * 64.0);
 }
 
-/// A plane that each iteration of an outer loop fills anew stays in cache; an array of planes does not, but what is read of it has just been written.
+/// A plane that is overwritten in each iteration of an outer loop stays in cache. A whole array of planes goes to memory, but each plane is read from cache.
 #[test]
 fn planes_stay_in_cache() {
     let mut machine = machine();

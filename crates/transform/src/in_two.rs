@@ -5,7 +5,7 @@
 //! # Output
 //! The kernel with such loops in two. Values are kept in rows of temporaries, an element for each iteration.
 //! # Complexity
-//! That of what is asked of each loop. isl tells how many values there are to keep.
+//! Each loop is looked at twice at most, and isl computes the range of each iname once.
 //! # Not done
 //! Loops whose number of iterations is unknown or large.
 
